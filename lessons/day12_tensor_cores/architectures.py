@@ -1,6 +1,6 @@
-"""How nvcc is told which GPUs a kernel is for: one row for each architecture that this day speaks of.
+"""nvcc flags for each architecture of this day.
 
-A test gives every flag to nvcc, where there is one: tests/notebooks/test_architectures.py.
+tests/notebooks/test_architectures.py passes every flag to nvcc, if it is installed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Architecture:
-    """One architecture: its name in nvcc, GPUs that have it, and what its tensor cores are asked with."""
+    """An architecture: its name in nvcc, GPUs that have it, and its tensor-core instructions."""
 
     name: str
     gpus: str
@@ -18,22 +18,22 @@ class Architecture:
 
     @property
     def number(self) -> str:
-        """90a of sm_90a."""
+        """The number in the name, such as 90a for sm_90a."""
         return self.name.removeprefix("sm_")
 
     @property
     def specific(self) -> bool:
-        """Whether its code runs on this architecture alone, and on none that comes later."""
+        """True if its code runs on this architecture only, and on no later one."""
         return self.name.endswith("a")
 
     @property
     def flag(self) -> str:
-        """What nvcc gets for machine code of this architecture."""
+        """The nvcc flag for machine code of this architecture."""
         return f"-gencode=arch=compute_{self.number},code=sm_{self.number}"
 
     @property
     def flag_with_ptx(self) -> str:
-        """The same, and PTX beside it, from which the driver of a later GPU makes machine code when it starts."""
+        """The nvcc flag for machine code and PTX; the driver of a later GPU compiles the PTX at load time."""
         return f"-gencode=arch=compute_{self.number},code=[sm_{self.number},compute_{self.number}]"
 
 
@@ -48,6 +48,6 @@ ARCHITECTURES = [
 
 
 def everywhere() -> list[str]:
-    """Flags for one file that runs on all of them as fast as its code allows, and by PTX on what comes after them."""
+    """Return the flags for one file with machine code for all architectures and PTX for later ones."""
     newest = ARCHITECTURES[-1]
     return [architecture.flag for architecture in ARCHITECTURES[:-1]] + [newest.flag_with_ptx]

@@ -1,13 +1,14 @@
-// Attention in float32 on tensor cores: each product of floats is three products of tf32 numbers (llmk/tf32.cuh).
+// Flash attention in float32 on tensor cores: each float matmul is three tf32 matmuls (llmk/tf32.cuh).
 //
 //   q, out: [heads, query_len, head_dim]     k, v: [heads, key_len, head_dim]     head_dim: 64 or 128
 //
-// A warp has 16 rows, and scores and weights stay in its registers. Three things differ from the kernel for 16-bit numbers:
-//   - a float is as wide as two 16-bit numbers, so ldmatrix cannot transpose: lanes read v themselves, 16 bytes each, of four
-//     neighboring columns. These go to four fragments, whose columns are thus 0 4 8 ..., 1 5 9 ..., and so on;
-//   - an accumulator has columns 2 i and 2 i + 1 of its row, operand A wants i and i + 4. The sum over keys may be taken in
-//     any order: let key 2 i be number i and key 2 i + 1 number i + 4, in P and in V;
-//   - tensor cores do not round what they add up. A tile's P V is a sum of its own; what is added to O then is rounded.
+// A warp handles 16 rows; scores and weights stay in its registers. Three things differ from the kernel for 16-bit
+// elements:
+//   - A float is as wide as two 16-bit elements, so ldmatrix cannot transpose it. Lanes load v themselves, 16 bytes each:
+//     four neighboring columns. These go to four fragments, whose columns are therefore 0 4 8 ..., 1 5 9 ..., and so on.
+//   - A lane holds columns 2 i and 2 i + 1 of an accumulator's row; operand A needs i and i + 4. The sum over keys may be
+//     taken in any order, so key 2 i becomes number i and key 2 i + 1 number i + 4, in P and in V.
+//   - Tensor cores truncate when they accumulate. A tile's P V has its own accumulators, and adding it to O rounds.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -18,19 +19,19 @@
 #include "llmk/softmax.cuh"
 #include "llmk/tf32.cuh"
 
-constexpr int kWarps = 4;  // three such blocks fit on a streaming multiprocessor (SM)
+constexpr int kWarps = 4;  // three such blocks fit on an SM
 constexpr int kThreads = 32 * kWarps;
 constexpr int kQueries = 16 * kWarps;
-constexpr int kKeys = 32;  // of one tile
+constexpr int kKeys = 32;  // keys per tile
 
 template <int DIM>
 struct Shape {
     static constexpr int kPitch =
-        llmk::RowCopier<float, DIM, kThreads>::kPitch;                   // 16 bytes of padding: no bank conflict
+        llmk::RowCopier<float, DIM, kThreads>::kPitch;                   // 16 bytes of padding: no bank conflicts
     static constexpr int kShared = 4 * (kQueries + 2 * kKeys) * kPitch;  // bytes of the tiles of q, k and v
 };
 
-template <int DIM, int PRODUCTS>
+template <int DIM, int TERMS>
 __global__ void __launch_bounds__(kThreads, 3)
     attend(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
            float* __restrict__ out, int query_len, int key_len, float scale, bool causal) {
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     const long long head = blockIdx.y;
-    const int first_query = (gridDim.x - 1 - blockIdx.x) * kQueries;  // the queries that see most start first
+    const int first_query = (gridDim.x - 1 - blockIdx.x) * kQueries;  // the queries that see the most keys start first
     const int first_row = first_query + warp * 16;
     auto seen_by = [&](int query) { return causal ? min(query + 1 + key_len - query_len, key_len) : key_len; };
     const int key_end = seen_by(min(first_query + kQueries, query_len) - 1);
@@ -52,18 +53,18 @@ __global__ void __launch_bounds__(kThreads, 3)
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
     copier.template copy<kKeys>(k_tile, k, key_end);
 
-    // The row that this lane names to ldmatrix_x4, in the first fragment of each tile; the piece of v that it reads.
+    // The row whose address this lane passes to ldmatrix_x4, in the first fragment of each tile; and the part of v that
+    // it loads.
     const float* my_queries = q_tile + (warp * 16 + lane % 16) * kPitch + lane / 16 * 4;
     const float* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 4;
     const float* my_values = v_tile + lane % 4 * 2 * kPitch + lane / 4 * 4;
     float o[DIM / 32][4][4] =
-        {};  // of row lane / 4, columns 8 (lane % 4) + f in [f][0] and 4 more in [f][1]; row + 8 in 2, 3
+        {};  // row lane / 4, columns 8 (lane % 4) + f in [f][0] and + 4 in [f][1]; row + 8 in 2, 3
     float m[2] = {-INFINITY, -INFINITY}, l[2] = {};
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        llmk::
-            cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of k has arrived; the previous tile of v is free
         copier.template copy<kKeys>(v_tile, v, key_end - first_key);
         v += kKeys * DIM;
 
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(kThreads, 3)
                 llmk::Split keys[4];
 #pragma unroll
                 for (int e = 0; e < 4; ++e) keys[e] = llmk::split(__uint_as_float(bits[e]));
-                llmk::mma_3xtf32<PRODUCTS>(s[2 * j], small[2 * j], queries, keys[0], keys[1]);
-                llmk::mma_3xtf32<PRODUCTS>(s[2 * j + 1], small[2 * j + 1], queries, keys[2], keys[3]);
+                llmk::mma_3xtf32<TERMS>(s[2 * j], small[2 * j], queries, keys[0], keys[1]);
+                llmk::mma_3xtf32<TERMS>(s[2 * j + 1], small[2 * j + 1], queries, keys[2], keys[3]);
             }
         }
 
@@ -119,11 +120,11 @@ __global__ void __launch_bounds__(kThreads, 3)
             l[h] = l[h] * correction[h] + sum;
         }
 
-        llmk::cp_async_wait_all_and_sync();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of v has arrived; the tile of k is free
         k += kKeys * DIM;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_end - first_key - kKeys);
 
-        // O = O correction + P V, the product of one tile by itself first: what is added to O is rounded.
+        // O = O correction + P V, with the tile's P V in its own accumulators, so that the addition to O rounds.
         llmk::Split weights[kKeys / 8][4];
 #pragma unroll
         for (int j = 0; j < kKeys / 8; ++j) {
@@ -137,10 +138,10 @@ __global__ void __launch_bounds__(kThreads, 3)
             for (int j = 0; j < kKeys / 8; ++j) {
                 const float4 even = *reinterpret_cast<const float4*>(my_values + j * 8 * kPitch + c * 32);
                 const float4 odd = *reinterpret_cast<const float4*>(my_values + (j * 8 + 1) * kPitch + c * 32);
-                llmk::mma_3xtf32<PRODUCTS>(part[0], part[0], weights[j], llmk::split(even.x), llmk::split(odd.x));
-                llmk::mma_3xtf32<PRODUCTS>(part[1], part[1], weights[j], llmk::split(even.y), llmk::split(odd.y));
-                llmk::mma_3xtf32<PRODUCTS>(part[2], part[2], weights[j], llmk::split(even.z), llmk::split(odd.z));
-                llmk::mma_3xtf32<PRODUCTS>(part[3], part[3], weights[j], llmk::split(even.w), llmk::split(odd.w));
+                llmk::mma_3xtf32<TERMS>(part[0], part[0], weights[j], llmk::split(even.x), llmk::split(odd.x));
+                llmk::mma_3xtf32<TERMS>(part[1], part[1], weights[j], llmk::split(even.y), llmk::split(odd.y));
+                llmk::mma_3xtf32<TERMS>(part[2], part[2], weights[j], llmk::split(even.z), llmk::split(odd.z));
+                llmk::mma_3xtf32<TERMS>(part[3], part[3], weights[j], llmk::split(even.w), llmk::split(odd.w));
             }
 #pragma unroll
             for (int f = 0; f < 4; ++f) {
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(kThreads, 3)
             }
         }
     }
-    __pipeline_wait_prior(0);  // if no query sees a key, the queries may still be on their way
+    __pipeline_wait_prior(0);  // if no query sees a key, the copies of the queries may still be pending
 
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -169,12 +170,12 @@ __global__ void __launch_bounds__(kThreads, 3)
     }
 }
 
-template <int DIM, int PRODUCTS>
+template <int DIM, int TERMS>
 void launch(const float* q, const float* k, const float* v, float* out, int heads, int query_len, int key_len,
             float scale, bool causal, cudaStream_t stream) {
     const dim3 grid((query_len + kQueries - 1) / kQueries, heads);
-    cudaFuncSetAttribute(attend<DIM, PRODUCTS>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape<DIM>::kShared);
-    attend<DIM, PRODUCTS>
+    cudaFuncSetAttribute(attend<DIM, TERMS>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape<DIM>::kShared);
+    attend<DIM, TERMS>
         <<<grid, kThreads, Shape<DIM>::kShared, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
 }
 
@@ -186,7 +187,7 @@ extern "C" void attention(const float* q, const float* k, const float* v, float*
     launch_for(q, k, v, out, heads, query_len, key_len, scale, causal, stream);
 }
 
-// The same in plain tf32: one product, of the rounded numbers.
+// The same in plain tf32: one matmul of the rounded numbers.
 extern "C" void attention_tf32(const float* q, const float* k, const float* v, float* out, int heads, int query_len,
                                int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
     if (heads == 0 || query_len == 0) return;

@@ -1,6 +1,6 @@
-// y = x w^T on Blackwell's tensor cores (sm_100a), step 1: one tile at a time, as in Hopper's step 1. A block of 128 threads
-// owns 128 x 128 of y. One thread asks for two tiles, waits, asks for products, waits; the accumulators are in tensor
-// memory. Then each warp reads its quarter of them.
+// y = x w^T on Blackwell's tensor cores (sm_100a), step 1: one tile at a time, as in Hopper's step 1. A block of 128
+// threads computes 128 x 128 of y. One thread loads two tiles, waits, issues the mma instructions, and waits; the
+// accumulators are in tensor memory. Then each warp reads its quarter of them.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(128)
             llmk::mbarrier_wait_parity(&complete, k % 2);
         }
     }
-    __syncthreads();  // thread 0 has waited for the last products
+    __syncthreads();  // thread 0 has waited for the last mma
     llmk::tcgen05_fence_after_thread_sync();
 
     const int row = row0 + threadIdx.x;  // lane r of tensor memory is row r of the tile

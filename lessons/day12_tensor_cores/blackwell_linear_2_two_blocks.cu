@@ -1,7 +1,7 @@
-// y = x w^T on Blackwell's tensor cores (sm_100a), step 2: two blocks multiply together, and each warp has a role. A cluster
-// of two owns 256 x 256 of y. Each block fetches its 128 rows of x and 128 of the 256 rows of w, kStages tiles ahead; one
-// thread of the first block asks for products of 256 x 256 for both. Each block then has 128 x 256 accumulators in its
-// tensor memory.
+// y = x w^T on Blackwell's tensor cores (sm_100a), step 2: two blocks multiply together, and each warp has a role. A
+// cluster of two blocks computes 256 x 256 of y. Each block loads its 128 rows of x and 128 of the 256 rows of w,
+// kStages tiles ahead. One thread of the first block issues mma instructions of 256 x 256 for both. Each block then has
+// 128 x 256 accumulators in its tensor memory.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -21,8 +21,8 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     uint64_t* full =
-        reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: both blocks' tiles are there
-    uint64_t* empty = full + kStages;                                // [kStages]: they were used
+        reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: both blocks' tiles have arrived
+    uint64_t* empty = full + kStages;                                // [kStages]: the mma has read them
     uint64_t* complete = empty + kStages;
     unsigned* taken = reinterpret_cast<unsigned*>(complete + 1);
     const int block = blockIdx.x % 2, warp = threadIdx.x / 32;
@@ -41,7 +41,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
 
     const int steps = (in + kDepth - 1) / kDepth;
     llmk::Ring<kStages> ring;
-    if (threadIdx.x == 0) {  // of each block
+    if (threadIdx.x == 0) {  // in each block
         for (int k = 0; k < steps; ++k, ring.next()) {
             unsigned char* x_tile = tiles + ring.stage * kStageBytes;
             llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
@@ -50,7 +50,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
             llmk::tma_load_2cta(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0 + block * kColumns / 2,
                                 0, 0);
         }
-    } else if (threadIdx.x == 32 && block == 0) {  // of the first alone
+    } else if (threadIdx.x == 32 && block == 0) {  // in the first block only
         for (int k = 0; k < steps; ++k, ring.next()) {
             const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
             llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
@@ -77,7 +77,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
             if (row < rows && column < out) y[static_cast<long long>(row) * out + column] = __float2bfloat16(sums[c]);
         }
     }
-    llmk::cluster_sync();  // no block ends while the other one may need it
+    llmk::cluster_sync();  // no block ends while the other may still access it
     if (warp == 2) llmk::tcgen05_dealloc<2>(accumulators, kColumns);
 }
 

@@ -1,5 +1,6 @@
-// Flash attention by TMA and wgmma, the plain way: a warpgroup owns 64 queries of a head, and for each tile of 128 keys has
-// k and v copied, waits, multiplies, waits, exponentiates, multiplies and waits. Heads of 128, lengths divided by the tiles.
+// Flash attention with TMA and wgmma, step 1: a warpgroup handles 64 queries of a head. For each tile of 128 keys it
+// loads k and v, waits, multiplies, waits, computes the softmax, multiplies and waits. head_dim is 128; lengths are
+// multiples of the tiles.
 //
 //   q, k, v, out: [batch * heads, tokens, 128]
 #include <cuda_bf16.h>
@@ -14,7 +15,7 @@
 #include "llmk/wgmma.cuh"
 
 constexpr int kDim = 128, kQueries = 64, kKeys = 128;
-constexpr int kPlane = 2 * 64;  // bytes of a row of a plane: tiles lie as [kDim / 64][rows][64]
+constexpr int kPlane = 2 * 64;  // bytes of a row of a plane: tiles have the layout [kDim / 64][rows][64]
 constexpr int kQueryBytes = 2 * kQueries * kDim, kTileBytes = 2 * kKeys * kDim;
 constexpr int kSharedBytes = 1024 + kQueryBytes + 2 * kTileBytes + 8;
 
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(128, 1)
             }
         }
 #pragma unroll
-        for (int j = 0; j < kKeys / 16; ++j) {  // accumulators of S are laid out as operand A of the next product
+        for (int j = 0; j < kKeys / 16; ++j) {  // the accumulators of S have the layout of operand A
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 p[j][i] = llmk::pack_pair<__nv_bfloat16>(s[8 * j + 2 * i], s[8 * j + 2 * i + 1]);
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(128, 1)
         }
         llmk::wgmma_commit_group();
         llmk::wgmma_wait_group<0>();
-        __syncthreads();  // everybody is done with the tiles
+        __syncthreads();  // all threads are done with the tiles
     }
 
     for (int h = 0; h < 2; ++h) {

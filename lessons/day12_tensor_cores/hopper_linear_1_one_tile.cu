@@ -1,5 +1,5 @@
-// y = x w^T by wgmma, the plain way: a warpgroup owns 64 x 128 of y, and for each 64 of k it has two tiles copied, waits for
-// them, multiplies, and waits for the product.
+// y = x w^T with wgmma, step 1: a warpgroup computes 64 x 128 of y. Per 64 elements along k it loads two tiles, waits
+// for them, multiplies, and waits for the wgmma group.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8
 #include <cuda_bf16.h>
@@ -36,12 +36,12 @@ __global__ void __launch_bounds__(128)
         const uint64_t a = llmk::make_smem_desc(tiles), b = llmk::make_smem_desc(w_tile);
         llmk::wgmma_fence();
 #pragma unroll
-        for (int part = 0; part < kDepth / 16; ++part) {  // 16 of k are 32 bytes, 2 in a descriptor
+        for (int part = 0; part < kDepth / 16; ++part) {  // 16 elements along k are 32 bytes, 2 in a descriptor
             llmk::wgmma_ss<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
         }
         llmk::wgmma_commit_group();
         llmk::wgmma_wait_group<0>();
-        __syncthreads();  // everybody is done with the tiles
+        __syncthreads();  // all threads are done with the tiles
     }
 
     const int lane = threadIdx.x % 32, row = row0 + threadIdx.x / 32 * 16 + lane / 4;

@@ -1,14 +1,14 @@
-"""Times of the day's products and attentions, version by version, and of torch's, on the GPU of this machine.
+"""Time each version of the day's GEMMs and attentions, and torch's, on this machine's GPU.
 
-    python lessons/day12_tensor_cores/measure.py            prints tables
-    python lessons/day12_tensor_cores/measure.py --record   also writes tensor_cores_gpu.json, which the lesson shows
+    python lessons/day12_tensor_cores/measure.py            print tables
+    python lessons/day12_tensor_cores/measure.py --record   also write tensor_cores_gpu.json, which the lesson shows
 
-Versions that differ from a solution by a few words are made from its text, so that no step is told that nobody can repeat.
-What is timed was compared with a product or attention in float32 before. These kernels draw so much power that the GPU lowers its
-clock within milliseconds, and whoever runs right after a hungry one seems up to a sixth slower. So all versions of a table, torch's too,
-take turns, round by round: each turn is about ten milliseconds long, and before each the GPU rests for a tenth of a second, after which
-it has its full clock again. Shown are medians of all runs, and the median over the rounds of the ratio to torch's turn of the same round.
-Without the rests all of them are slower.
+Versions that differ from a solution in a few words are made from its text, so every row can be reproduced. Each result is first
+compared with a matmul or attention in float32. These kernels draw so much power that the GPU lowers its clock within milliseconds;
+a kernel that runs right after one of them is up to a sixth slower. Therefore all versions of a table, torch's included, take turns:
+a turn takes about ten milliseconds, and before each turn the GPU rests for a tenth of a second, after which it has its full clock
+again. The tables show the median of all runs, and the median over the rounds of the ratio to torch's turn of the same round. Without
+the rests all versions are slower.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from grader.frontend.tokens import Source  # noqa: E402
 
 ROUNDS, MOST_RUNS, WARMUP = 9, 40, 3
 TURN_US, REST = 10_000.0, 0.1
-"""How long the runs of a turn take together, in microseconds, and the seconds of rest before it."""
+"""Total time of the runs of a turn, in microseconds, and the rest before it, in seconds."""
 
 WAIT_CYCLES = 2_000_000
-"""Of the kernel that only waits while Python queues the runs of a turn: about 1 ms."""
+"""Duration of the kernel that waits while Python enqueues the runs of a turn: about 1 ms."""
 
 Run = Callable[[], Any]
 
@@ -52,23 +52,25 @@ LINEAR = "wgmma_linear.cu"
 ATTENTION = "hopper_flash_attention.cu"
 
 LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
-    "4: arrivals at the other block by release.cluster": [
+    "4: remote arrivals with .release.cluster": [
         ("mbarrier.arrive.shared::cluster.b64", "mbarrier.arrive.release.cluster.shared::cluster.b64"),
     ],
     "5: the solution": [],
-    "5, but a block for each SM": [("(tiles + rounds - 1) / rounds;", "tiles < most ? tiles : most;")],
-    "5, but roles that no lane is asked of": [("__shfl_sync(0xffffffffu, threadIdx.x / 128, 0)", "threadIdx.x / 128")],
+    "5, but one block per SM": [("(tiles + rounds - 1) / rounds;", "tiles < most ? tiles : most;")],
+    "5, but roles not known to be warp-uniform": [
+        ("__shfl_sync(0xffffffffu, threadIdx.x / 128, 0)", "threadIdx.x / 128")
+    ],
     "5, but clusters of four blocks": [("kCluster = 2;", "kCluster = 4;")],
 }
-"""By name: the solution, with pairs (find, replace) applied to it and to the headers that it includes."""
+"""Variants of the solution by name: pairs (find, replace) for its text and the headers that it includes."""
 
 ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
-    "2: roles, never in turns": [("kTurns = DIM <= 64;", "kTurns = false;")],
-    "3: roles, always in turns": [("kTurns = DIM <= 64;", "kTurns = true;")],
-    "4: out in the place of q": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
+    "2: roles, never ping-pong": [("kTurns = DIM <= 64;", "kTurns = false;")],
+    "3: roles, always ping-pong": [("kTurns = DIM <= 64;", "kTurns = true;")],
+    "4: output tiles overwrite q tiles": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
     "5: the solution": [],
-    "5, but all heads at the same time": [("causal ? std::max(group", "true ? std::max(group")],
-    "5, but rescaled only where a maximum moves far": [
+    "5, but all heads at once": [("causal ? std::max(group", "true ? std::max(group")],
+    "5, but conditional rescaling": [
         ("m = row_max(m);", "m = row_max(m);\n        if (!((m - maximum[h]) * scale > 8.0f)) m = maximum[h];"),
         (
             "#pragma unroll\n                    for (int e = 0; e < DIM / 2; ++e) o[e] *= correction[e / 2 % 2];",
@@ -80,9 +82,9 @@ ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
 
 
 def build_all() -> None:
-    """All kernels at once, each by a process of its own: they are found in the cache afterwards."""
+    """Build all kernels in parallel, each in its own process, and leave them in the build cache."""
     steps = ((LINEAR, LINEAR_STEPS), (ATTENTION, ATTENTION_STEPS))
-    files = [*HERE.glob("product_*.cu"), *HERE.glob("hopper_*.cu"), HERE / "attention_f32_tf32x3.cu"]
+    files = [*HERE.glob("gemm_*.cu"), *HERE.glob("hopper_*.cu"), HERE / "attention_f32_tf32x3.cu"]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         jobs = [pool.submit(build, name, changes) for name, versions in steps for changes in versions.values()]
         jobs += [
@@ -93,17 +95,17 @@ def build_all() -> None:
 
 
 def build(file: str | Path, changes: list[tuple[str, str]] | None = None) -> None:
-    """Build a version of a solution, or a file as it is."""
+    """Build a file, or a solution with changes."""
     load_kernel(file, device="cuda") if changes is None else solution(str(file), changes)
 
 
 def solution(name: str, changes: list[tuple[str, str]]) -> Any:
-    """A solution's kernels, changed, with the headers' text in it."""
+    """Load a solution with its headers inlined and changes applied."""
     text = (ROOT / "solutions" / HERE.name / name).read_text(encoding="utf-8")
     text = with_headers(text, Source(text), name)
     for find, replace in changes:
         if find not in text:
-            raise SystemExit(f"{name} and its headers no longer say {find!r}: mend {Path(__file__).name}")
+            raise SystemExit(f"{name} and its headers no longer contain {find!r}: update {Path(__file__).name}")
         text = text.replace(find, replace)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -112,7 +114,7 @@ def solution(name: str, changes: list[tuple[str, str]]) -> Any:
 
 
 def microseconds(run: Run, runs: int) -> list[float]:
-    """Of each run, by the GPU's events: from the end of one to the end of the next."""
+    """Return the time of each run by CUDA events, from the end of one run to the end of the next."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(runs + 1)]
     torch.cuda._sleep(WAIT_CYCLES)
     for event in events:
@@ -123,7 +125,7 @@ def microseconds(run: Run, runs: int) -> list[float]:
 
 
 def in_turns(runs: dict[str, Run]) -> dict[str, list[list[float]]]:
-    """Microseconds by name, round and run."""
+    """Return microseconds by name, round and run."""
     often = {}
     for name, run in runs.items():
         us = min(microseconds(run, WARMUP))
@@ -137,18 +139,18 @@ def in_turns(runs: dict[str, Run]) -> dict[str, list[list[float]]]:
 
 
 def by_token(x: Tensor) -> Tensor:
-    """[batch, heads, tokens, head_dim] -> [batch * tokens, heads, head_dim]."""
+    """Reshape [batch, heads, tokens, head_dim] to [batch * tokens, heads, head_dim]."""
     return x.transpose(1, 2).flatten(0, 1)
 
 
 def table(runs: dict[str, Run], flops: float, torch_name: str, expected: Tensor, outputs: Run) -> list[dict[str, Any]]:
-    """Each run's time, after its result was found right."""
+    """Check the result of each run, then return its times."""
     for name, run in runs.items():
         given = run()
         given = outputs() if given is None else by_token(given) if given.dim() == expected.dim() + 1 else given
         off = float(given.float().sub(expected).norm() / expected.norm())
         if not off < 1e-2:
-            raise SystemExit(f"{name} is wrong by {off:.1g}: no times of wrong kernels")
+            raise SystemExit(f"{name} has a relative error of {off:.1g}; a wrong kernel is not timed")
     times = in_turns(runs)
     medians = {name: [statistics.median(turn) for turn in turns] for name, turns in times.items()}
     rows = []
@@ -161,8 +163,8 @@ def table(runs: dict[str, Run], flops: float, torch_name: str, expected: Tensor,
     return rows
 
 
-def products() -> dict[str, list[dict[str, Any]]]:
-    """y = x w^T in bf16, by size."""
+def gemms() -> dict[str, list[dict[str, Any]]]:
+    """Time y = x w^T in bf16, by size."""
     plain = {
         "1: one tile at a time": load_kernel(HERE / "hopper_linear_1_one_tile.cu", device="cuda"),
         "2: a producer and two consumers": load_kernel(HERE / "hopper_linear_2_producer.cu", device="cuda"),
@@ -181,10 +183,10 @@ def products() -> dict[str, list[dict[str, Any]]]:
 
         runs: dict[str, Run] = {"torch (cuBLAS)": lambda x=x, w=w, y=y: torch.mm(x, w.T, out=y)}
         in_half = [t.half() for t in (x, w, y)]
-        for path in sorted(HERE.glob("product_*.cu")):
+        for path in sorted(HERE.glob("gemm_*.cu")):
             kernel = load_kernel(path, device="cuda")
-            name = "mma.sync " + path.stem.removeprefix("product_").replace("_", ": ")
-            runs[name] = lambda kernel=kernel, t=in_half, n=n: kernel.product(*t, n, n, n) or t[2]
+            name = "mma.sync " + path.stem.removeprefix("gemm_").replace("_", ": ")
+            runs[name] = lambda kernel=kernel, t=in_half, n=n: kernel.gemm(*t, n, n, n) or t[2]
         runs |= {name: plain_run(kernel) for name, kernel in plain.items()}
         runs |= {name: run(kernel) for name, kernel in steps.items()}
         found[f"{n} x {n} x {n}"] = table(runs, 2.0 * n**3, "torch (cuBLAS)", x.float() @ w.float().T, lambda y=y: y)
@@ -192,7 +194,7 @@ def products() -> dict[str, list[dict[str, Any]]]:
 
 
 def attentions() -> dict[str, list[dict[str, Any]]]:
-    """Attention in bf16, 16 heads, by size; torch's in cuDNN and as FlashAttention-2."""
+    """Time attention in bf16, by size, with torch's cuDNN and FlashAttention-2 backends."""
     plain = load_kernel(HERE / "hopper_attention_1_one_warpgroup.cu", device="cuda")
     ampere = load_kernel(ROOT / "solutions" / HERE.name / "mma_flash_attention.cu", device="cuda")
     steps = {name: solution(ATTENTION, changes) for name, changes in ATTENTION_STEPS.items()}
@@ -254,7 +256,7 @@ def attentions() -> dict[str, list[dict[str, Any]]]:
 
 
 def attentions_f32() -> dict[str, list[dict[str, Any]]]:
-    """Attention in f32, 4 x 16 heads, 4096 tokens: by three tf32 products, by one, and torch's memory-efficient one."""
+    """Time attention in f32, 4 x 16 heads, 4096 tokens: 3xTF32, plain TF32, and torch's memory-efficient backend."""
     kernel = load_kernel(HERE / "attention_f32_tf32x3.cu", device="cuda")
     found = {}
     for d in (64, 128):
@@ -268,8 +270,8 @@ def attentions_f32() -> dict[str, list[dict[str, Any]]]:
 
         runs: dict[str, Run] = {
             "torch (memory-efficient)": torchs,
-            "three tf32 products": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention(q, k, v, out, *sizes),
-            "one tf32 product": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention_tf32(q, k, v, out, *sizes),
+            "3xTF32": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention(q, k, v, out, *sizes),
+            "plain TF32": lambda q=q, k=k, v=v, out=out, sizes=sizes: kernel.attention_tf32(q, k, v, out, *sizes),
         }
         rows = table(runs, 4.0 * 64 * 4096**2 * d, "torch (memory-efficient)", torchs(), lambda out=out: out)
         exact = torch.softmax(q[0, :2].double() @ k[0, :2].double().mT * d**-0.5, -1) @ v[0, :2].double()
@@ -282,7 +284,7 @@ def attentions_f32() -> dict[str, list[dict[str, Any]]]:
 
 
 def main() -> None:
-    """Measure, print, and record if asked to."""
+    """Measure, print, and record if requested."""
     parser = argparse.ArgumentParser(description="times of tensor-core kernels on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write tensor_cores_gpu.json for the lesson")
     arguments = parser.parse_args()
@@ -290,7 +292,7 @@ def main() -> None:
         raise SystemExit("There is no Hopper GPU here. The lesson shows what was recorded on one.")
     build_all()
     torch.manual_seed(12)
-    found = {"products": products(), "attention": attentions(), "attention_f32": attentions_f32()}
+    found = {"gemm": gemms(), "attention": attentions(), "attention_f32": attentions_f32()}
     for tables in found.values():
         for title, rows in tables.items():
             print(f"\n{title:50s}{'us':>10s}{'TFLOP/s':>9s}{'x torch':>9s}")

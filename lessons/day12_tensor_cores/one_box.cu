@@ -1,6 +1,6 @@
-// One box of a matrix, as the copy engine leaves it in shared memory, and what wgmma is told about it.
+// One box of a matrix as TMA writes it to shared memory, and its matrix descriptors for wgmma.
 //
-//   x: [rows, columns]     raw: [8, 64], the bytes of shared memory in their order     descriptors: [4]
+//   x: [rows, columns]     raw: [8, 64], the bytes of shared memory in order     descriptors: [4]
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -31,7 +31,8 @@ __global__ void fetch_box(const __grid_constant__ CUtensorMap map, __half* raw, 
     }
 }
 
-// The box whose first element is x[row, column]. descriptors[i]: for columns 16 i to 16 i + 15 of it, as if it lay at address 0.
+// Copy the box whose first element is x[row, column]. descriptors[i] is for its columns 16 i to 16 i + 15, as if it lay
+// at address 0.
 extern "C" void box_of(const __half* x, __half* raw, long long* descriptors, int rows, int columns, int row, int column,
                        cudaStream_t stream) {
     CUtensorMap map;

@@ -1,10 +1,10 @@
-"""What Nsight Compute counts of the day's kernels on Hopper and of the library's beside them, on the GPU of this machine.
+"""Profile the day's Hopper kernels and the library's with Nsight Compute on this machine's GPU.
 
-    python lessons/day12_tensor_cores/profile_tensor_cores.py            prints tables
-    python lessons/day12_tensor_cores/profile_tensor_cores.py --record   also writes ncu_gpu.json, which the lesson shows
+    python lessons/day12_tensor_cores/profile_tensor_cores.py            print tables
+    python lessons/day12_tensor_cores/profile_tensor_cores.py --record   also write ncu_gpu.json, which the lesson shows
 
-ncu runs each kernel many times by itself, so the GPU has its full clock: what takes as many cycles here and longer in measure.py's
-turns had a lower clock there.
+ncu runs each kernel many times by itself, so the GPU has its full clock. A kernel that takes as many cycles here as its rival but
+more time in measure.py ran at a lower clock there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ METRICS = {
     "waves": ("launch__waves_per_multiprocessor", 1.0),
     "occupancy, %": ("sm__warps_active.avg.pct_of_peak_sustained_active", 1.0),
 }
-"""By name: Nsight Compute's own name, and what its base unit (ns, Hz, bytes, sectors) is multiplied by."""
+"""Nsight Compute metrics by name, with the factor for their base unit (ns, Hz, bytes, sectors)."""
 
 STALLS = {
     "a barrier": "barrier",
@@ -55,7 +55,7 @@ STALLS = {
     "the dispatcher": "dispatch_stall",
     "its turn": "not_selected",
 }
-"""What a warp waits for, by Nsight Compute's name of it: in cycles for each instruction that it issues."""
+"""Nsight Compute's warp stall reasons by name, in cycles per issued instruction."""
 
 LINEAR, CUBLAS, HOPPER, CUDNN = "wgmma_linear", "cuBLAS", "hopper_flash_attention", "cuDNN"
 SIZES: dict[str, tuple[tuple[str, str], tuple[int, ...]]] = {
@@ -64,11 +64,11 @@ SIZES: dict[str, tuple[tuple[str, str], tuple[int, ...]]] = {
     "4 x 4096 tokens, 16 heads of 128, causal": ((HOPPER, CUDNN), (4, 16, 4096, 128, True)),
     "4 x 4096 tokens, 8 heads of 256": ((HOPPER, CUDNN), (4, 8, 4096, 256, False)),
 }
-"""By a name that measure.py gives them, too: who computes it, and [n] or [batch, heads, tokens, head_dim, causal]."""
+"""Kernels and sizes by the name in measure.py: [n], or [batch, heads, tokens, head_dim, causal]."""
 
 
-def product(n: int) -> tuple[Callable[[], Any], ...]:
-    """y = x w^T of [n, n] in bf16: the solution's, and torch's."""
+def linear(n: int) -> tuple[Callable[[], Any], ...]:
+    """Return the solution's and torch's run of y = x w^T of [n, n] in bf16."""
     import torch
 
     from grader import load_kernel
@@ -80,7 +80,7 @@ def product(n: int) -> tuple[Callable[[], Any], ...]:
 
 
 def attention(batch: int, heads: int, n: int, d: int, causal: bool) -> tuple[Callable[[], Any], ...]:
-    """Attention in bf16, the solution's [batch * n, heads, d] and torch's [batch, heads, n, d]."""
+    """Return the solution's run of attention in bf16, [batch * n, heads, d], and torch's, [batch, heads, n, d]."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -104,12 +104,12 @@ def attention(batch: int, heads: int, n: int, d: int, causal: bool) -> tuple[Cal
 
 
 def run() -> None:
-    """Launch each kernel of SIZES, in order; the profiler sees one launch of each."""
+    """Launch each kernel of SIZES in order, with profiling on for one launch of each."""
     import torch
 
     torch.manual_seed(12)
     for (_, rival), sizes in SIZES.values():
-        for once in (product if rival == CUBLAS else attention)(*sizes):
+        for once in (linear if rival == CUBLAS else attention)(*sizes):
             once()
             torch.cuda.synchronize()
             torch.cuda.profiler.start()
@@ -119,7 +119,7 @@ def run() -> None:
 
 
 def profile() -> dict[str, dict[str, dict[str, Any]]]:
-    """The figures by size and by who computes it."""
+    """Return the metrics by size and kernel."""
     program = [sys.executable, __file__, "--run"]
     try:
         seen = nsight_compute.count(["--profile-from-start", "off"], program, METRICS, STALLS)
@@ -127,7 +127,7 @@ def profile() -> dict[str, dict[str, dict[str, Any]]]:
         raise SystemExit(f"{error}\nThe lesson shows what was recorded.") from None
     who = [(size, name) for size, (both, _) in SIZES.items() for name in both]
     if len(seen) != len(who):
-        raise SystemExit(f"ncu saw {[kernel for kernel, _ in seen]} in place of {len(who)} kernels")
+        raise SystemExit(f"ncu saw {[kernel for kernel, _ in seen]} instead of {len(who)} kernels")
     found: dict[str, dict[str, dict[str, Any]]] = {size: {} for size in SIZES}
     for (size, name), (kernel, figures) in zip(who, seen):
         found[size][name] = {"kernel": kernel.split("(")[0].removeprefix("void "), **figures}
@@ -135,7 +135,7 @@ def profile() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def main() -> None:
-    """Profile, print, and record if asked to."""
+    """Profile, print, and record if requested."""
     parser = argparse.ArgumentParser(description="Nsight Compute's figures of Hopper's kernels")
     parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
     parser.add_argument("--run", action="store_true", help="only launch the kernels, for the profiler")

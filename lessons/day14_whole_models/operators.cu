@@ -82,7 +82,7 @@ __global__ void decode(const float* __restrict__ q, const float* __restrict__ k,
         }
         next_key += Decoder::kStep;
     };
-    decoder.walk(shared, 0, end, fetch);
+    decoder.process_keys(shared, 0, end, fetch);
     decoder.finish(shared, head_count, head_dim, [&](int h, int d, float sum, float block_m, float block_l) {
         out[(first_head + h) * head_dim + d] = block_l > 0 ? sum / block_l : 0.0f;
     });

@@ -1,9 +1,9 @@
-// Attention of one query per sequence against many keys, as when a model decodes. Day 7 derives it.
+// Attention of one query per sequence against many keys, as in decode. Day 7 derives it.
 //
-// A block owns a part of the keys of one key/value head, and up to kHeads query heads of its group: each key and value is
-// fetched once and used for all of them. Within the block a *team* of kTeam lanes holds a row, 16 bytes a lane, and handles
-// 4 keys in each step. What the next steps need is already on its way from memory: every thread copies the 16 bytes that
-// it will use itself to a queue in shared memory, so nobody waits for anybody else.
+// A block handles a part of the keys of one key/value head, and up to kHeads query heads of its group: each key and
+// value is loaded once and used for all of them. Within the block, a *team* of kTeam lanes holds a row, 16 bytes per
+// lane, and handles 4 keys per step. Loads run ahead: each thread copies the 16 bytes that it will use itself to a
+// queue in shared memory, so no thread waits for another.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -19,16 +19,16 @@
 
 namespace llmk {
 
-constexpr int kSmallestPart = 64;  // fewer keys are not worth a block
+constexpr int kSmallestPart = 64;  // a block is not worth launching for fewer keys
 constexpr int kCombineWarps = 8, kCombineThreads = 32 * kCombineWarps;
 constexpr int kLargestHead = 128;
 
-// How many keys each part has. Parts that would begin past the last key do not exist.
+// Return the number of keys per part. Parts that would start past the last key are empty.
 __device__ __forceinline__ int keys_per_part(int length, int splits) {
     return max(kSmallestPart, (length + splits - 1) / splits);
 }
 
-// 16 bytes of a row as floats.
+// Convert 16 bytes of a row to floats.
 template <typename T>
 __device__ __forceinline__ void unpack(uint4 bits, float* values) {
     const T* elements = reinterpret_cast<const T*>(&bits);
@@ -39,40 +39,42 @@ __device__ __forceinline__ void unpack(uint4 bits, float* values) {
 template <typename T, int kTeam, int kQueryHeads>
 struct Decoder {
     static constexpr int kHeads = kQueryHeads, kThreads = 128;
-    static constexpr int kBlocks = kHeads <= 4 ? 4 : 2;  // on an SM at a time
-    static constexpr int kKeys = 4;                      // of one team, in one step
-    static constexpr int kStages = 3;                    // steps in the queue: one is used, two are on their way
-    static constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements of a lane
+    static constexpr int kBlocks = kHeads <= 4 ? 4 : 2;              // resident blocks per SM
+    static constexpr int kKeys = 4;                                  // keys per team and step
+    static constexpr int kStages = 3;                                // steps in the queue: one in use, two being copied
+    static constexpr int kWidth = 16 / static_cast<int>(sizeof(T));  // elements per lane
     static constexpr int kTeams = kThreads / kTeam;
-    static constexpr int kStep = kTeams * kKeys;    // keys of the block in one step
-    static constexpr int kScores = kHeads * kKeys;  // of a team in one step: number h * kKeys + i is head h with key i
-    static constexpr int kOwn = kScores > kTeam ? kScores / kTeam : 1;   // scores that a lane has after they are summed
-    static constexpr int kSame = kTeam > kScores ? kTeam / kScores : 1;  // lanes that have the same score
+    static constexpr int kStep = kTeams * kKeys;  // keys per block and step
+    static constexpr int kScores =
+        kHeads * kKeys;  // scores per team and step: number h * kKeys + i is head h with key i
+    static constexpr int kOwn = kScores > kTeam ? kScores / kTeam : 1;   // scores per lane after the reduction
+    static constexpr int kSame = kTeam > kScores ? kTeam / kScores : 1;  // lanes that hold the same score
 
-    // Shared memory: the queue, later used for the sums of all teams, and then the teams' maxima and sums.
+    // Shared memory: the queue, reused for the sums of all teams; then each team's maximum and sum.
     static constexpr int kQueue = kStages * 2 * kKeys * kThreads;  // entries of 16 bytes
     static constexpr int kSums = kHeads * kThreads * 4 / static_cast<int>(sizeof(T));
     static constexpr int kEntries = kQueue > kSums ? kQueue : kSums;
     static constexpr int kBytes = kEntries * 16 + kThreads / kTeam * kHeads * static_cast<int>(sizeof(float2));
 
-    // What a thread copies in a step: kCopies times 16 bytes of keys, and as many of values. The first are of key `row` at
-    // column `column`; the i-th ones lie rows_on(i) rows further on.
+    // Copies of a thread per step: kCopies times 16 bytes of keys, and as many of values. The first is of key `row` at
+    // column `column`; the i-th is row_offset(i) rows further.
     static constexpr int kCopies = kKeys;
-    static constexpr int kValues = kKeys * kThreads;  // how far behind its key a value lies in the queue, in 16 bytes
-    __device__ static constexpr int rows_on(int i) { return i * kTeams; }
-    __device__ static constexpr int columns_on(int) { return 0; }
-    __device__ static constexpr int place(int i) { return i * kThreads; }
+    static constexpr int kValues = kKeys * kThreads;  // distance in the queue from a key to its value, in 16 bytes
+    __device__ static constexpr int row_offset(int i) { return i * kTeams; }
+    __device__ static constexpr int column_offset(int) { return 0; }
+    __device__ static constexpr int offset(int i) { return i * kThreads; }
 
     const int lane = threadIdx.x % kTeam, team = threadIdx.x / kTeam, row = team;
-    const int column = lane * kWidth;  // of the row: this lane's first
+    const int column = lane * kWidth;  // this lane's first column of the row
     float query[kHeads][kWidth], o[kHeads][kWidth];
-    float m = -INFINITY, l = 0;  // of the head of this lane's scores; l of this lane's keys only
+    float m = -INFINITY, l = 0;  // m: maximum of this lane's head; l: sum over this lane's keys only
 
-    // The first of this lane's scores, which are of head own() / kKeys; and the first lane that has a score.
+    // own(): the first of this lane's scores, which belong to head own() / kKeys. lane_of(): the first lane that holds
+    // a score.
     __device__ int own() const { return kScores > kTeam ? lane * kOwn : lane / kSame; }
     __device__ static constexpr int lane_of(int score) { return kScores > kTeam ? score / kOwn : score * kSame; }
 
-    // q: [head_count, head_dim], the queries of the block. Heads and columns that do not exist are zeros.
+    // q: [head_count, head_dim], the block's queries. Missing heads and columns become zeros.
     __device__ Decoder(const T* q, int head_count, int head_dim, float scale) {
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
@@ -89,11 +91,11 @@ struct Decoder {
         }
     }
 
-    // Goes through keys first ... end - 1. fetch(entries) copies this thread's 16 bytes of the next kKeys keys of its team to
-    // entries[i * kThreads], and of their values to entries[(kKeys + i) * kThreads]. Key i of step s is
-    // first + s * kStep + i * kTeams + team; zeros stand for those that do not exist.
+    // Process keys first ... end - 1. fetch(entries) copies this thread's 16 bytes of the team's next kKeys keys to
+    // entries[i * kThreads], and of their values to entries[(kKeys + i) * kThreads]. Key i of step s is first + s *
+    // kStep + i * kTeams + team; for keys past the end it writes zeros.
     template <typename Fetch>
-    __device__ __forceinline__ void walk(uint4* shared, int first, int end, Fetch fetch) {
+    __device__ __forceinline__ void process_keys(uint4* shared, int first, int end, Fetch fetch) {
         uint4* queue = shared + threadIdx.x;  // entry e of this thread is queue[e * kThreads]
         const int steps = (end - first + kStep - 1) / kStep;
         for (int step = 0; step < kStages - 1; ++step) {
@@ -111,9 +113,9 @@ struct Decoder {
         }
     }
 
-    // One step: the scores of the teams' keys, the online softmax, the weighted sums of the values.
+    // One step: the scores of the team's keys, the online softmax, the weighted sums of the values.
     __device__ __forceinline__ void add_keys(const uint4* entries, int first, int end) {
-        float s[kScores];  // first what this lane's columns add to all scores
+        float s[kScores];  // partial scores over this lane's columns
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             float key[kWidth];
@@ -129,7 +131,7 @@ struct Decoder {
 
         warp_sum_each<kTeam / 2, kScores>(s, lane);
 
-        // The online softmax, each lane with its own scores.
+        // The online softmax; each lane works on its own scores.
         float new_m = m;
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {
@@ -150,7 +152,7 @@ struct Decoder {
             s[j] = exp2f(s[j] - base);
             l += s[j];
         }
-        if (__any_sync(kAllLanes, correction != 1)) {  // seldom, after the first steps
+        if (__any_sync(kAllLanes, correction != 1)) {  // rare after the first steps
 #pragma unroll
             for (int h = 0; h < kHeads; ++h) {
                 const float c = __shfl_sync(kAllLanes, correction, lane_of(h * kKeys), kTeam);
@@ -159,7 +161,7 @@ struct Decoder {
             }
         }
 
-        // Weighted sum of the values: the weights come from the lanes that own them.
+        // Weighted sum of the values; the lanes that own the weights broadcast them.
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             float value[kWidth];
@@ -174,15 +176,15 @@ struct Decoder {
         }
     }
 
-    // The teams' sums become one: all are brought to the largest maximum. store(h, d, o, m, l) gets column d of head h, and
-    // the head's maximum and sum.
+    // Merge the teams' sums, rescaled to the maximum of all teams. store(h, d, o, m, l) receives column d of head h,
+    // and the head's maximum and sum.
     template <typename Store>
     __device__ __forceinline__ void finish(uint4* shared, int head_count, int head_dim, Store store) {
         float2* team_stats = reinterpret_cast<float2*>(shared + kEntries);  // [kTeams][kHeads]
 #pragma unroll
         for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) l += __shfl_xor_sync(kAllLanes, l, reach);
         if (lane == lane_of(own() / kKeys * kKeys)) team_stats[team * kHeads + own() / kKeys] = make_float2(m, l);
-        __syncthreads();                                 // and nobody uses the queue any more
+        __syncthreads();                                 // and all threads are done with the queue
         float* sums = reinterpret_cast<float*>(shared);  // [kTeams][kHeads][kTeam * kWidth]
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
@@ -207,23 +209,21 @@ struct Decoder {
     }
 };
 
-// One block of kCombineThreads for each query head adds up its parts, 32 at a time: each warp has the maxima and sums of all of
-// them, a part in each lane, and adds the weighted sums of every kCombineWarps-th part, four columns in each lane.
-//
-// sums: [parts, head_dim]   stats: [parts], maximum and sum of each   out: [head_dim]
+// Combine the parts of one query head, 32 at a time, with one block of kCombineThreads. Each warp holds the maxima and
+// sums of 32 parts, one per lane, and adds the weighted sums of every kCombineWarps-th part, four columns per lane.
 template <typename T>
 __device__ __forceinline__ void combine_parts(const float* sums, const float2* stats, int parts, T* out, int head_dim) {
-    constexpr int kColumns = 4, kEach = 32 / kCombineWarps;  // parts of a warp
+    constexpr int kColumns = 4, kEach = 32 / kCombineWarps;  // parts per warp
     __shared__ float4 warp_o[kCombineWarps][32];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const bool has_columns = lane * kColumns < head_dim;
-    float m = -INFINITY, l = 0;  // l of this lane's parts only
+    float m = -INFINITY, l = 0;  // l: sum over this lane's parts only
     float4 o = make_float4(0, 0, 0, 0);
     auto add = [&o](float4 sum, float c) {
         o = make_float4(o.x + sum.x * c, o.y + sum.y * c, o.z + sum.z * c, o.w + sum.w * c);
     };
     for (int first = 0; first < parts; first += 32) {
-        float4 sum[kEach];  // asked for at once: reads one after the other would wait for each other
+        float4 sum[kEach];  // all loads are issued before the first is used
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
             const int p = first + warp + i * kCombineWarps;
@@ -248,25 +248,28 @@ __device__ __forceinline__ void combine_parts(const float* sums, const float2* s
     if (has_columns) store_rounded(out + lane * kColumns, values, true, 0, kColumns);
 }
 
-// Says that the kernel after this one may start, if it was launched early (see launch_early): when all blocks have said so, or
-// ended, its blocks take what room there is, and wait.
+// griddepcontrol.launch_dependents: let the next kernel start, if launch_dependent launched it. Its blocks start where
+// there is room once all blocks of this kernel have called this or ended. Source: PTX ISA, section "Parallel
+// Synchronization and Communication Instructions: griddepcontrol".
 __device__ __forceinline__ void griddepcontrol_launch_dependents() {
 #if __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
-// Waits for the end of the kernel that was launched before, where this one may start earlier (see launch_early).
+// griddepcontrol.wait: wait until the previous kernel has ended and its writes are visible. Needed in kernels that
+// launch_dependent launches.
 __device__ __forceinline__ void griddepcontrol_wait() {
 #if __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
 #endif
 }
 
-// Launches a kernel whose blocks may start before the kernel before has ended and its writes are visible: each of its threads
-// calls griddepcontrol_wait. From Hopper on; elsewhere a plain launch.
+// Launch a kernel with programmatic stream serialization (sm_90; elsewhere an ordinary launch): its blocks may start
+// before the previous kernel has ended, so each thread calls griddepcontrol_wait before it reads that kernel's results.
 template <typename... Parameters, typename... Arguments>
-void launch_early(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream, Arguments... arguments) {
+void launch_dependent(void (*second)(Parameters...), int blocks, int threads, cudaStream_t stream,
+                      Arguments... arguments) {
     cudaFuncAttributes compiled = {};
     cudaFuncGetAttributes(&compiled, second);
     cudaLaunchAttribute early = {};

@@ -1,12 +1,13 @@
-// The same attention of one query per sequence as in decode.cuh, for 16-bit numbers on tensor cores: where a group has many
-// query heads, eight here, their multiply-adds on CUDA cores take longer than the bytes. Day 7 shows the figures.
+// The attention of decode.cuh for 16-bit elements on tensor cores. With many query heads per group, eight here,
+// multiply-adds on CUDA cores take longer than the memory traffic. Day 7 shows the measurements; day 12 derives
+// ldmatrix and mma.sync.
 //
-// Eight heads are the eight columns of operand B. With kKeys keys a warp
-//   - multiplies S = Q K^T: the heads are rows of operand A, whose other eight rows are zeros,
-//   - does the online softmax on S where it is: a lane has four scores of one head,
-//   - rounds the weights, which thereby are operand B of the next product already,
-//   - and multiplies O^T += V^T P^T, for which ldmatrix transposes the values.
-// A warp has a queue of its own in shared memory, filled by cp.async, and waits for no other until the end.
+// For kKeys keys a warp
+//   - computes S = Q K^T: the eight heads are rows of operand A, whose other eight rows are zeros,
+//   - runs the online softmax on S in registers: each lane holds four scores of one head,
+//   - rounds the weights, which then have the layout of operand B,
+//   - computes O^T += V^T P^T; ldmatrix.trans transposes the values.
+// Each warp has its own queue in shared memory, filled by cp.async, and synchronizes with other warps only at the end.
 #pragma once
 
 #include "llmk/decode.cuh"
@@ -17,24 +18,27 @@ namespace llmk {
 
 template <typename T, int DIM>
 struct TensorDecoder {
-    static constexpr int kHeads = 8, kThreads = 128, kWarps = kThreads / 32, kBlocks = 2;  // blocks on an SM
-    static constexpr int kKeys = 16;                                                       // of one warp, in one step
-    static constexpr int kStages = 3;  // steps in the queue: one is used, two are on their way
+    static constexpr int kHeads = 8, kThreads = 128, kWarps = kThreads / 32,
+                         kBlocks = 2;  // kBlocks: resident blocks per SM
+    static constexpr int kKeys = 16;   // keys per warp and step
+    static constexpr int kStages = 3;  // steps in the queue: one in use, two being copied
     static constexpr int kStep = kWarps * kKeys;
     static constexpr int kAcross = DIM / 16;
     static constexpr int kTile = kKeys * DIM;  // elements of a warp's keys, or values, of one step
-    static constexpr int kPitch = DIM + 4;     // floats of a row of sums: no bank conflict
-    using Place = Swizzle<DIM>;
+    static constexpr int kPitch = DIM + 4;     // floats from row to row of the sums: no bank conflicts
+    using Layout = Swizzle<DIM>;
 
-    // What a thread copies in a step: kCopies times 16 bytes of keys, and as many of values. The first are of key `row` at
-    // column `column`; the i-th ones lie rows_on(i) rows and columns_on(i) columns further on.
+    // Copies of a thread per step: kCopies times 16 bytes of keys, and as many of values. The first is of key `row` at
+    // column `column`; the i-th is row_offset(i) rows and column_offset(i) columns further.
     static constexpr int kEach = DIM / 64, kCopies = kKeys / 4 * kEach;
-    static constexpr int kValues = kTile / 8;  // how far behind its key a value lies in the queue, in 16 bytes
-    __device__ static constexpr int rows_on(int i) { return i / kEach * 4; }
-    __device__ static constexpr int columns_on(int i) { return i % kEach * 64; }
-    __device__ int place(int i) const { return Place::place(lane / 8 + rows_on(i), column + columns_on(i)) / 8; }
+    static constexpr int kValues = kTile / 8;  // distance in the queue from a key to its value, in 16 bytes
+    __device__ static constexpr int row_offset(int i) { return i / kEach * 4; }
+    __device__ static constexpr int column_offset(int i) { return i % kEach * 64; }
+    __device__ int offset(int i) const {
+        return Layout::offset(lane / 8 + row_offset(i), column + column_offset(i)) / 8;
+    }
 
-    // Shared memory: the queues, later used for the sums of all warps, and then the warps' maxima and sums.
+    // Shared memory: the queues, reused for the sums of all warps; then each warp's maximum and sum.
     static constexpr int kEntries = kWarps * kStages * 2 * kTile / 8;
     static constexpr int kBytes = kEntries * 16 + kWarps * kHeads * static_cast<int>(sizeof(float2));
     static_assert(kWarps * kHeads * kPitch * 4 <= kEntries * 16, "the sums fit");
@@ -43,10 +47,10 @@ struct TensorDecoder {
     const int row = warp * kKeys + lane / 8, column = lane % 8 * 8;
     const float to_base_2;
     unsigned query[kAcross][4];
-    float o[kAcross][4];         // of columns lane / 4 and 8 further on, of heads lane % 4 * 2 and the next
-    float m = -INFINITY, l = 0;  // of head lane / 4; l of this lane's keys only
+    float o[kAcross][4];         // columns lane / 4 and + 8; heads lane % 4 * 2 and + 1
+    float m = -INFINITY, l = 0;  // m: of head lane / 4; l: sum over this lane's keys only
 
-    // q: [head_count, head_dim], the queries of the block. Heads and columns that do not exist are zeros.
+    // q: [head_count, head_dim], the block's queries. Missing heads and columns become zeros.
     __device__ TensorDecoder(const T* q, int head_count, int head_dim, float scale) : to_base_2(scale * kLog2E) {
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
@@ -60,9 +64,9 @@ struct TensorDecoder {
         }
     }
 
-    // Goes through keys first ... end - 1. fetch(entries) copies what this thread copies of the next step.
+    // Process keys first ... end - 1. fetch(entries) starts this thread's copies of the next step.
     template <typename Fetch>
-    __device__ __forceinline__ void walk(uint4* shared, int first, int end, Fetch fetch) {
+    __device__ __forceinline__ void process_keys(uint4* shared, int first, int end, Fetch fetch) {
         uint4* queue = shared + warp * kStages * 2 * kValues;
         const int steps = (end - first + kStep - 1) / kStep;
         for (int step = 0; step < kStages - 1; ++step) {
@@ -72,7 +76,7 @@ struct TensorDecoder {
         int stage = 0;
         for (int step = 0; step < steps; ++step) {
             __pipeline_wait_prior(kStages - 2);
-            __syncwarp();  // what the other lanes copied is here, too, and all are done with the step before
+            __syncwarp();  // the other lanes' copies are visible, and all lanes are done with the previous step
             if (step + kStages - 1 < steps) fetch(queue + (stage == 0 ? kStages - 1 : stage - 1) * 2 * kValues);
             __pipeline_commit();
             add_keys(reinterpret_cast<const T*>(queue + stage * 2 * kValues),
@@ -81,15 +85,16 @@ struct TensorDecoder {
         }
     }
 
-    // One step: the scores of the warp's keys, of which `left` exist, the online softmax, the weighted sums of the values.
+    // One step: the scores of the warp's keys, of which `left` exist, the online softmax, the weighted sums of the
+    // values.
     __device__ __forceinline__ void add_keys(const T* keys, int left) {
-        const int my_row = lane % 8 + lane / 16 * 8, my_column = lane / 8 % 2 * 8;  // that this lane names to ldmatrix
-        float s[2][4] =
-            {};  // of head lane / 4, with keys lane % 4 * 2 and the next, and 8 further on; the rest is of no head
+        const int my_row = lane % 8 + lane / 16 * 8,
+                  my_column = lane / 8 % 2 * 8;  // the row whose address this lane passes to ldmatrix
+        float s[2][4] = {};  // head lane / 4, keys lane % 4 * 2 and + 1, and 8 further; elements 2 and 3 are padding
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
             unsigned part[4];
-            ldmatrix_x4(part, keys + Place::place(my_row, my_column, c));
+            ldmatrix_x4(part, keys + Layout::offset(my_row, my_column, c));
             mma_m16n8k16<T>(s[0], query[c], part[0], part[1]);
             mma_m16n8k16<T>(s[1], query[c], part[2], part[3]);
         }
@@ -117,7 +122,7 @@ struct TensorDecoder {
             }
         }
         l = l * correction + sum;
-        if (__any_sync(kAllLanes, correction != 1)) {  // seldom, after the first steps
+        if (__any_sync(kAllLanes, correction != 1)) {  // rare after the first steps
             const float even = __shfl_sync(kAllLanes, correction, lane % 4 * 8);
             const float odd = __shfl_sync(kAllLanes, correction, lane % 4 * 8 + 4);
 #pragma unroll
@@ -131,19 +136,19 @@ struct TensorDecoder {
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
             unsigned part[4];
-            ldmatrix_x4_trans(part, keys + kTile + Place::place(my_row, my_column, c));
+            ldmatrix_x4_trans(part, keys + kTile + Layout::offset(my_row, my_column, c));
             mma_m16n8k16<T>(o[c], part, weights[0], weights[1]);
         }
     }
 
-    // The warps' sums become one: all are brought to the largest maximum. store(h, d, o, m, l) gets column d of head h, and
-    // the head's maximum and sum.
+    // Merge the warps' sums, rescaled to the maximum of all warps. store(h, d, o, m, l) receives column d of head h,
+    // and the head's maximum and sum.
     template <typename Store>
     __device__ __forceinline__ void finish(uint4* shared, int head_count, int head_dim, Store store) {
         float2* stats = reinterpret_cast<float2*>(shared + kEntries);  // [kWarps][kHeads]
         l = warp_sum<4>(l);
         if (lane % 4 == 0) stats[warp * kHeads + lane / 4] = make_float2(m, l);
-        __syncthreads();                                 // and nobody uses the queues any more
+        __syncthreads();                                 // and all warps are done with the queues
         float* sums = reinterpret_cast<float*>(shared);  // [kWarps][kHeads][kPitch]
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {

@@ -1,15 +1,15 @@
-// The product of a few rows with a weight matrix, x weight^T, as when a model decodes: the weights are the work, and each is
-// read from memory once. Day 4 derives it.
+// Skinny GEMM, out = x weight^T with up to 16 rows of x, as in decode: reading the weights dominates, and each weight
+// is read from memory once. Day 4 derives it.
 //
-// A *tile* is eight features of out, for all rows, up to 16. A team of `parts` warps makes a tile: each of its warps takes a part
-// of in_features, and the parts are added up in shared memory, in the same order in every run. Few features need large
-// teams, or there would be too few blocks for the GPU; for many features a warp is a team of its own. A *strip* is one tile, or
-// two neighbors: what a warp makes at a time.
+// A *tile* is eight features of out, for all rows. A team of `parts` warps computes a tile: each warp sums over a part
+// of in_features, and the partial sums are added in shared memory, in the same order in every run. Few features need
+// large teams, or the GPU would get too few blocks; with many features a team is one warp. A *strip* is one tile or two
+// neighboring ones: the tiles that a warp computes at a time.
 //
-// A warp multiplies 32 columns at a time on tensor cores, where the rows of x are operand A and the rows of weight the columns
-// of operand B. Lane (i, t) = (lane / 4, lane % 4) loads the 16 bytes at columns 8 t ... 8 t + 7 of weight row i of the tile, and
-// of x rows i and i + 8. The tensor core wants other columns of each lane; but a sum may be taken in any order, so long as
-// weight and x agree. What the next steps need is already on its way: each lane copies to a queue what it will use itself.
+// A warp multiplies 32 columns per step on tensor cores, with the rows of x as operand A and the rows of weight as
+// columns of operand B. Lane (i, t) = (lane / 4, lane % 4) loads the 16 bytes at columns 8 t ... 8 t + 7 of weight row
+// i of the tile, and of x rows i and i + 8. The mma expects other columns in each lane, but a sum may be taken in any
+// order if weight and x agree. Loads run ahead: each lane copies to a queue what it will use itself.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -25,25 +25,26 @@ namespace llmk {
 struct FewRows {
     static constexpr int kWarps = 16;
     static constexpr int kThreads = 32 * kWarps;
-    static constexpr int kRows = 16;         // of x, at most
-    static constexpr int kTile = 8;          // features
-    static constexpr int kStep = 32;         // columns of x and weight
-    static constexpr int kEntries = 8;       // of a lane's queue, 16 bytes each
-    static constexpr int kBlocks = 2 * 132;  // that an H200 runs at a time
-    // Floats from one warp's sums to the next one's: eight more than they are, so that four warps' start in other banks.
+    static constexpr int kRows = 16;         // rows of x, at most
+    static constexpr int kTile = 8;          // features of a tile
+    static constexpr int kStep = 32;         // columns of x and weight per step
+    static constexpr int kEntries = 8;       // entries of a lane's queue, 16 bytes each
+    static constexpr int kBlocks = 2 * 132;  // resident blocks of an H200
+    // Floats from one warp's sums to the next warp's: eight more than the sums, so that four warps' sums start in
+    // different banks.
     template <int kWide>
     static constexpr int kSums = kWide * kRows * kTile + 8;
     template <int kWide>
     static constexpr int kBytes =
         kEntries * kThreads * 16 + 2 * kWarps * kSums<kWide> * static_cast<int>(sizeof(float));
 
-    int strips;       // of 1 or 2 tiles
-    int parts;        // warps of a team: a power of two
-    unsigned blocks;  // each makes as many strips as the others, but for the last ones
-    bool wide;        // a warp makes two tiles at a time
+    int strips;       // strips of 1 or 2 tiles
+    int parts;        // warps per team: a power of two
+    unsigned blocks;  // each computes equally many strips, except the last ones
+    bool wide;        // a warp computes two tiles at a time
 
-    // How to share the work of `tiles` tiles: enough blocks, but no more parts than steps. Each warp reads x anew: with many rows
-    // it makes two tiles of each x that it reads, if that leaves enough blocks.
+    // Divide `tiles` tiles among blocks: enough blocks, but at most one part per step. Each warp reads x again; with
+    // many rows of x it computes two tiles per x that it reads, if that leaves enough blocks.
     FewRows(int tiles, int in_features, int rows) : parts(1), wide(rows > 4 && tiles >= kBlocks) {
         strips = wide ? (tiles + 1) / 2 : tiles;
         while (parts < kWarps && parts * kStep < in_features && strips * parts < kWarps * kBlocks) parts *= 2;
@@ -53,7 +54,7 @@ struct FewRows {
     }
 };
 
-// Eight neighbors of a row from column `column` on; zeros where there are none.
+// Return eight neighboring elements of a row, starting at `column`; zeros outside the matrix.
 template <typename T>
 __device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int column, int columns, bool vectors) {
     uint4 bits = make_uint4(0, 0, 0, 0);
@@ -67,23 +68,22 @@ __device__ __forceinline__ uint4 eight_columns(const T* row, bool exists, int co
     return bits;
 }
 
-// x: [rows, in_features], of which there are at most 16   shared: FewRows::kBytes   vectors: all rows of x and weight start at
-// multiples of 16 bytes. The job says what the weights are and what becomes of the sums:
-//   job.weight_row(tile, i)            row i of a tile's eight, or a null pointer where there is none (also past the last tile)
-//   job.expect(column, x, x8)          is shown eight columns of x rows i and i + 8, and may load what use will need there
-//   job.use(weight)                    the weights to multiply them with, from those in memory
-//   job.end_of_strip()                 what it does before the barrier at the end of a strip
-//   job.store(tile, i, row, sum)       one output
-// kWide: tiles of a strip, which a warp makes at a time
+// x: [rows, in_features], rows <= 16   shared: FewRows::kBytes   vectors: all rows of x and weight start at multiples
+// of 16 bytes kWide: tiles per strip, which a warp computes at a time. `job` provides the weights and stores the sums:
+//   job.weight_row(tile, i)            row i of a tile's eight, or nullptr if there is none (also past the last tile)
+//   job.expect(column, x, x8)          receives eight columns of x rows i and i + 8; may load what use() will need
+//   job.use(weight)                    returns the weights to multiply, given those in memory
+//   job.end_of_strip()                 runs before the barrier at the end of a strip
+//   job.store(tile, i, row, sum)       stores one output
 template <int kWide, typename T, typename Job>
 __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, int rows, int in_features, int strips,
                                             int parts, bool vectors, Job& job) {
     using F = FewRows;
-    constexpr int kStages = F::kEntries / kWide;  // steps in the queue: one is used, the others are on their way
+    constexpr int kStages = F::kEntries / kWide;  // steps in the queue: one in use, the others being copied
     constexpr int kSums = F::kSums<kWide>, kTileSums = F::kRows * F::kTile;
     uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;  // entry e of this thread is queue[e * kThreads]
     float* sums = reinterpret_cast<float*>(shared + F::kEntries * F::kThreads * 16);  // [kWarps][kSums]
-    float* other_sums = sums + F::kWarps * kSums;  // of the strips before, which slow warps may still be reading
+    float* other_sums = sums + F::kWarps * kSums;  // sums of the previous strips, which slow warps may still read
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int team = warp / parts, teams = F::kWarps / parts;
     const int steps = (in_features + F::kStep - 1) / F::kStep, own_steps = (steps + parts - 1) / parts;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
     const T* x_row = x + static_cast<long long>(i) * in_features;
     const T* x_row8 = x_row + 8LL * in_features;
 
-    // The next step to ask for. After the last one of a strip comes the first one of the team's next strip.
+    // The next step to copy. The last step of a strip is followed by the first step of the team's next strip.
     int next_strip = first_step < end_step ? blockIdx.x * teams + team : strips, next_step = first_step;
     const T* next_row[kWide];
     auto find_rows = [&] {
@@ -120,14 +120,14 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
                 find_rows();
             }
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // an empty group keeps the number of groups right at the end
     };
     for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
 
     int stage = 0;
     for (int first_strip = blockIdx.x * teams; first_strip < strips; first_strip += gridDim.x * teams) {
         if (first_strip + team < strips) {
-            float product[kWide][4] = {};  // of each tile rows i and i + 8 of out (two each), features 2 t and 2 t + 1
+            float product[kWide][4] = {};  // per tile: rows i and i + 8 of out, features 2 t and 2 t + 1
             for (int step = first_step; step < end_step; ++step) {
                 fetch(stage == 0 ? kStages - 1 : stage - 1);
                 const int column = step * F::kStep + 8 * t;
@@ -152,7 +152,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
             }
         }
         job.end_of_strip();
-        __syncthreads();  // the sums are complete, and nobody reads the other ones any more
+        __syncthreads();  // the sums are complete, and no warp reads the previous ones
         for (int o = threadIdx.x; o < rows * teams * kWide * F::kTile; o += F::kThreads) {
             const int feature = o % F::kTile, w = o / F::kTile % kWide;
             const int of_team = o / (F::kTile * kWide) % teams, row = o / (F::kTile * kWide * teams);

@@ -1,4 +1,5 @@
-// Four-bit weights, eight in a word, as halves: GPTQ's words unpacked in registers, w = (q - zero) * scale. Day 11 derives it.
+// GPTQ's 4-bit weights, eight to a 32-bit word, dequantized to f16 in registers: w = (q - zero) * scale. Day 11 derives
+// it.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -6,32 +7,33 @@
 
 namespace llmk {
 
-// Four words that one access of 16 bytes moves.
+// Four 32-bit words that one 16-byte access moves.
 union Four {
     uint4 vector;
     unsigned word[4];
 };
 
-// The 16 bits of each half of `bits` are a half.
+// Reinterpret each 16-bit half of `bits` as a __half, and back.
 __device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
 __device__ __forceinline__ unsigned as_bits(__half2 pair) { return *reinterpret_cast<const unsigned*>(&pair); }
 
-// word & mask | bits, in one instruction. Left to itself nvcc makes two of it, each with one of the constants.
+// lop3.b32: return word & mask | bits in one instruction. nvcc would emit two, one per constant. Source: PTX ISA,
+// section "Logic and Shift Instructions: lop3".
 __device__ __forceinline__ unsigned lop3_and_or(unsigned word, unsigned mask, unsigned bits) {
     unsigned result;
     asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(word), "r"(mask), "r"(bits));
     return result;
 }
 
-// What unpack subtracts: 1024 + zero and -(64 + zero), twice each. zero is at most 16.
+// Compute what unpack subtracts: 1024 + zero and -(64 + zero), twice each. zero is at most 16.
 __device__ __forceinline__ void constants(unsigned zero, __half2& low, __half2& high) {
     low = as_half2((0x6400u + zero) * 0x00010001u);
     high = as_half2((0xd400u + 16 * zero) * 0x00010001u);
 }
 
-// The eight weights of a word less their zero, exactly, as four pairs: (0, 4), (1, 5), (2, 6), (3, 7).
-// 0x6400 is 1024, and the last bit of a half that large counts 1: 0x6400 | q is 1024 + q. In the nibble above, q counts
-// 16 times as much: 1024 + 16 q, which is 16 times 64 + q.
+// Unpack the eight weights of a word and subtract their zero, exactly, as four pairs: (0, 4), (1, 5), (2, 6), (3, 7).
+// 0x6400 is 1024 in f16, where the last bit counts 1, so 0x6400 | q is 1024 + q. The next nibble counts 16 times as
+// much: 1024 + 16 q, which is 16 (64 + q).
 __device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high, __half2 (&pairs)[4]) {
     const __half2 sixteenth = as_half2(0x2c002c00u);
 #pragma unroll
@@ -46,16 +48,16 @@ __device__ __forceinline__ void unpack(unsigned word, __half2 low, __half2 high,
 
 // A layer in GPTQ's format. in_features and out_features are multiples of 8.
 struct Int4Layer {
-    const int* qweight;    // [in_features / 8, out_features]: eight q to a word along k
-    const int* qzeros;     // [groups, out_features / 8]: eight zeros to a word along n, each stored less 1
+    const int* qweight;    // [in_features / 8, out_features]: eight q per word along k
+    const int* qzeros;     // [groups, out_features / 8]: eight zeros per word along n, each stored minus 1
     const __half* scales;  // [groups, out_features]
-    const int* g_idx;      // [in_features]: the group of each k, for act_order; without it that is k / group_size
+    const int* g_idx;      // [in_features]: the group of each k with act_order; otherwise it is k / group_size
     int in_features, out_features, group_size;
     bool act_order;
 };
 
-// The words of four columns at the same eight k of one group, finished: weight[c] are the pairs of column c, rounded once.
-// zeros: those of the four columns are its lowest nibbles     scales: of the four columns
+// Dequantize the words of four columns at the same eight k of one group: weight[c] holds the pairs of column c, rounded
+// once. zeros: its four lowest nibbles are those of the four columns     scales: of the four columns
 __device__ __forceinline__ void finish(const Four& words, unsigned zeros, uint2 scales, __half2 (&weight)[4][4]) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
@@ -69,10 +71,10 @@ __device__ __forceinline__ void finish(const Four& words, unsigned zeros, uint2 
     }
 }
 
-// The same for words of k ... k + 7 and columns column ... column + 3, whatever the groups.
+// The same for words k ... k + 7 of columns column ... column + 3, for any groups.
 __device__ inline void finish(const Four& words, const Int4Layer& w, int k, int column, __half2 (&weight)[4][4]) {
     auto zeros_at = [&](size_t at) { return static_cast<unsigned>(w.qzeros[at / 8]) >> (column % 8 * 4); };
-    if (!w.act_order && w.group_size % 8 == 0) {  // no word lies in two groups
+    if (!w.act_order && w.group_size % 8 == 0) {  // no word spans two groups
         const size_t at = static_cast<size_t>(k / w.group_size) * w.out_features + column;
         finish(words, zeros_at(at), *reinterpret_cast<const uint2*>(w.scales + at), weight);
         return;

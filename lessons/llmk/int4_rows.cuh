@@ -1,16 +1,17 @@
-// The product of a few rows with int4 weights in GPTQ's format, as when a model decodes: the weights are the work, and each is
-// read from memory once. Day 11 derives it.
+// Skinny GEMM with int4 weights in GPTQ's format, as in decode: reading the weights dominates, and each weight is read
+// from memory once. Day 11 derives it.
 //
-// A block makes 32 columns of out at a time, all of in_features divided among its 16 warps: a warp takes 128 values of k, a
-// *chunk*, then the one that lies 16 chunks further. The warps' sums are added up in shared memory, in the same order in every
-// run. A lane asks for all words of a chunk at once, four times 16 bytes, and for those of two chunks before it waits for the
-// first: 64 KB are on their way to each multiprocessor, and little is executed before the first load is asked for.
+// A block computes 32 columns of out at a time and divides in_features among its 16 warps. A warp takes 128 values of
+// k, a *chunk*, then the chunk 16 further on. The warps' partial sums are added in shared memory, in the same order in
+// every run. A lane loads all words of a chunk at once, four times 16 bytes, and those of two chunks before it waits
+// for the first: 64 KB are in flight per SM, and few instructions precede the first load.
 //
-// A warp multiplies 32 columns by 32 values of k in one step, on tensor cores, where the *weights* are operand A (16 columns
-// at a time) and the rows of x the columns of operand B: 8 rows cost one product, 16 rows two. Lane (i, t) = (lane / 4, lane %
-// 4) has the words of columns 4 i ... 4 i + 3 that hold k = 8 t ... 8 t + 7 of the step. The tensor core wants other k of each
-// lane; but a sum may be taken in any order, so long as weights and x agree. Unpacking gives the pairs (0, 4), (1, 5), (2, 6),
-// (3, 7), so x waits in shared memory in that order, eight by eight: a lane's part of operand B is 16 bytes side by side.
+// A warp multiplies 32 columns by 32 values of k per step on tensor cores. The *weights* are operand A, 16 columns at a
+// time, and the rows of x are columns of operand B: 8 rows take one mma, 16 rows two. Lane (i, t) = (lane / 4, lane %
+// 4) holds the words of columns 4 i ... 4 i + 3 for k = 8 t ... 8 t + 7 of the step. The mma expects other k in each
+// lane, but a sum may be taken in any order if weights and x agree. Unpacking yields the pairs (0, 4), (1, 5), (2, 6),
+// (3, 7), so shared memory holds each eight elements of x in that order, and a lane's part of operand B is 16
+// contiguous bytes.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -21,29 +22,30 @@
 
 namespace llmk {
 
-// How the work is shared.
+// How the work is divided.
 struct Int4Rows {
     static constexpr int kWarps = 16;
     static constexpr int kThreads = 32 * kWarps;
-    static constexpr int kColumns = 32;                    // that a block makes at a time
-    static constexpr int kStep = 32;                       // values of k that a warp multiplies at a time
-    static constexpr int kChunk = 4 * kStep;               // and asks for at a time
-    static constexpr int kTwoTurns = 2 * kWarps * kChunk;  // values of k that the block has asked for at any time
-    static constexpr int kPitch = kColumns + 4;  // floats from row to row of the sums, so that stores meet no conflict
+    static constexpr int kColumns = 32;                    // columns per block and tile
+    static constexpr int kStep = 32;                       // values of k that a warp multiplies per step
+    static constexpr int kChunk = 4 * kStep;               // values of k that a warp loads at a time
+    static constexpr int kTwoTurns = 2 * kWarps * kChunk;  // values of k that the block has in flight
+    static constexpr int kPitch = kColumns + 4;  // floats from row to row of the sums: stores without bank conflicts
     template <int kTiles>
     static constexpr int kSumBytes = 2 * kWarps * 8 * kTiles * kPitch * static_cast<int>(sizeof(float));
-    static constexpr int kSMs = 132;  // of an H200: about as many blocks are started
+    static constexpr int kSMs = 132;  // SMs of an H200: about as many blocks are launched
 
-    int rows;     // of a block, at most 16
-    int segment;  // columns of x that are in shared memory at a time: all, or a multiple of kTwoTurns; 0: impossible
-    int pitch;    // elements from row to row there: two rows start in different halves of the 32 banks
-    int parts;    // warps that bring one row there
-    int shift;    // of a chunk's number, which gives its group's, where the layer is `plain`
-    bool plain;   // groups are in order, no chunk lies in two of them, and all chunks are whole
+    int rows;     // rows per block, at most 16
+    int segment;  // columns of x in shared memory: all, or a multiple of kTwoTurns; 0: does not fit
+    int pitch;    // elements from row to row of x there: two rows start in different halves of the 32 banks
+    int parts;    // warps that load one row of x
+    int shift;    // the group of a chunk is its number >> shift, if `plain`
+    bool plain;   // groups are in order, no chunk spans two groups, and all chunks are whole
     int bytes;    // of shared memory
     dim3 grid;
 
-    // whole: x must be in shared memory as a whole. Fewer rows share a block where it has less memory than Hopper's.
+    // whole: x must be in shared memory as a whole. A GPU with less shared memory than Hopper gets fewer rows per
+    // block.
     Int4Rows(const Int4Layer& w, int all_rows, bool whole)
         : rows(all_rows < 16 ? all_rows : 16), parts(kWarps), shift(0) {
         int device = 0, shared = 0;
@@ -67,29 +69,29 @@ struct Int4Rows {
     }
 };
 
-// The words of a lane's part of a chunk, and what finishes them where the layer is plain.
+// A lane's words of a chunk, and the scales and zeros to dequantize them if the layer is plain.
 struct Int4Chunk {
-    Four words[4];   // step by step, of its four columns
+    Four words[4];   // [step], four columns each
     uint2 scales;    // of the four columns
-    unsigned zeros;  // the word that holds theirs
+    unsigned zeros;  // the word that holds the four columns' zeros
 };
 
-// rows: that this block has, at most 8 kTiles     shared: share.bytes. The job says what x is and what becomes of the sums:
-//   job.prepare(x, first)          brings columns first ... first + share.segment - 1 of x to shared memory, for all threads of
-//                                  the block: x [rows][share.pitch], each eight in the order 0 4 1 5 2 6 3 7
-//   job.store(row, column, sum)    one output
+// rows: this block's, at most 8 kTiles     shared: share.bytes. `job` provides x and stores the sums:
+//   job.prepare(x, first)          loads columns first ... first + share.segment - 1 of x to shared memory, with all
+//                                  threads of the block: x [rows][share.pitch], each eight in the order 0 4 1 5 2 6 3 7
+//   job.store(row, column, sum)    stores one output
 template <int kTiles, bool kPlain, typename Job>
 __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4Rows& share, int rows,
                                                  unsigned char* shared, const Job& job) {
     using S = Int4Rows;
     using Sums = float[8 * kTiles][S::kPitch];
-    Sums* partial = reinterpret_cast<Sums*>(shared);  // [2 kWarps]: of this tile, and of the one before
+    Sums* partial = reinterpret_cast<Sums*>(shared);  // [2 kWarps]: of this tile and of the previous one
     __half* x = reinterpret_cast<__half*>(shared + S::kSumBytes<kTiles>);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int tiles = (w.out_features + S::kColumns - 1) / S::kColumns;
     const int first_k = warp * S::kChunk;
 
-    // What lies past the last column or row is not stored in the end: the last ones are read in its place.
+    // Lanes past the last column or row read the last one instead; their results are not stored.
     auto column_of = [&](int tile) { return min(tile * S::kColumns + 4 * i, w.out_features - 4); };
     auto fetch = [&](Int4Chunk& chunk, int tile, int k) {
         k += first_k;
@@ -113,7 +115,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
     const __half* x_row[kTiles];
 #pragma unroll
     for (int r = 0; r < kTiles; ++r) x_row[r] = x + min(8 * r + i, rows - 1) * share.pitch + 8 * t;
-    // Columns 4 i + 2 j (e < 2) and the next, rows 2 t (even e) and the next.
+    // Columns 4 i + 2 j (e < 2) and + 1, rows 2 t (even e) and + 1.
     float sums[kTiles][2][4];
     auto use = [&](const Int4Chunk& chunk, int tile, int k0, int staged) {
         k0 += first_k;
@@ -128,7 +130,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
         for (int j = 0; j < 4; ++j) {
             const int k = k0 + j * S::kStep;
             const bool there = kPlain || k + 8 * t < w.in_features;
-            __half2 weight[4][4] = {};  // of column 4 i + c, pair by pair
+            __half2 weight[4][4] = {};  // [c]: column 4 i + c, in pairs
             if (kPlain) {
 #pragma unroll
                 for (int c = 0; c < 4; ++c) unpack(chunk.words[j].word[c], low[c], high[c], weight[c]);
@@ -178,11 +180,11 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
         for (int k = 0; k < w.in_features; k += S::kTwoTurns) {
             const int segment = k - k % share.segment;
             if (segment != staged) {
-                __syncthreads();  // everyone is done with the columns before
+                __syncthreads();  // all warps are done with the previous columns
                 job.prepare(x, staged = segment);
                 __syncthreads();
             }
-            // After the last chunks of a tile come the first ones of the next tile.
+            // The last chunks of a tile are followed by the first chunks of the next tile.
             const bool more = k + S::kTwoTurns < w.in_features;
             const int next_tile = more ? tile : tile + gridDim.x, next_k = more ? k + S::kTwoTurns : 0;
             use(even, tile, k, staged);
@@ -199,7 +201,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
                 if (row < rows) *reinterpret_cast<float4*>(&partial[warp][row][4 * i]) = four;
             }
         }
-        __syncthreads();  // the sums are complete, and nobody reads those of the tile before any more
+        __syncthreads();  // the sums are complete, and no warp reads the previous tile's
         for (int o = threadIdx.x; o < rows * S::kColumns; o += S::kThreads) {
             const int row = o / S::kColumns, c = o % S::kColumns, to = tile * S::kColumns + c;
             if (to >= w.out_features) continue;

@@ -1,7 +1,8 @@
-// Attention of queries that see a list of keys each, f32. Day 9 derives it.
+// Attention of queries that each see a list of keys, in f32. Day 9 derives it.
 //
-// A warp owns a query. Its four groups of 8 lanes take every fourth key of the list, each with its own maximum, sum and
-// weighted sum (day 6: summaries of disjoint sets of keys merge); a row of k or v is read by 8 lanes side by side.
+// A warp handles one query. Its four groups of 8 lanes each take every fourth key of the list and keep their own
+// maximum, sum and weighted sum; day 6 shows how these merge. The 8 lanes of a group read neighboring parts of a row of
+// k or v.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,7 @@
 
 namespace llmk {
 
-constexpr int kGroups = 4;  // of a warp: one key each at a time
+constexpr int kGroups = 4;  // groups per warp: one key each at a time
 
 __device__ __forceinline__ float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 
@@ -21,14 +22,14 @@ __device__ __forceinline__ float4 scaled_sum(float4 a, float x, float4 b, float 
     return make_float4(a.x * x + b.x * y, a.y * x + b.y * y, a.z * x + b.z * y, a.w * x + b.w * y);
 }
 
-// q, out: [rows, DIM]   k, v: [rows / query_len, key_len, DIM]
-// Query i sees pattern.count(i) candidates, of which pattern.key(i, n) is the n-th, or -1 where that is no key.
+// q, out: [rows, DIM]   k, v: [rows / query_len, key_len, DIM] Query i has pattern.count(i) candidates; pattern.key(i,
+// n) is the n-th, or -1 if it is masked.
 template <int DIM, typename Pattern>
 __device__ __forceinline__ void attention_over_listed_keys(const float* q, const float* k, const float* v,
                                                            const Pattern& pattern, float* out, long long rows,
                                                            int query_len, int key_len, float scale) {
     constexpr int kLanes = 32 / kGroups;
-    constexpr int kChunks = DIM / 4 / kLanes;  // of 16 bytes, that a lane has of a row
+    constexpr int kChunks = DIM / 4 / kLanes;  // 16-byte pieces of a row per lane
     const long long id = static_cast<long long>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
     if (id >= rows) return;
     const int query = static_cast<int>(id % query_len);
@@ -47,7 +48,7 @@ __device__ __forceinline__ void attention_over_listed_keys(const float* q, const
 
     const int count = pattern.count(query);
     for (int first = 0; first < count; first += kGroups) {
-        // No key: past the end of the list, or not a key that counts. All lanes go on to the shuffles.
+        // -1: past the end of the list, or masked. All lanes still take part in the shuffles.
         const int key = first + group < count ? pattern.key(query, first + group) : -1;
         float s = 0;
         if (key >= 0) {
@@ -69,7 +70,7 @@ __device__ __forceinline__ void attention_over_listed_keys(const float* q, const
         }
     }
 
-    // Merge the groups' summaries: first pairs of groups, then pairs of pairs.
+    // Merge the groups' results: first pairs of groups, then pairs of pairs.
 #pragma unroll
     for (int step = kLanes; step < 32; step *= 2) {
         const float other_m = __shfl_xor_sync(kAllLanes, m, step), other_l = __shfl_xor_sync(kAllLanes, l, step);

@@ -1,6 +1,9 @@
-// Barriers in shared memory that count arrivals and bytes (mbarrier, Hopper). A phase is complete when every expected
-// arrival has come and every expected byte was written; then the next one begins. Who waits names the phase by its
-// parity: 0 for the first, 1 for the second, 0 for the third. Day 12 derives them.
+// mbarriers (Hopper): barriers in shared memory that count arrivals and bytes. A phase completes when (1) the expected
+// number of arrivals has come and (2) all announced bytes have been copied; then the next phase begins. A waiting
+// thread names the phase by its parity: 0 for the first phase, 1 for the second, 0 for the third. Source: PTX ISA,
+// section "Parallel Synchronization and Communication Instructions: mbarrier". Day 12 derives them.
+//
+// `barrier` points to 8 aligned bytes of shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,17 +14,18 @@
 
 namespace llmk {
 
-// One thread does this, then fence_mbarrier_init(), and then the block (or the cluster) meets.
+// mbarrier.init: expect `arrivals` arrivals per phase. One thread calls it, then fence_mbarrier_init(); then the block,
+// or the cluster, synchronizes.
 __device__ __forceinline__ void mbarrier_init(uint64_t* barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
-// New barriers are seen by the copy engine and by the other blocks of the cluster.
+// fence.mbarrier_init: make initialized mbarriers visible to TMA and to the other blocks of the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives, and announces bytes that copies will bring in this phase.
+// mbarrier.arrive.expect_tx: arrive, and announce `bytes` that copies will bring in this phase.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
@@ -31,14 +35,16 @@ __device__ __forceinline__ void mbarrier_arrive(uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// Arrives at the barrier that lies at the same place in the shared memory of another block of the cluster.
+// mapa and mbarrier.arrive.shared::cluster: arrive at the mbarrier at the same shared-memory offset in another block.
+// `block`: its rank in the cluster.
 __device__ __forceinline__ void mbarrier_arrive_cluster(uint64_t* barrier, unsigned block) {
     unsigned there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(barrier)), "r"(block));
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
 }
 
-// Until the phase of that parity is complete. On a barrier that was just made, parity 1 is: the phase before the first.
+// mbarrier.try_wait.parity in a loop: wait until the phase with this parity is complete. On a new mbarrier, parity 1
+// counts as complete: it stands for the phase before the first.
 __device__ __forceinline__ void mbarrier_wait_parity(uint64_t* barrier, unsigned parity) {
     unsigned complete = 0;
     while (!complete) {
@@ -52,7 +58,7 @@ __device__ __forceinline__ void mbarrier_wait_parity(uint64_t* barrier, unsigned
     }
 }
 
-// Walks round a ring of STAGES buffers: which one is next, and the parity of its phase.
+// Position in a ring of STAGES buffers: the index of the current buffer and the parity of its phase.
 template <int STAGES>
 struct Ring {
     int stage = 0;
@@ -66,10 +72,13 @@ struct Ring {
     }
 };
 
-// What ordinary stores wrote to shared memory is seen by the copy engine and the tensor cores: before they are started.
+// fence.proxy.async: make this thread's ordinary writes to shared memory visible to TMA and the tensor cores. Call it
+// before starting them.
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// A barrier of some warps of the block, by number (1 to 15; __syncthreads has 0). Its threads: those who arrive and wait.
+// bar.sync and bar.arrive: named barrier number `barrier` (1 to 15; __syncthreads uses 0) for some warps of the block.
+// `threads` counts those that wait and those that only arrive. Source: PTX ISA, section "Parallel Synchronization and
+// Communication Instructions: bar, barrier".
 __device__ __forceinline__ void bar_sync(int barrier, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
@@ -77,7 +86,7 @@ __device__ __forceinline__ void bar_arrive(int barrier, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// All threads of all blocks of the cluster meet.
+// barrier.cluster.arrive and .wait: synchronize all threads of all blocks of the cluster.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

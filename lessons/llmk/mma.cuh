@@ -1,5 +1,6 @@
-// Tensor cores through PTX, ldmatrix and mma.sync: which lane holds which element is documented, so the lanes can go on
-// with a result where it is. Day 9 derives it.
+// Tensor cores through ldmatrix and mma.sync (sm_80). PTX specifies which lane holds which element, so a lane can keep
+// computing on results in its registers. Source: PTX ISA, section "Warp Level Matrix Multiply-Accumulate Instructions".
+// Day 9 uses these functions, day 12 derives them.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -12,8 +13,9 @@
 
 namespace llmk {
 
-// Four 8 x 8 matrices of 16-bit numbers in shared memory: lane i gives the address of row i % 8 of matrix i / 8, and
-// receives of each matrix two neighbors, elements i % 4 * 2 and the next of row i / 4: how mma.sync wants its operands.
+// ldmatrix.x4: load four 8 x 8 matrices of 16-bit elements from shared memory. Lane i passes the address of row i % 8
+// of matrix i / 8. It receives, in to[m], elements i % 4 * 2 and i % 4 * 2 + 1 of row i / 4 of matrix m: the layout of
+// mma.sync's operands.
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -26,7 +28,8 @@ __device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], const T* row) {
     ldmatrix_x4(to, shared_address(row));
 }
 
-// The same, of each matrix's transpose: two elements one above the other.
+// ldmatrix.x4.trans: the same for the transpose of each matrix. Lane i receives rows i % 4 * 2 and i % 4 * 2 + 1 of
+// column i / 4.
 __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -39,7 +42,7 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], const T* ro
     ldmatrix_x4_trans(to, shared_address(row));
 }
 
-// The way back (stmatrix, Hopper): four 8 x 8 matrices from registers to shared memory.
+// stmatrix.x4 (sm_90): store four 8 x 8 matrices from registers to shared memory; the inverse of ldmatrix_x4.
 __device__ __forceinline__ void stmatrix_x4(const unsigned (&from)[4], void* row) {
     const unsigned to = shared_address(row);
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(from[0]),
@@ -47,9 +50,11 @@ __device__ __forceinline__ void stmatrix_x4(const unsigned (&from)[4], void* row
                  : "memory");
 }
 
-// accumulators [16, 8] += a [16, 16] b [16, 8]. Of the accumulators, lane i holds columns i % 4 * 2 and the next of row
-// i / 4, and the same two of row i / 4 + 8. Of operand A, such a pair from each quarter: upper left, lower left, upper
-// right, lower right. Of operand B, rows i % 4 * 2 and the next of column i / 4, and the two that lie 8 rows below them.
+// mma.sync.m16n8k16: accumulators [16, 8] += a [16, 16] b [16, 8], with f32 accumulators. With g = i / 4 and t = i % 4,
+// lane i holds
+//   accumulators   columns 2 t and 2 t + 1 of row g, then of row g + 8
+//   a              such a pair from each quarter: upper left, lower left, upper right, lower right
+//   b0, b1         rows 2 t and 2 t + 1 of column g; rows 2 t + 8 and 2 t + 9
 template <typename T>
 __device__ __forceinline__ void mma_m16n8k16(float (&accumulators)[4], const unsigned (&a)[4], unsigned b0,
                                              unsigned b1) {
@@ -68,7 +73,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&accumulators)[4], const uns
     }
 }
 
-// Two numbers, rounded, in one register: x in the lower half.
+// Round two floats to T and pack them into one register, x in the lower half.
 template <typename T>
 __device__ __forceinline__ unsigned pack_pair(float x, float y) {
     if constexpr (std::is_same<T, __half>::value) {

@@ -1,5 +1,6 @@
-// Pieces of the online softmax (day 6) on scores that lie in accumulators of mma.sync (day 9): a lane holds elements 2 h and
-// 2 h + 1 of N fragments of row h, and the other lanes of its four the rest.
+// Parts of the online softmax (day 6) on scores in the accumulators of mma.sync (day 12). A lane holds, of each of N
+// fragments, s[j][2 h] and s[j][2 h + 1] of its row h (0 or 1); the other three lanes of its group hold the rest of the
+// row.
 #pragma once
 
 #include "llmk/mma.cuh"
@@ -7,7 +8,7 @@
 
 namespace llmk {
 
-// The largest of this lane's scores of row h, and of `largest`.
+// Return the maximum of `largest` and this lane's scores of row h.
 template <int N>
 __device__ __forceinline__ float row_max(const float (&s)[N][4], int h, float largest) {
 #pragma unroll
@@ -15,8 +16,8 @@ __device__ __forceinline__ float row_max(const float (&s)[N][4], int h, float la
     return largest;
 }
 
-// What scores are compared with, `base`, becomes the largest one if that is larger by more than `slack` powers of 2. Returns the
-// factor that sums made so far need.
+// Set `base`, the value that scores are compared with, to `largest` if that exceeds it by more than `slack` powers of
+// 2. Return the factor by which the sums so far must be multiplied.
 __device__ __forceinline__ float update_running_max(float& base, float largest, float to_base_2, float slack) {
     float correction = 1;
     if ((largest - base) * to_base_2 > slack) {
@@ -26,7 +27,7 @@ __device__ __forceinline__ float update_running_max(float& base, float largest, 
     return correction;
 }
 
-// This lane's scores of row h become weights, 2^(score * to_base_2 - base). Returns their sum.
+// Replace this lane's scores of row h by the weights 2^(score * to_base_2 - base). Return their sum.
 template <int N>
 __device__ __forceinline__ float softmax_weights(float (&s)[N][4], int h, float to_base_2, float base) {
     float sum[2] = {};
@@ -35,14 +36,14 @@ __device__ __forceinline__ float softmax_weights(float (&s)[N][4], int h, float 
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             float& score = s[j][2 * h + e];
-            score = ex2_approx(score * to_base_2 - base);  // one fused multiply-add
+            score = ex2_approx(score * to_base_2 - base);  // compiles to one FFMA and one MUFU.EX2
             sum[e] += score;
         }
     }
     return sum[0] + sum[1];
 }
 
-// The weights, rounded: two fragments of 8 keys make an operand A of 16.
+// Round the weights to T and pack them: two accumulators of 8 keys form one operand A of 16 keys.
 template <typename T, int N>
 __device__ __forceinline__ void pack_weights(unsigned (&weights)[N / 2][4], const float (&s)[N][4]) {
 #pragma unroll

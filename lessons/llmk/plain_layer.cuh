@@ -1,5 +1,5 @@
-// The kernels of a decoder layer that know nothing of positions or caches, each plain and right: f32, a row for each
-// sequence. Day 14 wires them up; the days that derive them have the fast ones.
+// The kernels of a decoder layer that use neither positions nor a cache, in f32 and without optimizations: one row per
+// sequence. Day 14 combines them into a layer; the earlier days derive the fast versions.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,7 +23,7 @@ __global__ void rms_norm(const float* x, const float* weight, float* out, int hi
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[row + i] = x[row + i] * scale * weight[i];
 }
 
-// out[b, n] = in[b] . weight[n] + bias[n]: a warp for each n. Without a bias it is nullptr.
+// out[b, n] = in[b] . weight[n] + bias[n]: one warp for each n. `bias` may be nullptr.
 __global__ void linear(const float* in, const float* weight, const float* bias, float* out, int in_features,
                        int out_features) {
     const int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
@@ -36,7 +36,7 @@ __global__ void linear(const float* in, const float* weight, const float* bias, 
     if (lane == 0) out[static_cast<size_t>(blockIdx.y) * out_features + n] = sum + (bias ? bias[n] : 0.0f);
 }
 
-// out[b] = silu(gate[b]) * up[b]. From a row of gate and up to the next there are row_size floats.
+// out[b] = silu(gate[b]) * up[b]. Rows of gate and of up are row_size floats apart.
 __global__ void swiglu(const float* gate, const float* up, float* out, int row_size, int feed_forward) {
     const size_t row = static_cast<size_t>(blockIdx.y) * row_size;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

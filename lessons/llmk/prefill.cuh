@@ -1,8 +1,8 @@
-// Attention of many queries at once, as when a model reads a prompt, in f32. Day 7 derives it.
+// Attention of many queries at once, as in prefill, in f32. Day 7 derives it.
 //
-// A block of 128 threads has 64 rows, each the query of some head of a group, and walks over the group's keys once for all
-// of them. Thread (ty, tx) has rows 4 ty ... 4 ty + 3, of the scores keys tx, tx + 8, tx + 16 and tx + 24, and of the output
-// the columns 4 tx ... 4 tx + 3 of every 32.
+// A block of 128 threads handles 64 rows, each the query of one head of a group, and reads the group's keys once for
+// all of them. Thread (ty, tx) computes rows 4 ty ... 4 ty + 3: the scores of keys tx, tx + 8, tx + 16 and tx + 24, and
+// the output columns 4 tx ... 4 tx + 3 of every 32.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,15 +20,15 @@ namespace llmk {
 template <int DIM>
 struct PrefillShape {
     static constexpr int kThreads = 128;
-    static constexpr int kRows = 64;            // of a tile: queries of all heads of the group
-    static constexpr int kKeys = 32;            // of a tile
-    static constexpr int kEach = 4;             // rows of a thread, and its keys
+    static constexpr int kRows = 64;            // rows per tile: queries of all heads of the group
+    static constexpr int kKeys = 32;            // keys per tile
+    static constexpr int kEach = 4;             // rows per thread, and keys per thread
     static constexpr int kPitch = DIM / 4 + 1;  // float4s from row to row: odd, so that 8 rows lie in different banks
     static constexpr int kWeightPitch = kKeys / 4 + 1;
     static constexpr int kSharedBytes = (kRows * kPitch + 2 * kKeys * kPitch + kRows * kWeightPitch) * 16;
 };
 
-// 16 bytes of a row become floats in shared memory.
+// Convert 16 bytes of a row to floats, multiply by `factor`, and store them to shared memory.
 template <typename T>
 __device__ __forceinline__ void store_floats(float4* target, uint4 bits, float factor) {
     const T* elements = reinterpret_cast<const T*>(&bits);
@@ -40,7 +40,7 @@ __device__ __forceinline__ void store_floats(float4* target, uint4 bits, float f
     }
 }
 
-// Copies kCount rows to shared memory, as floats; zeros where address(row) is null, and in columns that do not exist.
+// Copy kCount rows to shared memory as floats; zeros where address(row) is nullptr and in columns from head_dim on.
 template <typename T, int DIM, int kCount, typename Address>
 __device__ __forceinline__ void load_tile(float4* tile, int head_dim, float factor, Address address) {
     constexpr int kWidth = 16 / sizeof(T), kPieces = DIM / kWidth;
@@ -54,9 +54,9 @@ __device__ __forceinline__ void load_tile(float4* tile, int head_dim, float fact
     }
 }
 
-// out = softmax(scale * q k^T) v for rows first_row ... first_row + 63, as far as there are `rows`. Only the caller knows what
-// they are: row r is at q + place(r), its result at out + place(r), and it sees keys 0 ... visible(r) - 1, of which the last
-// row sees most; key i is at k + key_place(i), its value at v + key_place(i). `shared` has kSharedBytes.
+// out = softmax(scale * q k^T) v for rows first_row ... first_row + 63 of `rows`. The caller defines the rows: row r is
+// at q + place(r), its result at out + place(r), and it sees keys 0 ... visible(r) - 1; the last row sees the most. Key
+// i is at k + key_place(i), its value at v + key_place(i). `shared` has kSharedBytes.
 template <typename T, int DIM, typename Place, typename KeyPlace, typename Visible>
 __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* q, const T* k, const T* v, T* out,
                                                        long long first_row, long long rows, int head_dim, float scale,
@@ -64,7 +64,7 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
     using S = PrefillShape<DIM>;
     constexpr int kRows = S::kRows, kKeys = S::kKeys, kEach = S::kEach;
     constexpr int kPitch = S::kPitch, kWeightPitch = S::kWeightPitch;
-    constexpr int kChunks = DIM / 32;           // float4s of the output that a thread has in each of its rows
+    constexpr int kChunks = DIM / 32;           // float4s of the output per thread and row
     float4* q_tile = shared;                    // [kRows][kPitch]
     float4* k_tile = q_tile + kRows * kPitch;   // [kKeys][kPitch]
     float4* v_tile = k_tile + kKeys * kPitch;   // [kKeys][kPitch]
@@ -87,13 +87,13 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
     }
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        __syncthreads();  // everyone is done with the tile before
+        __syncthreads();  // all threads are done with the previous tile
         auto row_of = [&](const T* x) {
             return [=](int row) { return first_key + row < key_end ? x + key_place(first_key + row) : nullptr; };
         };
         load_tile<T, DIM, kKeys>(k_tile, head_dim, 1.0f, row_of(k));
         load_tile<T, DIM, kKeys>(v_tile, head_dim, 1.0f, row_of(v));
-        __syncthreads();  // the tile is here
+        __syncthreads();  // the tile is complete
 
         float s[kEach][kEach] = {};
 #pragma unroll 2
@@ -111,7 +111,8 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
             }
         }
 
-        // The online softmax. The 8 threads of a row are neighboring lanes. Weight [row][4 tx + j] is that of key tx + 8 j.
+        // The online softmax. The 8 threads of a row are neighboring lanes. Weight [row][4 tx + j] belongs to key tx +
+        // 8 j.
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
             float new_m = m[i];
@@ -128,7 +129,7 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
 #pragma unroll
             for (int j = 0; j < kEach; ++j) {
                 s[i][j] = exp2f(s[i][j] - base);
-                l[i] += s[i][j];  // of this thread's keys; the 8 sums are added at the end
+                l[i] += s[i][j];  // over this thread's keys; the 8 partial sums are added at the end
             }
 #pragma unroll
             for (int d = 0; d < 4 * kChunks; ++d) o[i][d] *= correction;

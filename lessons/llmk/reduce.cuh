@@ -1,4 +1,4 @@
-// Reductions: one result of what many threads hold. Day 2 derives those of warps and blocks, day 7 warp_sum_each.
+// Reductions across the lanes of a warp and the threads of a block. Day 2 derives them; day 7 derives warp_sum_each.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@ namespace llmk {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Every lane gets the sum over its group of kLanes neighboring lanes, a power of two.
+// Return, in every lane, the sum over its group of kLanes neighboring lanes. kLanes is a power of two.
 template <int kLanes = 32>
 __device__ __forceinline__ float warp_sum(float mine) {
 #pragma unroll
@@ -17,7 +17,7 @@ __device__ __forceinline__ float warp_sum(float mine) {
     return mine;
 }
 
-// Every lane gets the largest number of its group.
+// Return, in every lane, the maximum over its group of kLanes neighboring lanes.
 template <int kLanes = 32>
 __device__ __forceinline__ float warp_max(float mine) {
 #pragma unroll
@@ -27,8 +27,8 @@ __device__ __forceinline__ float warp_max(float mine) {
     return mine;
 }
 
-// Every thread of the block, of whole warps, gets the sum of all. Call it once in a kernel, or with a barrier in between:
-// a second call would write to `partial` while slow warps still read what the first one left there.
+// Return the sum over all threads of the block in every thread. The block consists of whole warps. Between two calls
+// the block needs a barrier: otherwise the second call overwrites `partial` while slow warps still read it.
 __device__ __forceinline__ float block_sum(float mine) {
     __shared__ float partial[32];
     const int lane = threadIdx.x % 32;
@@ -38,9 +38,9 @@ __device__ __forceinline__ float block_sum(float mine) {
     return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
 }
 
-// Sums each of kCount numbers over 2 * kReach lanes. Two halves of them exchange what the other is to own: each adds up
-// half of the numbers, then quarters do, ... 16 numbers over 16 lanes take 15 exchanges, and not 16 times 4. At the end
-// lane i owns the numbers from i * kCount / (2 * kReach) on, in s[0], s[1], ...
+// Sum each of kCount numbers over 2 * kReach lanes by recursive halving. In each step two halves of the lanes exchange
+// the numbers that the other half will own. 16 numbers over 16 lanes take 15 shuffles instead of 16 * 4. At the end
+// lane i owns the sums starting at i * kCount / (2 * kReach), in s[0], s[1], ...
 template <int kReach, int kCount>
 __device__ __forceinline__ void warp_sum_each(float* s, int lane) {
     if constexpr (kReach > 0 && kCount > 1) {

@@ -1,5 +1,5 @@
-// Where in shared memory something lies, as PTX instructions take it: 32 bits, which also are quickly reckoned with. Day 9
-// needs it first.
+// Shared-memory addresses as PTX instructions take them: 32 bits, in the .shared state space. Source: PTX ISA, section
+// "State Spaces: Shared State Space". Day 12 derives the instructions that need them.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// What every online softmax needs. Day 6 derives it; power_of_2 is day 8's.
+// Functions of every online softmax. Day 6 derives them, day 8 derives ex2_approx.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,15 +7,16 @@
 
 namespace llmk {
 
-constexpr float kLog2E = 1.4426950408889634f;  // exp(x) = exp2(x log2 e), and exp2 is one instruction less
+constexpr float kLog2E = 1.4426950408889634f;  // exp(x) = exp2(x log2 e); exp2 takes one instruction less
 
-// What scores are compared with: their maximum, or 0 where no key was seen yet, as -inf - -inf would be NaN.
+// Return the maximum that scores are compared with, or 0 before the first key: -inf - -inf would be NaN.
 __device__ __forceinline__ float finite_max_or_zero(float maximum) { return maximum == -INFINITY ? 0.0f : maximum; }
 
-// What a sum of weights is divided by, as a factor: a query that sees no key gives zeros.
+// Return the factor that normalizes a sum of weights: 0 for a query that sees no key, so that its output is zeros.
 __device__ __forceinline__ float reciprocal_or_zero(float sum) { return sum > 0 ? 1 / sum : 0.0f; }
 
-// 2^x, in one instruction; exp2f takes three more to be right for results below 2^-126, which nobody would see here.
+// ex2.approx.ftz.f32: return 2^x in one instruction. exp2f takes three more, to be exact for results below 2^-126,
+// which do not affect a softmax. Source: PTX ISA, section "Floating Point Instructions: ex2".
 __device__ __forceinline__ float ex2_approx(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -1,5 +1,5 @@
-// Tiles without padding and without bank conflicts: 16-byte chunks of a row change places by xor with the row's number.
-// Day 12 derives it.
+// Swizzled tiles: no padding and no bank conflicts. The 16-byte chunks of a row are permuted by XOR with the row's
+// phase. Day 12 derives it.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -7,63 +7,64 @@
 
 namespace llmk {
 
-// Places in a tile of rows of DIM 16-bit elements, one behind the other in shared memory. ldmatrix reads the same chunk of
-// eight rows at once, and these must lie in the eight different 16-byte columns that the 32 banks make. Where rows lie in
-// the same column, they get different numbers, and chunk c of a row is kept where chunk (c xor number) would be.
+// Layout of a tile with rows of DIM 16-bit elements and no padding. ldmatrix reads the same chunk of eight rows at
+// once; without conflicts only if the eight chunks lie in the eight different 16-byte columns that the 32 banks form.
+// Rows that start in the same column have different phases, and chunk c of a row is stored at position c ^ phase.
 template <int DIM>
 struct Swizzle {
-    static constexpr int kPitch = DIM;       // elements from a row to the next
-    static constexpr int kChunks = DIM / 8;  // of 16 bytes, in a row
-    // Rows that begin in different columns, and chunks that change places with each other: a power of 2 each, together 8.
-    static constexpr int kSpread = kChunks % 8 == 0 ? 1 : kChunks % 4 == 0 ? 2 : 4;
-    static constexpr int kExchanged = 8 / kSpread;
+    static constexpr int kPitch = DIM;       // elements from row to row
+    static constexpr int kChunks = DIM / 8;  // 16-byte chunks of a row
+    // kRowsPerPhase rows start in different columns, and kPhases chunks are permuted: both are powers of 2, with
+    // product 8.
+    static constexpr int kRowsPerPhase = kChunks % 8 == 0 ? 1 : kChunks % 4 == 0 ? 2 : 4;
+    static constexpr int kPhases = 8 / kRowsPerPhase;
     static_assert(DIM % 16 == 0, "rows are made of pairs of chunks");
 
-    static __device__ __forceinline__ int number(int row) { return row / kSpread % kExchanged; }
+    static __device__ __forceinline__ int phase(int row) { return row / kRowsPerPhase % kPhases; }
 
-    // Where element `column` of a row is, in elements.
-    static __device__ __forceinline__ int place(int row, int column) { return row * DIM + (column ^ number(row) * 8); }
+    // Offset of element (row, column), in elements.
+    static __device__ __forceinline__ int offset(int row, int column) { return row * DIM + (column ^ phase(row) * 8); }
 
-    // The same 16 `steps` further along the row, for a column in its first 16. The lower bits of the steps go through the
-    // xor, the others are added, and cost nothing where the number of steps is known to the compiler.
-    static __device__ __forceinline__ int place(int row, int column, int steps) {
-        constexpr int kSteps = kExchanged / 2;
-        return row * DIM + ((column ^ number(row) * 8) ^ steps % kSteps * 16) + steps / kSteps * kSteps * 16;
+    // Offset of element (row, column + 16 * steps), for column < 16. The low bits of `steps` are XORed, the others are
+    // added; with `steps` known at compile time this costs one instruction.
+    static __device__ __forceinline__ int offset(int row, int column, int steps) {
+        constexpr int kSteps = kPhases / 2;
+        return row * DIM + ((column ^ phase(row) * 8) ^ steps % kSteps * 16) + steps / kSteps * kSteps * 16;
     }
 
-    // The same for an address in shared memory (in bytes) of such a place, if the tile begins at a multiple of 128 bytes: an
-    // address for each step is then one xor away from the first, whatever the row.
-    static __device__ __forceinline__ unsigned further(unsigned address, int steps) {
-        constexpr int kSteps = kExchanged / 2;
+    // Address of the element 16 * steps columns after the one at `address` (shared memory, in bytes), if the tile
+    // starts at a multiple of 128 bytes. The address of each step is one XOR away from the first, for every row.
+    static __device__ __forceinline__ unsigned advance(unsigned address, int steps) {
+        constexpr int kSteps = kPhases / 2;
         return (address ^ steps % kSteps * 32) + steps / kSteps * kSteps * 32;
     }
 };
 
-// Copies tiles of rows to shared memory with all kThreads threads of a block (cp.async), chunks in their swizzled places. A
-// thread's places are worked out once.
+// Copies tiles of rows to shared memory in the swizzled layout (cp.async), with all kThreads threads of the block. Each
+// thread computes its offsets once.
 template <typename T, int DIM, int kThreads>
 struct SwizzledCopier {
     static constexpr int kLanes = DIM % 64 == 0 ? 8 : DIM % 32 == 0 ? 4 : 2;  // threads that share a row
     static constexpr int kRowsAtOnce = kThreads / kLanes;
-    static constexpr int kEach = DIM / (8 * kLanes);  // chunks that a thread copies of a row
-    static_assert(kRowsAtOnce % 8 == 0, "all rows of a thread have the same number");
-    static_assert(kLanes == Swizzle<DIM>::kExchanged, "and kLanes chunks further on nothing else changes");
+    static constexpr int kEach = DIM / (8 * kLanes);  // chunks that a thread copies of each row
+    static_assert(kRowsAtOnce % 8 == 0, "all rows of a thread have the same phase");
+    static_assert(kLanes == Swizzle<DIM>::kPhases, "chunks that are kLanes apart have the same XOR");
     const int row, column;        // of this thread's first chunk of a tile
-    const int to;                 // its place in shared memory, in elements
-    const long long start, step;  // its place in global memory, and the way to the next row of this thread
+    const int to;                 // its offset in shared memory, in elements
+    const long long start, step;  // its offset in global memory, and the stride to this thread's next row
 
-    // stride: elements from a row to the next in global memory
+    // stride: elements from row to row in global memory
     __device__ explicit SwizzledCopier(long long stride)
         : row(threadIdx.x / kLanes),
           column(threadIdx.x % kLanes * 8),
-          to(Swizzle<DIM>::place(row, column)),
+          to(Swizzle<DIM>::offset(row, column)),
           start(row * stride + column),
           step(kRowsAtOnce * stride) {}
 
-    // Starts to copy ROWS rows, of which `there` exist; zeros for the others, which are not read.
+    // Start the copies of ROWS rows. Rows from `there` on become zeros and are not read.
     template <int ROWS>
     __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
-        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies as many rows");
+        static_assert(ROWS % kRowsAtOnce == 0, "every thread copies the same number of rows");
         from += start;
 #pragma unroll
         for (int i = 0; i < ROWS / kRowsAtOnce; ++i) {

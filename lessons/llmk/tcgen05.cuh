@@ -1,10 +1,12 @@
-// Blackwell's tensor cores (tcgen05, sm_100a): one thread asks for a product of 128 rows by N columns, 16 deep, or of 256
-// rows by two blocks of a cluster together. A and B come from shared memory; the accumulators stay in tensor memory, 128
-// lanes of 512 columns of 32 bits, which a warp takes, and gives back before the block ends. Lane r of tensor memory is row
-// r of the block's tile, and warp w reads lanes 32 (w % 4) to 32 (w % 4) + 31. All is asynchronous. Day 12 derives it.
+// Blackwell's tensor cores (tcgen05, sm_100a). One thread issues an mma of 128 rows by N columns, 16 deep, or one of
+// 256 rows for two blocks of a cluster. A and B are in shared memory, the accumulators in tensor memory: 128 lanes by
+// 512 columns of 32 bits. A warp allocates columns of it and deallocates them before the block ends. Lane r of tensor
+// memory is row r of the block's tile; warp w can read lanes 32 (w % 4) to 32 (w % 4) + 31. All of it is asynchronous.
+// Source: PTX ISA, section "TensorCore 5th Generation Family Instructions". Day 12 derives it.
 //
-// BLOCKS is 1 or 2, and the same everywhere in a kernel: how many blocks multiply together. Of two, the block of even rank
-// asks; each has its own 128 rows of A, its own half of the columns of B, and the accumulators of its rows.
+// BLOCKS (cta_group) is 1 or 2, the same everywhere in a kernel: the number of blocks that multiply together. Of two,
+// the block of even rank issues the mma. Each block holds its own 128 rows of A, its half of the columns of B, and the
+// accumulators of its rows.
 #pragma once
 
 #include <cuda.h>
@@ -19,15 +21,17 @@
 
 namespace llmk {
 
-// Where a tile lies, as tcgen05 is told: rows of 64 elements (128 bytes) along k with the 128-byte swizzle, as tma_load leaves
-// them, 8 rows being 1024 bytes. The tile starts at a multiple of 1024 bytes; 16 columns further is 32 bytes further, 2 here.
-// The fields are those of wgmma, but for a 1 at bit 46 and for the number of the swizzle.
+// Return the shared-memory descriptor of a K-major tile: rows of 64 elements (128 bytes) with the 128-byte swizzle, as
+// tma_load writes them; 8 rows take 1,024 bytes, and the tile starts at a multiple of 1,024 bytes. To advance by 16
+// columns, add 2 (units of 16 bytes). The fields are those of wgmma, except for the version, 1 at bit 46, and the code
+// of the swizzle mode.
 __device__ __forceinline__ uint64_t make_tcgen05_smem_desc(const void* tile) {
     const uint64_t address = (shared_address(tile) & 0x3ffff) >> 4;
     return address | 1ull << 16 | static_cast<uint64_t>(1024 >> 4) << 32 | 1ull << 46 | 2ull << 61;
 }
 
-// What kind of product: its shape, both blocks' rows together, elements of type T, f32 accumulators.
+// Return the instruction descriptor of kind::f16: an mma of `rows` rows (of both blocks together) and `columns`
+// columns, with operands of type T and f32 accumulators.
 template <typename T>
 __host__ __device__ constexpr unsigned make_instr_desc(int rows, int columns) {
     const unsigned type = std::is_same<T, __half>::value ? 0 : 1;
@@ -35,8 +39,9 @@ __host__ __device__ constexpr unsigned make_instr_desc(int rows, int columns) {
            static_cast<unsigned>(rows / 16) << 24;
 }
 
-// A whole warp takes so many columns, 32, 64, ... or 512, and their address goes to shared memory: others read it behind a
-// barrier. The same number goes back, by a whole warp, when nobody uses them any more.
+// tcgen05.alloc: allocate `columns` columns of tensor memory (a power of two, 32 to 512), and write their address to
+// shared memory `address`. One whole warp executes it; others read the address after a barrier. tcgen05.dealloc: one
+// whole warp frees the same number of columns when no warp uses them.
 template <int BLOCKS>
 __device__ __forceinline__ void tcgen05_alloc(unsigned* address, unsigned columns) {
     if constexpr (BLOCKS == 1) {
@@ -59,28 +64,30 @@ __device__ __forceinline__ void tcgen05_dealloc(unsigned address, unsigned colum
         asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns));
 }
 
-// One thread: accumulators (+)= a b, 16 deep. add 0: they are overwritten.
+// tcgen05.mma.kind::f16: accumulators (+)= a b, 16 deep; add = 0 overwrites them. One thread issues it. `accumulators`:
+// an address in tensor memory; a and b: descriptors from make_tcgen05_smem_desc; instr_desc: from make_instr_desc.
 template <int BLOCKS>
-__device__ __forceinline__ void tcgen05_mma(unsigned accumulators, uint64_t a, uint64_t b, unsigned kind,
+__device__ __forceinline__ void tcgen05_mma(unsigned accumulators, uint64_t a, uint64_t b, unsigned instr_desc,
                                             unsigned add) {
     if constexpr (BLOCKS == 1) {
         asm volatile(
             "{ .reg .pred p;\n"
             "setp.ne.b32 p, %4, 0;\n"
             "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }" ::"r"(accumulators),
-            "l"(a), "l"(b), "r"(kind), "r"(add)
+            "l"(a), "l"(b), "r"(instr_desc), "r"(add)
             : "memory");
     } else {
         asm volatile(
             "{ .reg .pred p;\n"
             "setp.ne.b32 p, %4, 0;\n"
             "tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p; }" ::"r"(accumulators),
-            "l"(a), "l"(b), "r"(kind), "r"(add)
+            "l"(a), "l"(b), "r"(instr_desc), "r"(add)
             : "memory");
     }
 }
 
-// When all products that this thread has started are complete, the barrier is told; of two blocks, that of each.
+// tcgen05.commit: arrive at `barrier` when all mma instructions that this thread has issued are complete. With two
+// blocks it arrives at the barrier at the same offset in both.
 template <int BLOCKS>
 __device__ __forceinline__ void tcgen05_commit(uint64_t* barrier) {
     if constexpr (BLOCKS == 1) {
@@ -97,8 +104,9 @@ __device__ __forceinline__ void tcgen05_commit(uint64_t* barrier) {
     }
 }
 
-// Neither a barrier nor an mbarrier orders these instructions by itself. Before a thread arrives, if others will use what it
-// loaded from or stored to; and after a thread has waited, before it starts a product, a load or a store.
+// tcgen05.fence: neither a barrier nor an mbarrier orders tcgen05 instructions by itself. before_thread_sync: before an
+// arrival, if other threads will use what this thread loaded or stored. after_thread_sync: after a wait, before this
+// thread issues an mma, a load or a store.
 __device__ __forceinline__ void tcgen05_fence_before_thread_sync() {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
@@ -106,10 +114,11 @@ __device__ __forceinline__ void tcgen05_fence_after_thread_sync() {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// The first lane that this warp reads, as a part of an address; columns are added.
+// Return the first lane that this warp can read, as part of a tensor-memory address; add the column.
 __device__ __forceinline__ unsigned tmem_lane_offset() { return threadIdx.x / 32 % 4 * 32 << 16; }
 
-// A whole warp: its lane i gets 32 columns of lane i of its quarter. They are there after tcgen05_wait_ld().
+// tcgen05.ld.32x32b.x32: load 32 columns; lane i of the warp receives those of lane i of its quarter. The whole warp
+// executes it. The registers are valid after tcgen05_wait_ld().
 __device__ __forceinline__ void tcgen05_ld(float (&values)[32], unsigned address) {
     asm volatile(
         "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -124,8 +133,9 @@ __device__ __forceinline__ void tcgen05_ld(float (&values)[32], unsigned address
 }
 __device__ __forceinline__ void tcgen05_wait_ld() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
 
-// tma_load (llmk/tma.cuh) for two blocks that multiply together: each has its boxes copied to its own shared memory, and
-// their bytes are counted by the barrier of the block of even rank, which asks for the products.
+// cp.async.bulk.tensor.3d with cta_group::2: tma_load for two blocks that multiply together. Each block's box goes to
+// its own shared memory; the mbarrier of the block of even rank, which issues the mma, counts the bytes. `even_block`:
+// its rank.
 __device__ __forceinline__ void tma_load_2cta(void* to, const CUtensorMap* map, uint64_t* barrier, int column, int row,
                                               int matrix, unsigned even_block) {
     unsigned there;

@@ -1,12 +1,12 @@
-// Tiles: rows of a matrix in shared memory, so that all threads of a block use what one of them has read. Day 6 derives it.
+// Tiles: rows of a matrix in shared memory that all threads of a block reuse. Day 6 derives them.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace llmk {
 
-// Copies rows of DIM elements, one behind the other at k and at v, to the rows of two tiles, with all kThreads threads of
-// the block: neighboring threads read neighboring elements. Rows from `count` on do not exist: they become zeros.
+// Copy kRows consecutive rows of DIM elements from k and from v to two tiles, with all kThreads threads of the block:
+// neighboring threads read neighboring elements. Rows from `count` on become zeros.
 template <int DIM, int kThreads, typename T, int kRows>
 __device__ __forceinline__ void load_keys_and_values(T (&k_tile)[kRows][DIM], T (&v_tile)[kRows][DIM], const T* k,
                                                      const T* v, int count) {

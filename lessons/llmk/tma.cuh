@@ -1,6 +1,7 @@
-// The copy engine (TMA, Hopper): one thread asks for a whole box of a tensor, which arrives in shared memory while
-// everybody goes on. A tensor map, made on the host, says where the tensor lies and how a box is laid out. What a box
-// has beyond the tensor's edges arrives as zeros, and is not stored. Day 12 derives it.
+// Tensor memory accelerator (TMA, Hopper): one thread starts the copy of a box of a tensor to shared memory and
+// continues. The host encodes a tensor map: where the tensor lies and how a box is laid out. Elements of a box outside
+// the tensor are loaded as zeros and not stored. Source: PTX ISA, section "Data Movement and Conversion Instructions:
+// cp.async.bulk.tensor"; CUDA Driver API, "Tensor Map Object Management". Day 12 derives it.
 #pragma once
 
 #include <cuda.h>
@@ -15,16 +16,16 @@
 
 namespace llmk {
 
-// A matrix, or a stack of them, of 16-bit elements. `sizes`: columns, rows, matrices, elements of each; `strides`: elements
-// from a row to the next and from a matrix to the next, multiples of 8; the tensor starts at a multiple of 16 bytes. A
-// box has 64 columns (128 bytes), `box_rows` rows of `box_matrices` matrices; in shared memory it starts at a multiple of
-// 1024 bytes, and of each row of 128 bytes the 16-byte pieces are permuted: piece i of row r lies where piece i ^ (r % 8)
-// would (the 128-byte swizzle), so that eight rows of one piece lie in different banks.
+// Encode the tensor map of `matrices` matrices [rows, columns] of 16-bit elements. row_stride and matrix_stride:
+// elements from row to row and from matrix to matrix, multiples of 8. `tensor` is a multiple of 16 bytes. A box has 64
+// columns (128 bytes), `box_rows` rows and `box_matrices` matrices. In shared memory it starts at a multiple of 1,024
+// bytes and has the 128-byte swizzle: 16-byte chunk i of row r is stored at position i ^ (r % 8), so that the same
+// chunk of eight rows lies in different banks.
 template <typename T>
 cudaError_t make_tensor_map(CUtensorMap* map, const T* tensor, long long columns, long long rows, long long matrices,
                             long long row_stride, long long matrix_stride, int box_rows, int box_matrices = 1) {
     static_assert(sizeof(T) == 2, "elements of 16 bits");
-    // The driver's function, asked for by name: so nothing needs to be linked with the driver's library.
+    // Look the driver function up by name, so that the kernel needs no link with libcuda.
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found;
     const cudaError_t error =
@@ -36,7 +37,7 @@ cudaError_t make_tensor_map(CUtensorMap* map, const T* tensor, long long columns
                                  static_cast<cuuint64_t>(matrices)};
     const cuuint64_t strides[2] = {
         static_cast<cuuint64_t>(row_stride) * sizeof(T),
-        static_cast<cuuint64_t>(matrix_stride) * sizeof(T)};  // bytes; columns lie side by side
+        static_cast<cuuint64_t>(matrix_stride) * sizeof(T)};  // in bytes; columns are contiguous
     const cuuint32_t box[3] = {64, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(box_matrices)};
     const cuuint32_t every[3] = {1, 1, 1};
     const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
@@ -46,7 +47,8 @@ cudaError_t make_tensor_map(CUtensorMap* map, const T* tensor, long long columns
     return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// Starts to copy the box that begins at (column, row, matrix); its bytes are counted by `barrier` as they arrive.
+// cp.async.bulk.tensor.3d: start copying the box at (column, row, matrix) to shared memory `to`. `barrier` counts its
+// bytes as they arrive (complete_tx).
 __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, uint64_t* barrier, int column, int row,
                                          int matrix) {
     asm volatile(
@@ -56,8 +58,8 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, uint6
         : "memory");
 }
 
-// The same for each block of the cluster whose bit is set in `blocks`: it arrives at the same place of their shared
-// memories, and is counted by the barrier there.
+// cp.async.bulk.tensor.3d.multicast::cluster: the same for every block of the cluster whose bit is set in `blocks`. The
+// box arrives at the same shared-memory offset in each, and the mbarrier at the same offset counts its bytes.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, uint64_t* barrier, int column,
                                                    int row, int matrix, unsigned short blocks) {
     asm volatile(
@@ -67,7 +69,8 @@ __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* 
         : "memory");
 }
 
-// Starts to store a box from shared memory. cp_async_bulk_commit_group() closes a group of such copies.
+// cp.async.bulk.tensor.3d.global: start storing a box from shared memory `from`. cp_async_bulk_commit_group() closes a
+// group of such copies.
 __device__ __forceinline__ void tma_store(const CUtensorMap* map, const void* from, int column, int row, int matrix) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                  "r"(shared_address(from)), "r"(column), "r"(row), "r"(matrix)
@@ -77,7 +80,8 @@ __device__ __forceinline__ void cp_async_bulk_commit_group() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Until the groups of this thread, but the youngest PENDING, have been read from shared memory: it may be written again.
+// cp.async.bulk.wait_group.read: wait until at most PENDING of the most recent groups of this thread still read shared
+// memory. The sources of all earlier groups may then be overwritten.
 template <int PENDING>
 __device__ __forceinline__ void cp_async_bulk_wait_group_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");

@@ -1,4 +1,4 @@
-// Vectorized access: one load or store moves several neighbors of a row, at most 16 bytes. Day 1 derives it.
+// Vectorized access: one load or store moves several neighboring elements, at most 16 bytes. Day 1 derives it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,12 +10,12 @@
 
 namespace llmk {
 
-// Elements of T in 16 bytes, the widest access that the hardware has.
+// Elements of T in 16 bytes, the widest access of a thread.
 template <typename T>
 constexpr int kVectorWidth = 16 / static_cast<int>(sizeof(T));
 
-// kWidth neighbors that one access moves: 16 bytes, or one element where the addresses do not allow more. Kept as whole
-// words, so that eight half-precision numbers take four registers and not eight.
+// kWidth neighboring elements that one access moves: 16 bytes, or one element if the addresses are not aligned. They
+// are stored as 32-bit words, so that eight half-precision numbers take four registers and not eight.
 template <typename T, int kWidth = kVectorWidth<T>>
 struct Vector {
     std::conditional_t<kWidth == 1, T, uint4> bits;
@@ -24,7 +24,7 @@ struct Vector {
     __device__ void set(int j, float value) { reinterpret_cast<T*>(&bits)[j] = static_cast<T>(value); }
 };
 
-// The kWidth elements that begin at `from`, whose address is a multiple of their bytes.
+// Load the kWidth elements at `from`, which is aligned to their size.
 template <int kWidth, typename T>
 __device__ __forceinline__ Vector<T, kWidth> load_vector(const T* from) {
     return *reinterpret_cast<const Vector<T, kWidth>*>(from);
@@ -35,8 +35,8 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vec
     *reinterpret_cast<Vector<T, kWidth>*>(to) = vector;
 }
 
-// Rounds kCount floats to T and writes them to a row of `columns` elements, whose column `column` is at `to`: in one access
-// where `aligned`, else one by one, as far as the row goes.
+// Round kCount floats to T and store them at `to`, which is column `column` of a row of `columns` elements. If
+// `aligned`, one access stores them all; otherwise each element inside the row is stored by itself.
 template <typename T, int kCount>
 __device__ __forceinline__ void store_rounded(T* to, const float (&values)[kCount], bool aligned, int column,
                                               int columns) {
@@ -55,13 +55,13 @@ __device__ __forceinline__ void store_rounded(T* to, const float (&values)[kCoun
     }
 }
 
-// How far an address is behind the last multiple of 16.
+// Return the distance in bytes from the last multiple of 16 to `pointer`.
 inline int bytes_past_16(const void* pointer) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(pointer) % 16);
 }
 
-// Whether all these addresses, and the bytes of a row of `row_elements` elements, are multiples of 16: then every row starts
-// at such an address. `row_elements` is 0 where the length of the rows is no question.
+// Return whether all rows start at multiples of 16 bytes: all these addresses and the size of a row of `row_elements`
+// elements are multiples of 16. Pass 0 as `row_elements` where the length of a row does not matter.
 template <typename T, typename... Pointers>
 bool rows_are_aligned(long long row_elements, const T* first, Pointers... others) {
     const bool aligned = bytes_past_16(first) == 0 && row_elements * static_cast<long long>(sizeof(T)) % 16 == 0;

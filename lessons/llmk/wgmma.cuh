@@ -1,11 +1,11 @@
-// Hopper's tensor cores (wgmma, sm_90a): a warpgroup, four warps of which the first has a number that 4 divides, multiplies
-// a tile of 64 rows by one of N columns, 16 deep. B comes from shared memory, A from there or from registers, and the
-// accumulators stay in registers. It is asynchronous: between wgmma_fence and wgmma_wait_group nobody touches the
-// accumulators, or the tiles. Day 12 derives it.
+// Hopper's tensor cores (wgmma, sm_90a). A warpgroup is four consecutive warps, the first with a number divisible by 4.
+// It multiplies a tile of 64 rows by a tile of N columns, 16 deep. B is in shared memory, A in shared memory or
+// registers, the accumulators are in registers. wgmma is asynchronous: between wgmma_fence and wgmma_wait_group, do not
+// touch the accumulators, the registers of A or the tiles. Source: PTX ISA, section "Asynchronous Warpgroup Level
+// Matrix Multiply-Accumulate Instructions". Day 12 derives it.
 //
-// Accumulators c [64, N]: warp w of the warpgroup has rows 16 w to 16 w + 15. Lane i has of rows i / 4 and i / 4 + 8 the
-// columns i % 4 * 2 and the next, and the same in each following group of 8 columns: c[4 g + 2 h + e] is column
-// 8 g + i % 4 * 2 + e of row i / 4 + 8 h.
+// Accumulators c [64, N]: warp w of the warpgroup holds rows 16 w to 16 w + 15. Of these, lane i holds in c[4 g + 2 h +
+// e] the element of row i / 4 + 8 h and column 8 g + i % 4 * 2 + e, with h and e 0 or 1.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -19,26 +19,28 @@
 
 namespace llmk {
 
-// Where a tile lies, as wgmma is told: rows of 64 elements (128 bytes) with the 128-byte swizzle, as tma_load leaves them, 8
-// rows being 1024 bytes. The tile starts at a multiple of 1024 bytes; 16 columns further is 32 bytes further.
-//   rows are rows of A or columns of B, elements of a row are k ("K-major"): `leading` is not used
-//   rows are k, elements of a row are columns of B ("MN-major"): `leading` bytes from 64 columns to the next 64
+// Return the matrix descriptor of a tile in shared memory. The tile has rows of 64 elements (128 bytes) with the
+// 128-byte swizzle, as tma_load writes them; 8 rows take 1,024 bytes, and the tile starts at a multiple of 1,024 bytes.
+// To advance by 16 columns, add 32 bytes.
+//   K-major    a row of the tile is a row of A or a column of B, its elements are along k: `leading` is not used
+//   MN-major   a row of the tile is one k, its elements are columns of B: `leading` bytes from 64 columns to the next
 __device__ __forceinline__ uint64_t make_smem_desc(const void* tile, unsigned leading = 16) {
     const uint64_t address = (shared_address(tile) & 0x3ffff) >> 4;
     return address | static_cast<uint64_t>(leading >> 4) << 16 | static_cast<uint64_t>(1024 >> 4) << 32 | 1ull << 62;
 }
 
-// What was written to registers that products will use is there.
+// wgmma.fence: order earlier writes to the registers of accumulators and A before the wgmma instructions that follow.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-// The products since the last such call are a group.
+// wgmma.commit_group: close a group of all wgmma instructions since the last commit.
 __device__ __forceinline__ void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until all groups but the youngest PENDING are complete.
+// wgmma.wait_group: wait until at most PENDING of the most recent wgmma groups are pending.
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait_group() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// Registers of each thread of this warpgroup, a multiple of 8: all its warps, once, in the one branch that is their role.
+// setmaxnreg.inc and .dec: set the registers per thread of this warpgroup, a multiple of 8. All warps of the warpgroup
+// execute it once, in the branch of their role. Source: PTX ISA, section "Miscellaneous Instructions: setmaxnreg".
 template <int REGISTERS>
 __device__ __forceinline__ void setmaxnreg_inc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
@@ -48,11 +50,13 @@ __device__ __forceinline__ void setmaxnreg_dec() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-// wgmma_ss: c [64, N] (+)= a [64, 16] b [16, N], both K-major in shared memory. wgmma_rs: a in registers, as
-// mma.sync has its operand A, of each warp's 16 rows; b MN-major in shared memory, or K-major where N is 128 and kMnMajor
-// false. add 0: c is overwritten.
+// wgmma.mma_async.m64nNk16: c [64, N] (+)= a [64, 16] b [16, N]; add = 0 overwrites c. N is 64, 80, 128 or 256 (float
+// c[N / 2]).
+//   wgmma_ss   a and b are descriptors of K-major tiles in shared memory
+//   wgmma_rs   a is in registers, each warp's 16 rows as in mma_m16n8k16; b is the descriptor of an MN-major
+//              tile, or, for N = 128 with kMnMajor = false, of a K-major one
 
-// The products themselves, for N = 64, 80, 128 and 256: the instruction lists every register.
+// There is one function per N because the instruction names each accumulator register.
 template <typename T>
 __device__ __forceinline__ void wgmma_ss(float (&c)[32], uint64_t a, uint64_t b, unsigned add) {
     if constexpr (std::is_same<T, __half>::value) {

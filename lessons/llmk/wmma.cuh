@@ -1,4 +1,5 @@
-// Tensor cores through WMMA: the fragments of a 16 x 16 x 16 product, and how they are loaded. Day 4 derives it.
+// Tensor cores through WMMA: fragments of a 16 x 16 x 16 mma, and functions that load them. Day 4 derives it. Source:
+// CUDA C++ Programming Guide, section "Warp Matrix Functions".
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,23 +11,25 @@
 
 namespace llmk {
 
-// The operands of a product, A * B, and what their products are added to.
+// Operands and accumulators of D = A B + C.
 template <typename T>
 using OperandA = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, nvcuda::wmma::row_major>;
-// A weight or a key is a row of its matrix: read as a column of B, that is column-major.
+// A row of a weight or key matrix is a column of B, so B is column-major.
 template <typename T, typename Layout = nvcuda::wmma::col_major>
 using OperandB = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, Layout>;
 using Accumulator = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
 
-// Loads a fragment from a tile in shared memory. For f16 nvcc makes ldmatrix of it, which fills four registers at once.
+// Load a fragment from a tile in shared memory, whose rows are `pitch` elements apart. For f16, nvcc compiles it to
+// ldmatrix, which fills four registers at once.
 template <typename Use, typename Layout>
 __device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16, 16, __half, Layout>& operand,
                                               const __half* tile, int pitch) {
     nvcuda::wmma::load_matrix_sync(operand, tile, pitch);
 }
 
-// For bf16 nvcc does not see that the tile is in shared memory, and makes a load for each register. So here is the
-// instruction behind load_matrix_sync, with `shared` in its name: again ldmatrix comes of it.
+// For bf16, nvcc does not infer that the tile is in shared memory, and emits one load per register. Hence the PTX
+// instruction behind load_matrix_sync with the .shared state space; nvcc compiles that to ldmatrix. Source: PTX ISA,
+// section "Warp Level Matrix Multiply-Accumulate Instructions: wmma.load".
 template <typename Use, typename Layout>
 __device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& operand,
                                               const __nv_bfloat16* tile, int pitch) {

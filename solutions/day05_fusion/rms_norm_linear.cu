@@ -74,7 +74,7 @@ struct Copier : Columns<T> {
     __device__ void add_squares(const T* tile, float (&squares)[kOwnRows]) const {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            const uint4 bits = *reinterpret_cast<const uint4*>(tile + this->place(i));
+            const uint4 bits = *reinterpret_cast<const uint4*>(tile + this->offset(i));
             const Pairs<T>& piece = reinterpret_cast<const Pairs<T>&>(bits);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
@@ -90,7 +90,7 @@ struct Copier : Columns<T> {
         const Pairs<T>& by = reinterpret_cast<const Pairs<T>&>(factors);
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
-            uint4* place = reinterpret_cast<uint4*>(tile + this->place(i));
+            uint4* place = reinterpret_cast<uint4*>(tile + this->offset(i));
             uint4 bits = *place;
             Pairs<T>& piece = reinterpret_cast<Pairs<T>&>(bits);
 #pragma unroll

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out,
            int query_len, int key_len, int head_dim, int window, float scale) {
     using S = Shape<DIM>;
-    using Place = llmk::Swizzle<DIM>;
+    using Layout = llmk::Swizzle<DIM>;
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries;
     constexpr int kAcross = DIM / 8;  // fragments of 8 columns across a row of out
     extern __shared__ __align__(128) unsigned char shared[];
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     out += (head * query_len + first_query) * head_dim;
     k += (head * key_len + key_begin) * head_dim;
     v += (head * key_len + key_begin) * head_dim;
-    const llmk::RowCopier<T, DIM, kThreads, Place> copier(head_dim, VECTORS);
+    const llmk::RowCopier<T, DIM, kThreads, Layout> copier(head_dim, VECTORS);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
 
     // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     if (scale <= 0) {
         llmk::cp_async_wait_all_and_sync();
         for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
-            T* element = q_tile + Place::place(i / DIM, i % DIM);
+            T* element = q_tile + Layout::offset(i / DIM, i % DIM);
             *element = static_cast<T>(scale < 0 ? -static_cast<float>(*element) : 0.0f);
         }
     }
@@ -113,13 +113,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     };
     start_copy(0);
     // What this lane names to ldmatrix in the first fragment of each tile, in bytes from where the tile begins.
-    const unsigned my_query = 2 * Place::place(warp * kRows + lane % 16, lane / 16 * 8);
-    const unsigned my_key = 2 * Place::place(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
-    const unsigned my_value = 2 * Place::place(lane % 16, lane / 16 * 8);
+    const unsigned my_query = 2 * Layout::offset(warp * kRows + lane % 16, lane / 16 * 8);
+    const unsigned my_key = 2 * Layout::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
+    const unsigned my_value = 2 * Layout::offset(lane % 16, lane / 16 * 8);
     constexpr int kDown = 2 * 16 * DIM;  // bytes from a fragment to the one below
     unsigned queries[kStripes][S::kKeep ? DIM / 16 : 1][4];
     auto load_queries = [&](int to, int c) {
-        const unsigned from = Place::further(llmk::shared_address(q_tile) + my_query, c);
+        const unsigned from = Layout::advance(llmk::shared_address(q_tile) + my_query, c);
 #pragma unroll
         for (int i = 0; i < kStripes; ++i) llmk::ldmatrix_x4(queries[i][to], from + i * kDown);
     };
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
                 unsigned keys[4];
-                llmk::ldmatrix_x4(keys, Place::further(k_tile, c) + j * kDown);
+                llmk::ldmatrix_x4(keys, Layout::advance(k_tile, c) + j * kDown);
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
                     llmk::mma_m16n8k16<T>(s[i][2 * j], queries[i][kept], keys[0], keys[1]);
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int c = 0; c < DIM / 16; ++c) {
                 unsigned values[4];
-                llmk::ldmatrix_x4_trans(values, Place::further(v_tile, c) + j * kDown);
+                llmk::ldmatrix_x4_trans(values, Layout::advance(v_tile, c) + j * kDown);
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
                     llmk::mma_m16n8k16<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             const float inverse = llmk::reciprocal_or_zero(llmk::warp_sum<4>(l[i][h]));
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
-                T* place = rows + Place::place(i * 16 + h * 8 + lane / 4, c * 8) + lane % 4 * 2;
+                T* place = rows + Layout::offset(i * 16 + h * 8 + lane / 4, c * 8) + lane % 4 * 2;
                 *reinterpret_cast<unsigned*>(place) =
                     llmk::pack_pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     for (int i = lane; i < kRows * DIM / 8; i += 32) {
         const int r = i / (DIM / 8), column = i % (DIM / 8) * 8;
         if (first_row + r >= query_len || column >= head_dim) continue;
-        const T* from = rows + Place::place(r, column);
+        const T* from = rows + Layout::offset(r, column);
         T* to = out + static_cast<long long>(warp * kRows + r) * head_dim + column;
         if (VECTORS) {
             *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     };
 
     look_up();
-    decoder.walk(shared, 0, end, fetch);
+    decoder.process_keys(shared, 0, end, fetch);
     decoder.finish(shared, head_count, head_dim, [&](int h, int d, float sum, float block_m, float block_l) {
         // A sequence without keys gives zeros.
         out[(first_head + h) * head_dim + d] = static_cast<T>(block_l > 0 ? sum / block_l : 0.0f);

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     };
 
     look_up();
-    decoder.walk(shared, first, end, fetch);
+    decoder.process_keys(shared, first, end, fetch);
     llmk::griddepcontrol_launch_dependents();
     decoder.finish(shared, head_count, head_dim, [&](int h, int d, float sum, float block_m, float block_l) {
         if (splits == 1) {
@@ -124,7 +124,7 @@ void paged_attention_split(const T* q, const T* k_cache, const T* v_cache, const
     launch(q, k_cache, v_cache, block_tables, lengths, out, partial_out, stats, batch, heads, kv_heads, head_dim,
            page_size, max_pages, splits, scale, stream);
     if (splits > 1) {
-        llmk::launch_early(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths, out,
+        llmk::launch_dependent(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths, out,
                            heads, head_dim, splits);
     }
 }

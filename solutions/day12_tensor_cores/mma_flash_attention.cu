@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
            const int* __restrict__ query_starts, const int* __restrict__ key_starts, T* __restrict__ out, int heads,
            int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
     using S = Shape<DIM>;
-    using Place = llmk::Swizzle<DIM>;
+    using Layout = llmk::Swizzle<DIM>;
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries, kKeys = S::kKeys;
     constexpr int kAcross = DIM / 16;  // steps of 16 columns across a row of q, k, v or out
     extern __shared__ __align__(128) unsigned char shared[];
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     for (int i = threadIdx.x; i < kQueries * DIM / 8; i += S::kThreads) {
         const int row = i / (DIM / 8), column = i % (DIM / 8) * 8;
         const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * DIM + column;
-        __pipeline_memcpy_async(q_tile + Place::place(row, column), from, 16, row < there ? 0 : 16);
+        __pipeline_memcpy_async(q_tile + Layout::offset(row, column), from, 16, row < there ? 0 : 16);
     }
     // The row and column that this lane names to ldmatrix, in the first fragment of each tile.
     const int my_query = warp_row + lane % 16, my_query_column = lane / 16 * 8;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     auto load_queries = [&](unsigned (&to)[kStripes][4], int c) {
 #pragma unroll
         for (int i = 0; i < kStripes; ++i) {
-            llmk::ldmatrix_x4(to[i], q_tile + i * 16 * DIM + Place::place(my_query, my_query_column, c));
+            llmk::ldmatrix_x4(to[i], q_tile + i * 16 * DIM + Layout::offset(my_query, my_query_column, c));
         }
     };
     if constexpr (S::kKeepQueries) {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int j = 0; j < kKeys / 16; ++j) {
                     unsigned keys[4];
-                    llmk::ldmatrix_x4(keys, k_tile + j * 16 * DIM + Place::place(my_key, my_key_column, c));
+                    llmk::ldmatrix_x4(keys, k_tile + j * 16 * DIM + Layout::offset(my_key, my_key_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::mma_m16n8k16<T>(s[i][2 * j], part[i], keys[0], keys[1]);
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int c = 0; c < kAcross; ++c) {
                     unsigned values[4];
-                    llmk::ldmatrix_x4_trans(values, v_tile + j * 16 * DIM + Place::place(my_value, my_value_column, c));
+                    llmk::ldmatrix_x4_trans(values, v_tile + j * 16 * DIM + Layout::offset(my_value, my_value_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::mma_m16n8k16<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
             for (int c = 0; c < 2 * kAcross; ++c) {
                 const int row = warp_row + i * 16 + h * 8 + lane / 4;
-                *reinterpret_cast<unsigned*>(q_tile + Place::place(row, c % 2 * 8, c / 2) + lane % 4 * 2) =
+                *reinterpret_cast<unsigned*>(q_tile + Layout::offset(row, c % 2 * 8, c / 2) + lane % 4 * 2) =
                     llmk::pack_pair<T>(o[i][c][2 * h] * inverse, o[i][c][2 * h + 1] * inverse);
             }
         }
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         if (row >= there) break;
         const long long token = first_token + query_of(row);
         *reinterpret_cast<uint4*>(out + (token * heads + head_of(row)) * DIM + column) =
-            *reinterpret_cast<const uint4*>(q_tile + Place::place(row, column));
+            *reinterpret_cast<const uint4*>(q_tile + Layout::offset(row, column));
     }
 }
 

@@ -229,7 +229,7 @@ def test_the_profile_of_tensor_cores_has_all_that_the_lesson_shows() -> None:
     )
     times = json.loads((folder / "tensor_cores_gpu.json").read_text())
     for size, kernels in content["sizes"].items():
-        assert size in times["products"] or size in times["attention"], f"{size} is not timed by measure.py"
+        assert size in times["gemm"] or size in times["attention"], f"{size} is not timed by measure.py"
         for name, values in kernels.items():
             assert list(values) == figures, f"{size}, {name}: {again}"
             assert values["us"] > 0 and 0 < values["tensor cores, %"] <= 100

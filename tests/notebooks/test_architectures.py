@@ -1,4 +1,4 @@
-"""What day 12 says of nvcc's flags, asked of nvcc."""
+"""Statements of day 12 about nvcc flags, checked with nvcc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = 'extern "C" __global__ void f(float* x) { *x += 1; }'
 
 
 def load() -> ModuleType:
-    """The lesson's module, which is no package."""
+    """Load the lesson's module, which is not in a package."""
     spec = importlib.util.spec_from_file_location("day12_architectures", DAY / "architectures.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -35,7 +35,7 @@ architectures = load()
 
 
 def nvcc(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Compile a text with these flags, in a folder."""
+    """Compile `source` with nvcc and these flags in `folder`."""
     compiler = find_nvcc(required=False)
     if compiler is None:
         pytest.skip("there is no nvcc on this machine to ask")
@@ -46,13 +46,13 @@ def nvcc(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("architecture", architectures.ARCHITECTURES, ids=lambda architecture: architecture.name)
 def test_each_flag_builds_mma_sync(architecture: Any, tmp_path: Path) -> None:
-    source = (DAY / "product_4_pipeline.cu").read_text(encoding="utf-8")
+    source = (DAY / "gemm_4_pipeline.cu").read_text(encoding="utf-8")
     done = nvcc(tmp_path, source, architecture.flag, "-cubin")
     assert done.returncode == 0, done.stderr
 
 
 def test_without_a_flag_there_is_no_such_mma(tmp_path: Path) -> None:
-    refused = nvcc(tmp_path, (DAY / "product_4_pipeline.cu").read_text(encoding="utf-8"), "-cubin")
+    refused = nvcc(tmp_path, (DAY / "gemm_4_pipeline.cu").read_text(encoding="utf-8"), "-cubin")
     assert refused.returncode != 0 and "sm_80 or higher" in refused.stderr, refused.stderr
 
 

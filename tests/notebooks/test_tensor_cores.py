@@ -1,4 +1,4 @@
-"""Day 12's headers and lesson kernels, at more sizes than the lesson shows."""
+"""Headers and lesson kernels of day 12, at more sizes than the lesson shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TILES = """
 #include "llmk/mma.cuh"
 #include "llmk/swizzle.cuh"
 
-// Copies 64 rows, of which `there` exist, and writes them out again as ldmatrix brings them.
+// Copy 64 rows, of which `there` exist, to a swizzled tile, and write out what ldmatrix loads from it.
 template <int DIM>
 __global__ void through_a_tile(const __half* x, __half* out, int stride, int there) {
     extern __shared__ __align__(128) __half tile[];
@@ -29,7 +29,7 @@ __global__ void through_a_tile(const __half* x, __half* out, int stride, int the
     const int lane = threadIdx.x % 32, first = threadIdx.x / 32 * 16;
     for (int c = 0; c < DIM / 16; ++c) {
         unsigned got[4];
-        llmk::ldmatrix_x4(got, tile + first * DIM + llmk::Swizzle<DIM>::place(lane % 16, lane / 16 * 8, c));
+        llmk::ldmatrix_x4(got, tile + first * DIM + llmk::Swizzle<DIM>::offset(lane % 16, lane / 16 * 8, c));
         for (int e = 0; e < 4; ++e) {
             const int row = first + lane / 4 + e % 2 * 8, column = c * 16 + e / 2 * 8 + lane % 4 * 2;
             *reinterpret_cast<unsigned*>(out + row * DIM + column) = got[e];
@@ -51,7 +51,7 @@ extern "C" void copy_tile(const __half* x, __half* out, int dim, int stride, int
 
 @pytest.mark.parametrize("there", [64, 23, 0])
 @pytest.mark.parametrize("dim", [32, 64, 80, 96, 128, 256])
-def test_a_swizzled_tile_is_what_was_copied_and_meets_no_conflict(dim: int, there: int, tmp_path: Path) -> None:
+def test_a_swizzled_tile_holds_what_was_copied_without_bank_conflicts(dim: int, there: int, tmp_path: Path) -> None:
     (tmp_path / "tiles.cu").write_text(TILES, encoding="utf-8")
     kernel = load_kernel(tmp_path / "tiles.cu", device="cpu")
     x = torch.randn(64, dim + 8, generator=torch.Generator().manual_seed(dim)).half()
@@ -77,7 +77,7 @@ def reference(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Te
     ("heads", "queries", "keys", "dim"),
     [(1, 1, 1, 64), (2, 65, 33, 64), (1, 31, 130, 128), (1, 90, 40, 128), (1, 3, 0, 64)],
 )
-def test_float32_attention_by_three_tf32_products(heads: int, queries: int, keys: int, dim: int, causal: bool) -> None:
+def test_float32_attention_by_3xtf32(heads: int, queries: int, keys: int, dim: int, causal: bool) -> None:
     kernel = load_kernel(DAY / "attention_f32_tf32x3.cu", device="cpu")
     generator = torch.Generator().manual_seed(queries + keys)
     q, k, v = (torch.randn(heads, n, dim, generator=generator) for n in (queries, keys, keys))
@@ -87,23 +87,23 @@ def test_float32_attention_by_three_tf32_products(heads: int, queries: int, keys
         getattr(kernel, name)(q, k, v, out, heads, queries, keys, dim, dim**-0.5, causal)
         off[name] = (out - expected).abs().max().item()
     assert off["attention"] < 5e-6, off
-    assert keys == 0 or off["attention_tf32"] > 1e-4, "one product of rounded numbers is not float32"
+    assert keys == 0 or off["attention_tf32"] > 1e-4, "plain tf32 is less accurate than float32"
 
 
-@pytest.mark.parametrize("file", sorted(DAY.glob("product_*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(DAY.glob("gemm_*.cu")), ids=lambda file: file.stem)
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 320)])
-def test_each_version_of_the_product(file: Path, m: int, n: int, k: int) -> None:
+def test_each_version_of_the_gemm(file: Path, m: int, n: int, k: int) -> None:
     kernel = load_kernel(file, device="cpu")
     generator = torch.Generator().manual_seed(k)
     x, w = torch.randn(m, k, generator=generator).half(), torch.randn(n, k, generator=generator).half()
     y = torch.full((m, n), torch.nan).half()
-    kernel.product(x, w, y, m, n, k)
+    kernel.gemm(x, w, y, m, n, k)
     assert (y - x.double() @ w.double().T).abs().max() < 0.05
 
 
 @pytest.mark.parametrize("file", sorted(DAY.glob("hopper_linear_*.cu")), ids=lambda file: file.stem)
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 8, 8), (130, 200, 264)])
-def test_each_version_of_hoppers_product(file: Path, rows: int, inner: int, columns: int) -> None:
+def test_each_version_of_hoppers_linear(file: Path, rows: int, inner: int, columns: int) -> None:
     kernel = load_kernel(file, device="cpu")
     generator = torch.Generator().manual_seed(inner)
     x, w = (torch.randn(n, inner, generator=generator).bfloat16() for n in (rows, columns))

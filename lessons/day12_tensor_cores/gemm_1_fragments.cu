@@ -1,23 +1,22 @@
-// Version 1: mma.sync, its operands read as the documentation shows them, two neighbors at a time.
+// Version 1: mma.sync; each lane loads its operands as the PTX manual shows them, two neighboring elements at a time.
 //
-//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
-//
+//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k of 64
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/mma.cuh"
 
-constexpr int kSize = 128;     // rows of x, and rows of w, that a block has: its tile of y is 128 x 128
-constexpr int kDepth = 64;     // of k at a time: 128 bytes of a row
+constexpr int kSize = 128;     // rows of x and of w per block: its tile of y is 128 x 128
+constexpr int kDepth = 64;     // elements along k per step: 128 bytes of a row
 constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
 
-__device__ __forceinline__ unsigned two(const __half* from) { return *reinterpret_cast<const unsigned*>(from); }
+__device__ __forceinline__ unsigned load_pair(const __half* from) { return *reinterpret_cast<const unsigned*>(from); }
 
-__global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __half* w, __half* y, int n, int k) {
+__global__ void __launch_bounds__(kThreads) gemm_kernel(const __half* x, const __half* w, __half* y, int n, int k) {
     __shared__ __align__(128) __half x_tile[kSize * kDepth], w_tile[kSize * kDepth];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
-    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of this warp, in y
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // this warp's, in y
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
     float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
@@ -36,23 +35,23 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const __half* mine = x_tile + (warp_row + i * 16 + lane / 4) * kDepth + c + lane % 4 * 2;
-                a[i][0] = two(mine);
-                a[i][1] = two(mine + 8 * kDepth);
-                a[i][2] = two(mine + 8);
-                a[i][3] = two(mine + 8 * kDepth + 8);
+                a[i][0] = load_pair(mine);
+                a[i][1] = load_pair(mine + 8 * kDepth);
+                a[i][2] = load_pair(mine + 8);
+                a[i][3] = load_pair(mine + 8 * kDepth + 8);
             }
 #pragma unroll
             for (int j = 0; j < 8; ++j) {
                 const __half* mine = w_tile + (warp_column + j * 8 + lane / 4) * kDepth + c + lane % 4 * 2;
-                const unsigned b0 = two(mine), b1 = two(mine + 8);
+                const unsigned b0 = load_pair(mine), b1 = load_pair(mine + 8);
 #pragma unroll
                 for (int i = 0; i < 4; ++i) llmk::mma_m16n8k16<__half>(sums[i][j], a[i], b0, b1);
             }
         }
-        __syncthreads();  // everybody is done with the tiles
+        __syncthreads();  // all threads are done with the tiles
     }
 
-    // Lane i holds columns i % 4 * 2 and the next of rows i / 4 and i / 4 + 8 of each 16 x 8.
+    // Lane i holds columns i % 4 * 2 and + 1 of rows i / 4 and i / 4 + 8 of each 16 x 8 tile.
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -64,7 +63,7 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
     }
 }
 
-extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
+extern "C" void gemm(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
     if (m == 0 || n == 0) return;
-    wgmma_ss<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
+    gemm_kernel<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
 }

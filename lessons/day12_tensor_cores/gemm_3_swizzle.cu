@@ -1,21 +1,23 @@
-// Version 2: ldmatrix brings four registers of a fragment at once.
+// Version 3: swizzled tiles. The same chunk of eight rows lies in eight different groups of banks.
 //
-//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
-//
+//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k of 64
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/mma.cuh"
+#include "llmk/swizzle.cuh"
 
-constexpr int kSize = 128;     // rows of x, and rows of w, that a block has: its tile of y is 128 x 128
-constexpr int kDepth = 64;     // of k at a time: 128 bytes of a row
+constexpr int kSize = 128;     // rows of x and of w per block: its tile of y is 128 x 128
+constexpr int kDepth = 64;     // elements along k per step: 128 bytes of a row
 constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
 
-__global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __half* w, __half* y, int n, int k) {
+using Layout = llmk::Swizzle<kDepth>;
+
+__global__ void __launch_bounds__(kThreads) gemm_kernel(const __half* x, const __half* w, __half* y, int n, int k) {
     __shared__ __align__(128) __half x_tile[kSize * kDepth], w_tile[kSize * kDepth];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
-    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of this warp, in y
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // this warp's, in y
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
     float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
@@ -24,8 +26,8 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
         for (int i = threadIdx.x; i < kSize * kDepth / 8; i += kThreads) {  // 16 bytes at a time
             const int row = i / (kDepth / 8), column = i % (kDepth / 8) * 8;
             const long long from = static_cast<long long>(row) * k + first + column;
-            *reinterpret_cast<uint4*>(&x_tile[row * kDepth + column]) = *reinterpret_cast<const uint4*>(x + from);
-            *reinterpret_cast<uint4*>(&w_tile[row * kDepth + column]) = *reinterpret_cast<const uint4*>(w + from);
+            *reinterpret_cast<uint4*>(&x_tile[Layout::offset(row, column)]) = *reinterpret_cast<const uint4*>(x + from);
+            *reinterpret_cast<uint4*>(&w_tile[Layout::offset(row, column)]) = *reinterpret_cast<const uint4*>(w + from);
         }
         __syncthreads();
 #pragma unroll
@@ -33,11 +35,11 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
             unsigned a[4][4], b[4][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                llmk::ldmatrix_x4(a[i], x_tile + (warp_row + i * 16 + lane % 16) * kDepth + c * 16 + lane / 16 * 8);
+                llmk::ldmatrix_x4(a[i], x_tile + Layout::offset(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                llmk::ldmatrix_x4(b[j], w_tile + (warp_column + j * 16 + lane % 8 + lane / 16 * 8) * kDepth + c * 16 +
-                                            lane / 8 % 2 * 8);
+                llmk::ldmatrix_x4(b[j], w_tile + Layout::offset(warp_column + j * 16 + lane % 8 + lane / 16 * 8,
+                                                                lane / 8 % 2 * 8, c));
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -45,10 +47,10 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
                     llmk::mma_m16n8k16<__half>(sums[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
             }
         }
-        __syncthreads();  // everybody is done with the tiles
+        __syncthreads();  // all threads are done with the tiles
     }
 
-    // Lane i holds columns i % 4 * 2 and the next of rows i / 4 and i / 4 + 8 of each 16 x 8.
+    // Lane i holds columns i % 4 * 2 and + 1 of rows i / 4 and i / 4 + 8 of each 16 x 8 tile.
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -60,7 +62,7 @@ __global__ void __launch_bounds__(kThreads) wgmma_ss(const __half* x, const __ha
     }
 }
 
-extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
+extern "C" void gemm(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
     if (m == 0 || n == 0) return;
-    wgmma_ss<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
+    gemm_kernel<<<dim3(n / kSize, m / kSize), kThreads, 0, stream>>>(x, w, y, n, k);
 }

@@ -1,7 +1,6 @@
-// Version 4: a ring of tiles. While one is used, the next two are on their way (cp.async).
+// Version 4: a ring of tiles. While one is used, cp.async copies the next two.
 //
-//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k is one of 64
-//
+//   x: [m, k]     w: [n, k]     y: [m, n], f16     m and n are multiples of 128, k of 64
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -9,20 +8,20 @@
 #include "llmk/mma.cuh"
 #include "llmk/swizzle.cuh"
 
-constexpr int kSize = 128;     // rows of x, and rows of w, that a block has: its tile of y is 128 x 128
-constexpr int kDepth = 64;     // of k at a time: 128 bytes of a row
+constexpr int kSize = 128;     // rows of x and of w per block: its tile of y is 128 x 128
+constexpr int kDepth = 64;     // elements along k per step: 128 bytes of a row
 constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
-constexpr int kSlots = 3;      // of the ring
+constexpr int kStages = 3;     // of the ring
 constexpr int kTile = kSize * kDepth;
-constexpr int kShared = 2 * kSlots * 2 * kTile;  // bytes
+constexpr int kShared = 2 * kStages * 2 * kTile;  // bytes
 
-using Place = llmk::Swizzle<kDepth>;
+using Layout = llmk::Swizzle<kDepth>;
 
-__global__ void __launch_bounds__(kThreads, 2) wgmma_ss(const __half* x, const __half* w, __half* y, int n, int k) {
-    extern __shared__ __align__(128) __half ring[];  // [kSlots][x, w][kSize][kDepth]
+__global__ void __launch_bounds__(kThreads, 2) gemm_kernel(const __half* x, const __half* w, __half* y, int n, int k) {
+    extern __shared__ __align__(128) __half ring[];  // [kStages][x, w][kSize][kDepth]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
-    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of this warp, in y
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // this warp's, in y
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
     float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
@@ -36,27 +35,27 @@ __global__ void __launch_bounds__(kThreads, 2) wgmma_ss(const __half* x, const _
             x += kDepth;
             w += kDepth;
         }
-        __pipeline_commit();  // a group for each step, an empty one at the end
+        __pipeline_commit();  // one group per step; the last ones are empty
     };
-    for (int slot = 0; slot < kSlots - 1; ++slot) start_copy(slot);
+    for (int slot = 0; slot < kStages - 1; ++slot) start_copy(slot);
 
     int slot = 0;
     for (int first = 0; first < k; first += kDepth) {
-        __pipeline_wait_prior(kSlots - 2);
-        __syncthreads();  // this step's tiles are here, and everybody is done with the ones before
+        __pipeline_wait_prior(kStages - 2);
+        __syncthreads();  // this step's tiles have arrived, and all threads are done with the previous ones
         const __half *x_tile = ring + slot * 2 * kTile, *w_tile = x_tile + kTile;
-        start_copy(slot == 0 ? kSlots - 1 : slot - 1);
-        slot = slot == kSlots - 1 ? 0 : slot + 1;
+        start_copy(slot == 0 ? kStages - 1 : slot - 1);
+        slot = slot == kStages - 1 ? 0 : slot + 1;
 #pragma unroll
         for (int c = 0; c < kDepth / 16; ++c) {
             unsigned a[4][4], b[4][4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                llmk::ldmatrix_x4(a[i], x_tile + Place::place(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
+                llmk::ldmatrix_x4(a[i], x_tile + Layout::offset(warp_row + i * 16 + lane % 16, lane / 16 * 8, c));
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                llmk::ldmatrix_x4(
-                    b[j], w_tile + Place::place(warp_column + j * 16 + lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8, c));
+                llmk::ldmatrix_x4(b[j], w_tile + Layout::offset(warp_column + j * 16 + lane % 8 + lane / 16 * 8,
+                                                                lane / 8 % 2 * 8, c));
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -66,7 +65,7 @@ __global__ void __launch_bounds__(kThreads, 2) wgmma_ss(const __half* x, const _
         }
     }
 
-    // Lane i holds columns i % 4 * 2 and the next of rows i / 4 and i / 4 + 8 of each 16 x 8.
+    // Lane i holds columns i % 4 * 2 and + 1 of rows i / 4 and i / 4 + 8 of each 16 x 8 tile.
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -78,8 +77,8 @@ __global__ void __launch_bounds__(kThreads, 2) wgmma_ss(const __half* x, const _
     }
 }
 
-extern "C" void product(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
+extern "C" void gemm(const __half* x, const __half* w, __half* y, int m, int n, int k, cudaStream_t stream) {
     if (m == 0 || n == 0) return;
-    cudaFuncSetAttribute(wgmma_ss, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
-    wgmma_ss<<<dim3(n / kSize, m / kSize), kThreads, kShared, stream>>>(x, w, y, n, k);
+    cudaFuncSetAttribute(gemm_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
+    gemm_kernel<<<dim3(n / kSize, m / kSize), kThreads, kShared, stream>>>(x, w, y, n, k);
 }
