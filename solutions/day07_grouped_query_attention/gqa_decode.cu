@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     auto fetch = [&](uint4* entries) {
 #pragma unroll
         for (int i = 0; i < Decoder::kCopies; ++i) {
-            const int rows = Decoder::row_offset(i), columns = Decoder::column_offset(i), from = rows * head_dim + columns;
+            const int rows = Decoder::row_offset(i), columns = Decoder::column_offset(i),
+                      from = rows * head_dim + columns;
             // bytes: zeros, and nothing is read
             const int missing = decoder.column + columns < head_dim && next_key + rows < end ? 0 : 16;
             __pipeline_memcpy_async(entries + decoder.offset(i), next_k + from, 16, missing);
@@ -107,8 +108,8 @@ void gqa_decode(const T* q, const T* k, const T* v, const int* lengths, T* out, 
     float2* stats = reinterpret_cast<float2*>(partial_stats);
     launch(q, k, v, lengths, out, partial_out, stats, batch, heads, kv_heads, max_len, head_dim, splits, scale, stream);
     if (splits > 1) {
-        llmk::launch_dependent(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths, out,
-                           heads, head_dim, splits);
+        llmk::launch_dependent(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths,
+                               out, heads, head_dim, splits);
     }
 }
 

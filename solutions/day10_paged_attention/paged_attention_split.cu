@@ -124,8 +124,8 @@ void paged_attention_split(const T* q, const T* k_cache, const T* v_cache, const
     launch(q, k_cache, v_cache, block_tables, lengths, out, partial_out, stats, batch, heads, kv_heads, head_dim,
            page_size, max_pages, splits, scale, stream);
     if (splits > 1) {
-        llmk::launch_dependent(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths, out,
-                           heads, head_dim, splits);
+        llmk::launch_dependent(combine<T>, batch * heads, llmk::kCombineThreads, stream, partial_out, stats, lengths,
+                               out, heads, head_dim, splits);
     }
 }
 

@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int c = 0; c < kAcross; ++c) {
                     unsigned values[4];
-                    llmk::ldmatrix_x4_trans(values, v_tile + j * 16 * DIM + Layout::offset(my_value, my_value_column, c));
+                    llmk::ldmatrix_x4_trans(values,
+                                            v_tile + j * 16 * DIM + Layout::offset(my_value, my_value_column, c));
 #pragma unroll
                     for (int i = 0; i < kStripes; ++i) {
                         llmk::mma_m16n8k16<T>(o[i][2 * c], weights[i][j], values[0], values[1]);
