@@ -213,7 +213,7 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, style="title")
         table.add_column(overflow="fold")
-        table.add_row("Look first at", look)
+        table.add_row("Start here:", look)
         rows.append(indented(table))
     if next_steps:
         rows.append(Text(""))

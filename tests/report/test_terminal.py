@@ -41,7 +41,7 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert "looks like: each row is off by a factor of its own" in text
     assert text.count("0, 1, 0 6") == 4 and "nobody" in text
     assert "Also failing" in text and "random sizes (f32) took too long" in text
-    assert "Look first at what 'two key blocks' has" in text
+    assert "Start here: 'one key block' passes (query_len=64); 'two key blocks' fails (query_len=65 key_len=129" in text
     assert text.index("two key blocks (f32)") < text.index("Also failing")
 
 
@@ -53,11 +53,11 @@ def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it()
         Stage("correct", "failed", "1 of 1 cases fails", 0.1, cases=[failing]),
         Stage("safe", "failed", "1 finding", 0.1, findings=[refused]),
     ]
-    assert "Look first at the launch or call that fails: linear_kernel<T>" in flat(
+    assert "Start here: the launch or call that fails: linear_kernel<T>" in flat(
         terminal.as_text(samples.verdict(*stages))
     )
     without = terminal.as_text(samples.verdict(*stages[:2], Stage("safe", "passed", "no finding", 0.1)))
-    assert "Look first at the simplest case, 'one row'" in flat(without)
+    assert "Start here: 'one row', the simplest case" in flat(without)
 
 
 def test_what_a_later_case_looks_like_is_said_where_the_first_looks_like_nothing() -> None:
@@ -108,7 +108,7 @@ def test_findings_show_source_and_both_sides_of_a_race() -> None:
     assert "31 │ k_tile[row][d] = k[offset + d];" in text
     assert "44 │ sum += tile[threadIdx.x][0];" in text and "40 │ tile[threadIdx.y][threadIdx.x] = x[i];" in text
     assert "512 times, first in the case 'one query' (f32)" in text
-    assert "Look first at flash_attention.cu:31" in text
+    assert "Start here: flash_attention.cu:31" in text
 
 
 def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
@@ -116,7 +116,7 @@ def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
     verdict.stages[2] = Stage("safe", "failed", "1 finding", findings=[samples.out_of_bounds()])
     verdict.stages[1].cases[2].findings = [samples.out_of_bounds()]
     text = flat(terminal.as_text(verdict))
-    assert "Look first at flash_attention.cu:31" in text and "see Safe, below" in text
+    assert "Start here: flash_attention.cu:31" in text and "see Safe, below" in text
     assert text.count("past the end of k[2") == 1
 
 
@@ -129,7 +129,7 @@ def test_missed_bars_say_what_to_look_at() -> None:
 
 def test_passed() -> None:
     text = flat(terminal.as_text(samples.right()))
-    assert "Passed 15 of 15 points" in text and "512 us" in text and "Look first" not in text
+    assert "Passed 15 of 15 points" in text and "512 us" in text and "Start here" not in text
 
 
 def test_not_graded() -> None:
@@ -169,7 +169,7 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
         CaseResult("four", "f32", "failed", {"n": 4}, "crash"),
     ]
     verdict = samples.verdict(samples.builds(), Stage("correct", "failed", cases=cases))
-    assert "what 'two' has that 'one' (which passes) has not" in flat(terminal.as_text(verdict))
+    assert "'one' passes (n=1 causal=false); 'two' fails (n=2). What changed?" in flat(terminal.as_text(verdict))
     del cases[1]
     assert "the simplest case that fails, 'two'" in flat(terminal.as_text(verdict))
 
@@ -209,7 +209,7 @@ def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: boo
 def test_a_hang_is_blamed_on_its_loop(kind: str, says: str) -> None:
     found = Finding(check="synccheck", kind=kind, file="a.cu", line=9)
     verdict = samples.verdict(samples.builds(), Stage("safe", "failed", findings=[found]))
-    assert f"Look first at a.cu:9, {says}" in flat(terminal.as_text(verdict))
+    assert f"Start here: a.cu:9, {says}" in flat(terminal.as_text(verdict))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_semicolon_is_missed_on_the_line_after(column: int, source: str, says:
         Diagnostic("error", "'k' was not declared in this scope", "a.cu", 16, column + 9, source),
     ]
     verdict = samples.verdict(Stage("builds", "failed", diagnostics=errors))
-    assert f"Look first at {says}" in flat(terminal.as_text(verdict))
+    assert f"Start here: {says}" in flat(terminal.as_text(verdict))
 
 
 def test_the_article_of_an_access() -> None:

@@ -149,37 +149,52 @@ def _semicolon_missing(error: Diagnostic) -> bool:
 
 
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
-    """What the pattern of failing and passing cases says."""
+    """Say what distinguishes the failing cases from those that pass."""
     if nothing_launched(stage):
-        return "the launcher, which starts no kernel yet"
+        return "the launcher: it starts no kernel yet"
+    first = failing[0]
     names = {case.name for case in failing}
     passing = {case.name for case in stage.cases if case.passed}
     dtypes_failing = {case.dtype for case in failing}
     dtypes_passing = {case.dtype for case in stage.cases if case.passed}
-    if names <= passing and dtypes_failing.isdisjoint(dtypes_passing) and len(dtypes_passing) > 0:
-        return f"what the kernel does only for {words.listed(sorted(dtypes_failing))}: the other dtypes pass"
+    if names <= passing and dtypes_failing.isdisjoint(dtypes_passing) and dtypes_passing:
+        return (
+            f"the code that runs only for {words.listed(sorted(dtypes_failing))}: "
+            f"every case passes for {words.listed(sorted(dtypes_passing))}"
+        )
     if not passing:
-        return f"the simplest case, '{failing[0].name}': no case passes yet"
-    if len(names) == 1:
-        return f"what is special about '{failing[0].name}': every other case passes"
-    neighbor = _passing_neighbor(stage, failing[0])
-    if neighbor:
-        return f"what '{failing[0].name}' has that '{neighbor}' (which passes) has not"
-    return f"the simplest case that fails, '{failing[0].name}'"
+        return f"'{first.name}', the simplest case: no case passes yet"
+    neighbor = _passing_neighbor(stage, first)
+    if neighbor is None:
+        return f"'{first.name}', the simplest case that fails"
+    here, there = _differences(neighbor, first)
+    compared = f"'{neighbor.name}' passes{there}; '{first.name}' fails{here}. What changed?"
+    return f"{compared} Every other case passes." if len(names) == 1 and len(passing) > 1 else compared
 
 
-def _passing_neighbor(stage: Stage, failing: CaseResult) -> str:
-    """The passing case that stands nearest to a failing one in the task, where simple cases come first.
+def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
+    """Return the sizes of the failing and of the passing case in which the two differ, each in parentheses."""
+    names = [name for name in {**passing.dims, **failing.dims} if passing.dims.get(name) != failing.dims.get(name)]
 
-    Cases with an empty tensor say nothing: a kernel that does nothing passes them.
+    def shown(case: CaseResult) -> str:
+        dims = {name: case.dims[name] for name in names if name in case.dims}
+        return f" ({words.sizes(dims)})" if dims else ""
+
+    return shown(failing), shown(passing)
+
+
+def _passing_neighbor(stage: Stage, failing: CaseResult) -> CaseResult | None:
+    """Return the passing case of the same dtype that stands nearest to a failing one in the task.
+
+    Tasks list simple cases first. Cases with an empty tensor are left out: a kernel that does nothing passes them.
     """
     at = stage.cases.index(failing)
     every = [
-        (abs(number - at), case.name)
+        (abs(number - at), number)
         for number, case in enumerate(stage.cases)
         if case.passed and case.dtype == failing.dtype and not _is_empty(case)
     ]
-    return min(every)[1] if every else ""
+    return stage.cases[min(every)[1]] if every else None
 
 
 def _is_empty(case: CaseResult) -> bool:
