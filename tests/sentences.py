@@ -1,0 +1,99 @@
+"""Draw sentences of the repository at random, to judge whether a reader understands them.
+
+``python -m tests.sentences --seed 1 --count 60`` prints docstrings, comments, messages and lesson paragraphs with their
+places. A reader without context should understand each at first reading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import random
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KINDS = ("docstring", "comment", "message", "paragraph")
+_DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_CXX_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)
+
+
+def sentences(path: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield the kind, the line and the text of everything in a file that a person reads."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from _python(text)
+    elif path.suffix == ".ipynb":
+        yield from _notebook(text)
+    elif path.suffix in (".cu", ".cuh", ".h", ".cpp"):
+        for found in _CXX_COMMENT.finditer(text):
+            words = " ".join(line.strip().lstrip("/").strip() for line in found[0].splitlines())
+            yield "comment", text.count("\n", 0, found.start()) + 1, words
+    elif path.suffix == ".md":
+        for number, paragraph in _paragraphs(text):
+            yield "paragraph", number, paragraph
+
+
+def _python(text: str) -> Iterator[tuple[str, int, str]]:
+    tree = ast.parse(text)
+    documented = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS) and (docstring := ast.get_docstring(node)):
+            documented.add(id(node.body[0].value))  # type: ignore[attr-defined]
+            yield "docstring", node.body[0].lineno, " ".join(docstring.split())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            if node.value.count(" ") >= 4 and "\n" not in node.value.strip():
+                yield "message", node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.string.count(" ") >= 4:
+            yield "comment", token.start[0], token.string.lstrip("# ")
+
+
+def _notebook(text: str) -> Iterator[tuple[str, int, str]]:
+    for number, cell in enumerate(json.loads(text)["cells"]):
+        if cell["cell_type"] == "markdown":
+            for _, paragraph in _paragraphs("".join(cell["source"])):
+                yield "paragraph", number, paragraph
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each paragraph that is prose: no code, table, heading or formula."""
+    text = re.sub(r"```.*?```", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
+    line = 1
+    for block in text.split("\n\n"):
+        if block.count(" ") >= 6 and not block.lstrip("\n").startswith(("|", "#", "$$", "<", "!", "    ")):
+            yield line, " ".join(block.split())
+        line += block.count("\n") + 2
+
+
+def every() -> Iterator[tuple[str, str, str]]:
+    """Yield the kind, the place and the text of every sentence in the tracked files."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in tracked.splitlines():
+        if Path(name).suffix in (".py", ".ipynb", ".cu", ".cuh", ".h", ".cpp", ".md") and (ROOT / name).is_file():
+            for kind, line, text in sentences(ROOT / name):
+                yield kind, f"{name}:{line}", text
+
+
+def main() -> None:
+    """Print the drawn sentences, as many of each kind."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=60)
+    options = parser.parse_args()
+    drawing = random.Random(options.seed)
+    found = sorted(every())
+    for kind in KINDS:
+        of_kind = [(place, text) for each, place, text in found if each == kind]
+        for place, text in drawing.sample(of_kind, min(len(of_kind), options.count // len(KINDS))):
+            print(f"{kind:9} {place}\n    {text}\n")
+
+
+if __name__ == "__main__":
+    main()
