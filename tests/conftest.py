@@ -1,4 +1,4 @@
-"""What all tests share: what is drawn at random is the same in every run, and the report says by which seed."""
+"""Shared by all tests: random inputs are the same in every run, and the report names the seed."""
 
 from __future__ import annotations
 
@@ -46,17 +46,16 @@ LONG = ("test_lessons.py", "test_operator_table.py", "test_wheel.py", "test_make
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those begin: at the end the other workers would wait for them. With ``--dist worksteal`` each worker has a third of the tests
-    in a row, and what a file's tests share is made once."""
+    """Run the longest tests first, so that workers do not wait for them at the end."""
     items.sort(key=lambda item: item.path.name not in LONG)
 
 
 def pytest_report_header() -> str:
-    """The line to repeat a run by."""
+    """Return the line that repeats a run."""
     return f"inputs drawn by {VARIABLE}={SEED}"
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays for good: looking through it for garbage took a fifth of Python's time."""
+    """Exempt everything loaded by now from garbage collection, which took a fifth of Python's time."""
     gc.collect()
     gc.freeze()

@@ -1,5 +1,4 @@
-"""Keeps jsonschema from a package that it takes where it is there: its import builds the grammar of internationalized
-addresses, for longer than all else that a notebook's test imports. No schema here has such an address.
+"""Keep jsonschema from importing rfc3987_syntax, which builds a grammar of internationalized addresses.
 
 `make test` names it with -p, before plugins are loaded, of which nbval's imports jsonschema: in each worker, too.
 """

@@ -16,7 +16,7 @@ FIXED = 20240229
 
 
 def chosen(asked: str) -> int:
-    """The seed for a value of the variable."""
+    """Return the seed for a value of the variable."""
     if asked == "fresh":
         return secrets.randbits(48)
     if not asked:

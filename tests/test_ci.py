@@ -1,4 +1,4 @@
-"""What CI runs: it gets the programs that tests would otherwise be skipped for, or says that it cannot, and goes on."""
+"""The CI script installs programs that tests would be skipped for, or says that it cannot and goes on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Machine:
         program.chmod(0o755)
 
     def run(self) -> tuple[str, list[str]]:
-        """What it said, and the calls of apt-get and make."""
+        """Return the output, and the calls of apt-get and make."""
         done = subprocess.run([self.script], env={"PATH": str(self.path)}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         calls = self.calls.read_text().splitlines()

@@ -62,7 +62,7 @@ _why_not: dict[str, str] = {}
 
 
 def exercise() -> Exercise:
-    """out = 2 x."""
+    """Return the task out = 2 x."""
     return Exercise(
         title="Twice",
         summary="out = 2 x",
@@ -92,14 +92,14 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(scope="session")
 def places() -> Iterator[dict[str, str]]:
-    """What the attacks are after."""
+    """Return the places that attacks try to reach."""
     with wanted_places() as found:
         yield found
 
 
 @contextlib.contextmanager
 def wanted_places() -> Iterator[dict[str, str]]:
-    """What the attacks are after, by the words that stand for it in them."""
+    """Return the places that attacks try to reach, by the words that stand for them in the files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chmod(folder, 0o777)

@@ -98,7 +98,7 @@ READERS: dict[str, Callable[[str], None]] = {
 
 @dataclass
 class Tried:
-    """What came of one reader's texts."""
+    """The result of fuzzing one reader."""
 
     inputs: int = 0
     bytes: int = 0
@@ -156,7 +156,7 @@ def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
 
 
 def seeds(reader: str) -> list[str]:
-    """What the texts for a reader are made from."""
+    """Return the texts that mutations for a reader start from."""
     if reader == "front end":
         files = [*COURSE.glob("solutions/*/*.cu"), *HERE.glob("*/*.cu"), *COURSE.glob("tests/simulator/kernels/*.cu")]
         return [file.read_text(encoding="utf-8", errors="replace") for file in sorted(files)]
@@ -212,7 +212,7 @@ struct cudaLaunchKernel( static_cast< %0 99999999999999999999 1e999 NaN Infinity
 
 
 def mutated(draw: random.Random, text: str) -> str:
-    """A text, changed in a few places: pieces repeated, taken out, exchanged, or something nasty put in."""
+    """Return the text changed in a few places: pieces repeated, removed, exchanged, or hostile text inserted."""
     for _ in range(draw.randint(1, 6)):
         a, b = sorted(draw.randint(0, len(text)) for _ in range(2))
         b = min(b, a + draw.choice([1, 4, 20, 100, 1000]))
@@ -264,7 +264,7 @@ _VALUES = [
 
 
 def exchanged(draw: random.Random, value: Any) -> Any:
-    """What JSON holds, with some of its parts exchanged for what does not belong there."""
+    """Return a JSON value with some parts replaced by values that do not belong there."""
     if draw.random() < 0.06:
         return draw.choice(_VALUES)
     if isinstance(value, dict):
@@ -275,7 +275,7 @@ def exchanged(draw: random.Random, value: Any) -> Any:
 
 
 def changed(reader: str, draw: random.Random) -> Iterator[str]:
-    """Changed texts, without end."""
+    """Yield changed texts without end."""
     known = seeds(reader)
     while True:
         text = draw.choice(known)

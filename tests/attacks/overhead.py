@@ -1,4 +1,4 @@
-"""What a check costs beside the kernel's own work: ``python -m tests.attacks.overhead``. Run it on an idle machine.
+"""The cost of a check beside the kernel's own work: ``python -m tests.attacks.overhead``. Run it on an idle machine.
 
 The start of a child in each tier, less that of the same child without a jail; and the stages after *builds* of a small right
 kernel, less the processor time that its launches took. The least of several runs, as others' work only ever adds.
@@ -24,7 +24,7 @@ MOST_START, MOST_STAGE = 0.020, 0.5
 
 
 def kernel(folder: Path) -> Path:
-    """The right answer, alone."""
+    """Return the right answer alone."""
     file = folder / "twice.cu"
     file.write_text((HERE / "prelude.cu").read_text() + (HERE / "controls/honest.cu").read_text())
     return file

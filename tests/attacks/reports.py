@@ -1,4 +1,4 @@
-"""What every report of every attack must be free of."""
+"""Content that no report of an attack may have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.verdict.wording.results import as_json
 
 
 def texts(verdict: Verdict, folder: Path) -> dict[str, str]:
-    """A verdict in all its forms, by name; feedback.txt is the terminal's."""
+    """Return a verdict in all its forms, by name; feedback.txt is the terminal's."""
     table = folder / "table.csv"
     cells = [stage.summary for stage in verdict.stages] + [stage.message for stage in verdict.stages]
     cells += [case.printed for stage in verdict.stages for case in stage.cases]

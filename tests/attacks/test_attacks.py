@@ -25,7 +25,7 @@ DESERVED = {
 
 
 def files(folder: str) -> list:
-    """The attacks of a folder, each under its name."""
+    """Return the attacks of a folder, by name."""
     return [pytest.param(path, id=path.stem) for path in sorted((HERE / folder).glob("*.cu"))]
 
 

@@ -1,4 +1,4 @@
-"""What a jail asks of the system: the filters of system calls, decision by decision, limits, and rules for files.
+"""The jail's requests to the system: system call filters decision by decision, limits, and file rules.
 
 ``confine_calls.cpp`` prints it in place of asking, so that the filters can be run here on any call with any arguments.
 """
@@ -63,7 +63,7 @@ class Filter:
     machine: int
 
     def __call__(self, call: int | str, *arguments: int, at: int = 0, machine: int | None = None) -> int:
-        """What becomes of a call, made by the instruction before a place."""
+        """Return the decision about a call made by the instruction before a place."""
         number = self.numbers[call] if isinstance(call, str) else call
         every = [*arguments, 0, 0, 0, 0, 0, 0][:6]
         data = struct.pack("<iIQ6Q", number, self.machine if machine is None else machine, at, *every)
@@ -83,13 +83,13 @@ class Filter:
                 raise AssertionError(f"an instruction {code:#x}")
 
     def named(self, names: list[str]) -> set[int]:
-        """The numbers of those that this machine has."""
+        """Return the numbers of the named system calls that this machine has."""
         return {self.numbers[name] for name in names if name in self.numbers}
 
 
 @pytest.fixture(scope="session")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
-    """What is printed for a line of words; the program is made once."""
+    """Return what is printed for a line of words; the program is built once."""
     folder = tmp_path_factory.mktemp("confine")
     names = sorted({*COMPUTES, *REACHES, *COMPILER_REACHES, *ASKED})
     (folder / "names.inc").write_text("".join(f'#ifdef SYS_{n}\n{{"{n}", SYS_{n}}},\n#endif\n' for n in names))

@@ -1,4 +1,4 @@
-"""What reads a submission in the grader's own process: no text makes it fail, and its work grows as the text does.
+"""Readers of a submission in the grader's process: no text makes them fail, and their work grows with the text.
 
 The short form of ``python -m tests.attacks.fuzz``. Work is counted in lines of
 Python and in bytes, not in seconds.
@@ -51,7 +51,7 @@ def lines_run(call: Callable[[], None]) -> int:
 
 
 def memory_used(call: Callable[[], None]) -> int:
-    """The most bytes that Python had allocated during a call."""
+    """Return the most bytes that Python had allocated during a call."""
     tracemalloc.start()
     try:
         call()

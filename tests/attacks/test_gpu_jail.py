@@ -16,7 +16,7 @@ from tests.attacks.conftest import HERE, REACHES_OUTSIDE, Judge
 
 @pytest.fixture
 def on_gpu(tier: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The tier, as it is for kernels on a GPU."""
+    """Return the tier, as it is for kernels on a GPU."""
     monkeypatch.setattr(tiers, "in_force", lambda arch=None: tiers.InForce(Jail(tier, gpu=True)))
     return tier
 

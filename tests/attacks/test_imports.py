@@ -1,4 +1,4 @@
-"""What a submission may not name: read from the lists of symbols of libraries."""
+"""Names that a submission may not import, read from the symbol tables of libraries."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ sim___assert_fail __wrap_memcpy sim_store_4"""
 
 
 def test_what_kernels_may_take() -> None:
-    """Of the C++ standard's functions those that write nowhere; of GCC's manual what stands for an instruction; and what the
-    language and the simulator ask for."""
+    """Allow C++ standard functions that write nowhere, builtins of one instruction, and what language and simulator need."""
     names = [f + of for f in MATHEMATICS.split() for of in ("", "f", "l")]
     names += [*ARITHMETIC.split(), *LANGUAGE.split(), *SIMULATOR.split()]
     assert [name for name in names if not imports.is_allowed(name)] == []
@@ -92,7 +91,7 @@ NONE, OBJECT, FUNCTION, SECTION, FILE = range(5)
 
 
 def library(path: Path, symbols: list[tuple[str, int, int]], table: int = imports._DYNAMIC, kinds: int = 1) -> Path:
-    """A library of nothing but lists of symbols: name, kind, and the section that defines it (0: another library)."""
+    """Return a library of nothing but symbol tables: name, kind, and the defining section (0: another library)."""
     names = b"\0" + b"".join(name.encode() + b"\0" for name, _, _ in symbols)
     entries = bytes(imports._SYMBOL.size)
     place = 1
@@ -238,7 +237,7 @@ def test_the_names_that_a_kernel_may_not_use(tmp_path: Path) -> None:
     both = tmp_path / "both.so"
 
     def with_both(used: list[str], defined: list[str]) -> list[str]:
-        """A library with one list of each kind, which share their texts."""
+        """Return a library with one table of each kind, which share their texts."""
         content = bytearray(
             library(both, [*((n, FUNCTION, 0) for n in used), *((n, FUNCTION, 5) for n in defined)]).read_bytes()
         )

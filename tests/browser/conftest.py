@@ -50,7 +50,7 @@ OpenPage = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Opens pages of a size in pixels, ``DESKTOP`` or ``PHONE``; at the end each must have kept to itself and to the rules."""
+    """Open pages of a size in pixels, ``DESKTOP`` or ``PHONE``; at the end, check requests and accessibility of each."""
     faults: list[str] = []
     contexts = []
 
@@ -71,14 +71,14 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
 
 def outside(url: str) -> list[str]:
-    """What is wrong with a request: it leaves this machine."""
+    """Return why a request is not allowed: it leaves this machine."""
     parts = urlsplit(url)
     inside = parts.scheme in ("file", "data", "blob", "about") or parts.hostname in ("localhost", "127.0.0.1")
     return [] if inside else [f"request: {url}"]
 
 
 def violations(page: Page, without: str = "") -> list[str]:
-    """What axe-core finds that is serious or critical, a line each; ``without``: a part of the page that is not ours."""
+    """Return what axe-core finds that is serious or critical, a line each; ``without``: a part of the page that is not ours."""
     from axe_playwright_python.sync_playwright import Axe
 
     context = {"exclude": [[without]]} if without else None
@@ -96,5 +96,5 @@ def violations(page: Page, without: str = "") -> list[str]:
 
 
 def file_url(path: Path) -> str:
-    """The address of a file."""
+    """Return the URL of a file."""
     return path.resolve().as_uri()

@@ -23,7 +23,7 @@ PAGES = ["index.html", LESSON, EXERCISE, "lessons/glossary.html", "files/lessons
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the first two days: each page of the whole book is made like one of these."""
+    """Build the book of the first two days; each page of the whole book is made like one of these."""
     root = copy_course(tmp_path_factory.mktemp("course"))
     listed = root / "exercises" / "course.toml"
     text = listed.read_text()

@@ -38,13 +38,13 @@ class Lab:
     token: str
 
     def address(self, path: str) -> str:
-        """Of a notebook, from the course's folder, in a workspace of its own: nothing that was open before is opened again."""
+        """Return the URL of a notebook, in a workspace of its own so that nothing is reopened."""
         return f"{self.url}lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={self.token}"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[Lab]:
-    """Started on a free port; at the end it goes, with its kernels."""
+    """Start JupyterLab on a free port; stop it and its kernels at the end."""
     root, home = copy_course(tmp_path_factory.mktemp("lab")), tmp_path_factory.mktemp("home")
     token = secrets.token_hex(16)
     settings = home / "config" / "lab" / "user-settings" / "@jupyterlab"
@@ -88,7 +88,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[L
 
 
 def _url(server: subprocess.Popen[bytes], home: Path) -> str:
-    """The address that the server says it has, as soon as it has one."""
+    """Return the server's URL as soon as the server prints it."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         assert server.poll() is None, (home / "log").read_text()[-3000:]
@@ -102,7 +102,7 @@ def _url(server: subprocess.Popen[bytes], home: Path) -> str:
 
 
 def opened(open_page: OpenPage, lab: Lab, path: str) -> Page:
-    """A notebook, its kernel ready."""
+    """Open a notebook and wait until its kernel is ready."""
     from playwright.sync_api import expect
 
     page = open_page()

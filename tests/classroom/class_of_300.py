@@ -28,7 +28,7 @@ LIMIT_SECONDS = 600
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
-    """What students write, and where each fails: nothing, or the stages that may catch it."""
+    """Return what students write, and where each fails: nowhere, or the stages that may catch it."""
     entry = COURSE.find(name)
     solution = entry.solution.read_text()
     head, brace, tail = solution.partition("{\n")
@@ -73,8 +73,7 @@ def hand_in(folder: Path, count: int, name: str) -> dict[str, str]:
 
 
 class Memory(threading.Thread):
-    """The most memory that a process and all below it had at once: proportional shares are dear, so resident less shared
-    pages of files."""
+    """The most memory that a process and its descendants had at once: resident memory less shared pages of files."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -86,7 +85,7 @@ class Memory(threading.Thread):
 
 
 def below(root: int) -> list[int]:
-    """A process and its descendants."""
+    """Return a process and its descendants."""
     children = collections.defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -110,7 +109,7 @@ def private(process: int) -> int:
 
 
 def verdict(result: dict) -> str:
-    """The stage at which a student failed; nothing for a pass."""
+    """Return the stage at which a student failed; nothing for a pass."""
     stages = result["verdicts"][0]["stages"] if result["verdicts"] else []
     bad = [stage["name"] for stage in stages if stage["status"] in ("failed", "error")]
     return bad[0] if bad else "" if stages else "not read"

@@ -37,7 +37,7 @@ def finished(out: Path) -> int:
 
 
 def where_they_part(one: str, other: str) -> tuple[str, str]:
-    """The first words that differ."""
+    """Return the first words that differ."""
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[max(0, at - 40) : at + 40], other[max(0, at - 40) : at + 40]
 

@@ -75,7 +75,7 @@ class Machines:
         self.close()
 
     def _hold(self, namespaces: list[str], begin: str) -> subprocess.Popen[str]:
-        """A shell in new namespaces, which keeps them while its input is open."""
+        """Start a shell in new namespaces, which exist while its input is open."""
         shell = [*namespaces, "sh", "-ec", f"{begin}\necho there\nexec cat >&2"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self._holders.append(subprocess.Popen(shell, text=True, **pipes))
@@ -91,7 +91,7 @@ class Machines:
 
 
 def _answer(holder: subprocess.Popen[str]) -> subprocess.Popen[str]:
-    """It is as far as that; NotToBeHad, with what it says, where it is not."""
+    """Return once the namespaces exist; raise NotToBeHad with the shell's message if they cannot be created."""
     assert holder.stdout
     said = holder.stdout.readline().strip()
     if said != "there":

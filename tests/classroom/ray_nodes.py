@@ -55,7 +55,7 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
 
 
 class Silence:
-    """Of a node: all of its processes stand still, from the first call to the second. Nobody is told, no connection is closed."""
+    """A silent node: all its processes stand still from the first call to the second, with connections left open."""
 
     def __init__(self, node: Any) -> None:
         self._stopped: list[psutil.Process] = []

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class RayError(Exception):
-    """What all of Ray's errors are."""
+    """The base of all of Ray's errors."""
 
 
 ERRORS = {
@@ -43,7 +43,7 @@ class Remote:
         return self.number
 
     def options(self, scheduling_strategy: tuple[str, bool]) -> Remote:
-        """The same, on a node."""
+        """Return the same function, on a node."""
         return replace(self, strategy=scheduling_strategy)
 
     def remote(self, *arguments: Any) -> Remote:
@@ -67,7 +67,7 @@ class StandIn:
         self.over = False
 
     def init(self, **settings: Any) -> None:
-        """The folder goes to the node, and is gone here soon."""
+        """Send the folder to the node; it is deleted here soon."""
         self.settings = settings
         shutil.copytree(settings["runtime_env"]["working_dir"], self.folder)
 
@@ -87,7 +87,7 @@ class StandIn:
         return references[:num_returns], references[num_returns:]
 
     def get(self, reference: Remote) -> Any:
-        """What a call gives."""
+        """Return the result of a call."""
         if end := next(self.ends, None):
             raise end
         try:
@@ -107,7 +107,7 @@ class StandIn:
 
 
 def task_error(cause: Exception) -> Exception:
-    """What Ray makes of an error of the function."""
+    """Return what Ray makes of an error of the function."""
     error = ERRORS["RayTaskError"](repr(cause))
     error.cause = cause  # type: ignore[attr-defined]
     return error

@@ -118,7 +118,7 @@ def grade(students: int, workers: int, exercises: tuple[str, ...], cache: Path, 
 
 
 def environment(cache: Path) -> dict[str, str]:
-    """The checkout comes first, and nothing is built into the user's cache."""
+    """Return an environment in which the checkout comes first and nothing is built into the user's cache."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "GRADER_CACHE": str(cache)}
 
@@ -151,7 +151,7 @@ def yardsticks(workers: int) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """What this is."""
+    """Return a description of this machine."""
     info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     models = [line.partition(":")[2].strip() for line in info.splitlines() if line.startswith("model name")]
     import torch

@@ -1,4 +1,4 @@
-"""Which node has which job, and what is tried elsewhere: by a clock that the test moves, on a cluster that is none."""
+"""Assignment of jobs to nodes and retries: with a clock that the test moves and a simulated cluster."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Nodes:
 
 @pytest.fixture
 def no_ray(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Any:
-    """Puts nodes in place of Ray's."""
+    """Replace Ray's nodes."""
     monkeypatch.setattr(course_package, "pack", lambda course, folder: None)
     monkeypatch.setattr(cluster, "Attempts", lambda: Attempts(clock))
     return lambda nodes: monkeypatch.setattr(cluster, "_ray", lambda: nodes)

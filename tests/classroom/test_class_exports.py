@@ -59,7 +59,7 @@ why = "<b>found a mistake</b>"
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of results of a class in which every fifth student is hostile; commands run in the course."""
+    """Return the results folder of a class in which every fifth student is hostile; commands run in the course."""
     place = tmp_path_factory.mktemp("hostile")
     course, folder = place / "course", place / "class"
     stages = 'stages = ["builds", "correct", "safe", "efficient"]'
@@ -119,7 +119,7 @@ def test_everybody_is_graded_by_the_instructors_points(graded: Path) -> None:
 
 
 class Page(html.parser.HTMLParser):
-    """What a browser would see: elements, addresses, attributes that run something, and the text."""
+    """The content of a page as a browser sees it: elements, addresses, attributes that run something, and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

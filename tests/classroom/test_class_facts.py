@@ -1,4 +1,4 @@
-"""Who is like whom, who leads, and what goes wrong: by verdicts and texts alone."""
+"""Similar submissions, the leaderboard and common mistakes, from verdicts and texts alone."""
 
 from __future__ import annotations
 

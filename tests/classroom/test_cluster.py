@@ -50,7 +50,7 @@ sys.exit(run(sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def nodes():
-    """A cluster of three nodes of one core, one with what Ray takes for a GPU."""
+    """Start a cluster of three nodes with one core each, one with what Ray takes for a GPU."""
     pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
     with contextlib.ExitStack() as stack:
         try:
@@ -148,7 +148,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
 
 
 def comparable(job: Path) -> str:
-    """A job's answer without its times."""
+    """Return a job's answer without its times."""
     return TIMES.sub("", json.dumps(json.loads(job.read_text()), indent=1))
 
 
@@ -171,7 +171,7 @@ def on_a_gpu(job: Job) -> Graded:
 
 @pytest.fixture
 def instead(nodes, monkeypatch: pytest.MonkeyPatch):
-    """Sends a function of this file to the nodes in place of the worker's."""
+    """Send a function of this file to the nodes instead of the worker's."""
     from ray import cloudpickle
 
     module = sys.modules[__name__]

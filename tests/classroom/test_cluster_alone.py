@@ -1,4 +1,4 @@
-"""What the grader asks of Ray, and makes of its answers: with a stand-in for Ray. tests/classroom/test_cluster.py has a whole cluster."""
+"""Requests to Ray and the handling of its answers, with a stand-in; tests/classroom/test_cluster.py uses a real cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def half_pass(job: Job) -> Graded:
 
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
-    """Puts a stand-in into the place of Ray; it does what is its own in this process."""
+    """Replace Ray by a stand-in that runs in this process."""
     for patience in ("BEGIN", "SILENT"):  # whatever else this machine does
         monkeypatch.setattr(cluster, patience, 3600.0)
     monkeypatch.setattr(worker, "one_core", lambda: None)
@@ -52,7 +52,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
 
 @pytest.fixture
 def a_class(hand_in) -> Path:
-    """That was handed in."""
+    """Return a class that was handed in."""
     return [hand_in(f"student{number}", f"// {number}") for number in range(STUDENTS)][-1]
 
 

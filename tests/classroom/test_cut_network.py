@@ -92,7 +92,7 @@ def waits_after_a_few(gates: Path, job: Job) -> Graded:
 
 @pytest.fixture(scope="module")
 def machines():
-    """The head of a cluster with two cores, and a machine with one."""
+    """Start the head of a cluster with two cores, and a machine with one."""
     pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
     with contextlib.ExitStack() as stack:
         try:
@@ -138,7 +138,7 @@ def grade(machines: Machines, machine: int, function: str, folder: Path) -> subp
 
 
 def reaches_the_head(machines: Machines) -> bool:
-    """Whether the far machine does."""
+    """Return whether the far machine reaches the head."""
     connect = f"import socket; socket.create_connection(({Machines.address(HEAD)!r}, {PORT}), 3)"
     return machines.start(FAR, [sys.executable, "-c", connect], stderr=subprocess.DEVNULL).wait() == 0
 

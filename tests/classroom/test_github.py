@@ -14,7 +14,7 @@ from grader.course import Course
 
 
 def workflow(course: Course, classroom: bool) -> dict[str, Any]:
-    """Read back. ("on" is true in YAML 1.1, which is what PyYAML reads; GitHub reads 1.2.)"""
+    """Return the workflow, read back ("on" is true in YAML 1.1, which PyYAML reads; GitHub reads 1.2)."""
     data = yaml.safe_load(github.workflow([course.find("twice")], classroom))
     assert data[True] == ["push", "workflow_dispatch"]
     return data

@@ -73,7 +73,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def autograder(archive: Path) -> Iterator[Path]:
-    """The folder after Gradescope has built its image: setup.sh was run, but nothing was installed."""
+    """Return the folder after Gradescope has built its image: setup.sh was run, but nothing was installed."""
     programs = archive.parent / "programs"
     programs.mkdir()
     log = archive.parent / "installed"
@@ -107,7 +107,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def hand_in(root: Path, files: dict[str, str], metadata: Any = METADATA) -> None:
-    """What the harness puts there before it grades."""
+    """Put there what the harness provides before it grades."""
     shutil.rmtree(root / "submission", ignore_errors=True)
     (root / "submission").mkdir()
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""What one student hands in, and what fails in the grader meanwhile, is that student's matter alone."""
+"""A failure caused by one student's submission affects that student alone."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path
 
 @pytest.fixture
 def deep(hand_in, tmp_path: Path):
-    """A class whose folder is removed in the end: pytest could not."""
+    """Return a class whose folder is removed at the end, since pytest cannot."""
     yield hand_in("ann")
     subprocess.run(["rm", "-r", "--", tmp_path / "class"], check=True)
 

@@ -1,4 +1,4 @@
-"""What archives and folders may hold."""
+"""Allowed contents of archives and folders."""
 
 from __future__ import annotations
 

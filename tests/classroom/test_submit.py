@@ -1,4 +1,4 @@
-"""What a learner hands in, what is left out, and that it is graded as it was packed."""
+"""Handing in: what is packed, what is left out, and that it is graded as it was packed."""
 
 from __future__ import annotations
 

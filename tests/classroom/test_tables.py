@@ -55,6 +55,6 @@ def test_other_cells_stay_as_they_are() -> None:
 
 
 def test_separators_of_other_languages_begin_no_cell(tmp_path: Path) -> None:
-    """Where the comma is in numbers, spreadsheets take the semicolon as the separator."""
+    """Test the semicolon: spreadsheets use it as the separator where the comma is a decimal mark."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
     assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'

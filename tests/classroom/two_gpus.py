@@ -53,7 +53,7 @@ class Busy(threading.Thread):
 
 
 def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any]:
-    """The class on so many GPUs: the same kernel from each student, in texts that no cache knows."""
+    """Grade the class on that many GPUs: the same kernel from each student, in texts that no cache knows."""
     solution = course.find(EXERCISE)
     folder, out = base / f"class{gpus}", base / f"out{gpus}"
     for number in range(students):

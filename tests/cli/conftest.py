@@ -41,7 +41,7 @@ second = ["look", "look there", "line 7"]
 
 @dataclass
 class Outcome:
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -55,7 +55,7 @@ class Outcome:
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """A course with two exercises; commands run inside it."""
+    """Return a course with two exercises; commands run inside it."""
     root = tmp_path / "course"
     write_course(root, {"day01_start": TASKS}, EXERCISES)
     (root / "exercises/day01_start/hints.toml").write_text(HINTS)
@@ -69,7 +69,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 @pytest.fixture
 def grader(course: Course, capsys: pytest.CaptureFixture[str]):
-    """Runs a command line in the course."""
+    """Run a command line in the course."""
 
     def call(*arguments: str) -> Outcome:
         code = run(arguments)
@@ -81,7 +81,7 @@ def grader(course: Course, capsys: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A judge that passes files that hold the word 'solved'; returns the names that it was asked for."""
+    """Replace the judge by one that passes files with the word 'solved'; return the names it was asked for."""
     asked: list[str] = []
 
     def check(entry: Entry, file: Path | None = None, options: CheckOptions | None = None, **changes: Any) -> Verdict:
@@ -102,7 +102,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def git(course: Course):
-    """Makes the course a git repository and runs git in it."""
+    """Make the course a git repository and run git in it."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
 

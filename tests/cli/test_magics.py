@@ -20,7 +20,7 @@ class Notebook:
         assert self.run("%load_ext grader") == (True, "")
 
     def run(self, cell: str) -> tuple[bool, str]:
-        """Whether the cell ended well, and all that it showed, its white space as single blanks."""
+        """Return whether the cell ended well, and its output with white space as single blanks."""
         done = self.shell.run_cell(cell)
         captured = self.capsys.readouterr()
         return done.success, " ".join((captured.out + captured.err).split())

@@ -38,7 +38,7 @@ def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
 def check_here(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Path], tuple[int, str]]:
-    """The same as ``check`` in this process."""
+    """Run ``check`` in this process."""
     monkeypatch.chdir(ROOT)
 
     def call(file: Path) -> tuple[int, str]:
@@ -50,7 +50,7 @@ def check_here(
 
 
 def changed(tmp_path: Path, find: str, replace: str) -> Path:
-    """The solution with one change."""
+    """Return the solution with one change."""
     source = SOLUTION.read_text()
     assert find in source
     path = tmp_path / "residual_add.cu"

@@ -136,7 +136,7 @@ class Watcher:
         return path
 
     def seen(self) -> list[Event]:
-        """What was seen until now, the marks aside."""
+        """Return what was shown until now, without markup."""
         last = Saved(self._mark())
         found: list[Event] = []
         while not found or found[-1] != last:

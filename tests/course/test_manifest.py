@@ -59,7 +59,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def refused(root: Path) -> tuple[str, str]:
-    """What is said, without the folder, and what to do."""
+    """Return the message, without the folder, and the hint."""
     with pytest.raises(GraderError) as caught:
         read_manifest(root)
     return caught.value.message.replace(f"{root}/", ""), caught.value.hint

@@ -1,4 +1,4 @@
-"""What the tests over all exercises share: the list of kernels, and how a learner sees a verdict."""
+"""Shared by the tests of all exercises: the list of kernels, and a verdict as a learner sees it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Kernels:
     folder: Path
 
     def path(self, wrong: Wrong, change: Callable[[str], str] = lambda text: text) -> Path:
-        """The file of one, written anew: it is called as the exercise's own, in a folder of its own."""
+        """Write the file anew, named as the exercise's own, in a folder of its own."""
         place = (
             self.folder
             / wrong.entry.day
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def exercise_of(item: pytest.Item) -> str:
-    """The exercise that a test is about; empty for a test about none."""
+    """Return the exercise that a test is about; empty for a test about none."""
     values = getattr(getattr(item, "callspec", None), "params", {})
     entry = values["wrong"].entry if "wrong" in values else values.get("entry")
     return entry.name if entry is not None else ""
@@ -67,10 +67,10 @@ def exercise_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    """Where the wrong kernels are."""
+    """Return the folder of the wrong kernels."""
     return Kernels(tmp_path_factory.mktemp("wrong"))
 
 
 def as_seen(verdict: Verdict) -> str:
-    """The terminal report, on one line."""
+    """Return the terminal report, on one line."""
     return " ".join(as_text(verdict, width=200).split())

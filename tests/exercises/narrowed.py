@@ -12,7 +12,7 @@ from grader.course.task import Case, Exercise
 
 
 def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
-    """The exercise with the case that a mistake names, or that its ``says`` names; else in one dtype, with all cases of that.
+    """Return the exercise with the case that a mistake names, or that its ``says`` names; else in one dtype with all its cases.
 
     None where nothing would be left out. A mistake that *efficient* catches keeps its cases: it passes all of them.
     """
@@ -50,9 +50,7 @@ _HELPER = re.compile(
 
 
 def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str:
-    """The kernel with the launchers of other dtypes empty and, where there is one case, its sizes as constants in the launcher and
-    what that calls: what they would choose for other sizes is never called then, so it is not compiled. Lines stay where they are.
-    """
+    """Return the kernel with empty launchers for other dtypes and, for one case, sizes as constants."""
     (dtype,) = narrow.dtypes
     sizes = ""
     if len(narrow.cases) == 1 and narrow.efficient is None:

@@ -1,4 +1,4 @@
-"""What every exercise keeps to, whatever it is about: the rules of `grader dev check`, and references that nothing trivial meets."""
+"""Rules for every exercise: those of `grader dev check`, and references that no trivial output meets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ every_exercise = pytest.mark.parametrize("entry", ENTRIES, ids=names)
 
 @every_exercise
 def test_it_lacks_nothing(entry: Entry) -> None:
-    """What `grader dev check` asks of an exercise."""
+    """Pass every rule of `grader dev check`."""
     assert not exercise_rules.lacks(entry)
 
 
@@ -41,7 +41,7 @@ def test_no_kernel_of_a_day_that_is_not_listed() -> None:
 
 
 def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
-    """What several solutions need stands in a header of the course (``lessons/llmk``), once."""
+    """Share at most so many consecutive lines; common code belongs in a header of ``lessons/llmk``."""
     places: dict[tuple[str, ...], str] = {}
     for entry in ENTRIES:
         lines = [line.strip() for line in entry.solution.read_text().splitlines() if line.strip()]
@@ -53,7 +53,7 @@ def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
 
 @pytest.fixture
 def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a wrong output looks like takes longer to find out than that it is wrong."""
+    """Skip the diagnosis of wrong outputs, which takes longer than the comparison."""
     monkeypatch.setattr("grader.judge.comparison.compare.diagnose", lambda *_: "")
 
 
@@ -83,7 +83,7 @@ def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
 
 
 def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dict]:
-    """What a kernel might write that did not do the work."""
+    """Return outputs of kernels that did not do the work."""
     generator = torch.Generator().manual_seed(call.seed)
 
     def each(make) -> dict:
@@ -110,14 +110,14 @@ def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dic
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether a trivial output is the reference itself, up to rounding."""
+    """Return whether a trivial output equals the reference, up to rounding."""
     if not b.is_floating_point():
         a = a.to(b.dtype)  # as the kernel's whole numbers would be
     return torch.allclose(a.to(torch.float64), b.to(torch.float64), rtol=1e-6, atol=1e-12)
 
 
 def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
-    """Whether every output would be accepted."""
+    """Return whether every output would be accepted."""
     for name, wanted in expected.items():
         dtype = call.output_dtypes[name]
         tolerance = task.tolerance_of(name, call.dtype)

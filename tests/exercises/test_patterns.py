@@ -18,7 +18,7 @@ LESSON = ROOT / "lessons" / "day09_sparse_attention"
 
 
 def load() -> ModuleType:
-    """The lesson's module, which is no package."""
+    """Load the lesson's module, which is not a package."""
     spec = importlib.util.spec_from_file_location("day09_patterns", LESSON / "patterns.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["day09_patterns"] = module

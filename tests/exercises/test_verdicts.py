@@ -64,7 +64,7 @@ def drawn_once() -> Iterator[None]:
 
 
 def verdict_of(exercise: Entry | Exercise, file: Path, last: str = STAGES[-1]) -> Verdict:
-    """The verdict of the stages up to ``last``: what follows a failure is not run anyway."""
+    """Return the verdict of the stages up to ``last``; later ones do not run after a failure."""
     return check(exercise, file, device="cpu", seed=SEED, stages=STAGES[: STAGES.index(last) + 1])
 
 
@@ -115,7 +115,7 @@ def test_there_are_many_wrong_kernels() -> None:
 
 
 def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
-    """Whether it fails as it must in what should catch it, built for that alone: no other case could mend that.
+    """Return whether it fails as it must in the case that should catch it, built for that case alone.
 
     Where it does not, the whole verdict decides; but what a mistake names as its case must catch it.
     """
@@ -132,7 +132,7 @@ def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
 
 
 def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -> Verdict:
-    """The same of as many cases as it takes until one fails."""
+    """Return the same for as many cases as it takes until one fails."""
     with pytest.MonkeyPatch.context() as patch:
         until_one_fails = functools.partial(CasePool, enough=lambda run: run.result.status == FAILED)
         patch.setattr("grader.judge.driver.CasePool", until_one_fails)
@@ -140,7 +140,7 @@ def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -
 
 
 def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
-    """A verdict that fails as it should, of as many cases as that takes.
+    """Return a verdict that fails as it should, of as few cases as that takes.
 
     A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not enough.
     """
@@ -156,5 +156,5 @@ def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]
 
 
 def says(verdict: Verdict, failure: Failure) -> bool:
-    """Whether the learner sees the text."""
+    """Return whether the learner sees the text."""
     return " ".join(failure.says.lower().split()) in as_seen(verdict).lower()

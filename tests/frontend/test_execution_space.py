@@ -1,4 +1,4 @@
-"""What nvcc refuses is refused here: small files, one construct each, with nvcc's verdict and ours."""
+"""nvcc's refusals are refused here: small files, one construct each, with nvcc's verdict and ours."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) 
 
 
 def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
-    """nvcc's own verdict, with the options of a build for a GPU. ``what``: -c for the host's code, -ptx for the GPU's."""
+    """Return nvcc's verdict, with the options of a GPU build. ``what``: -c for host code, -ptx for GPU code."""
     if NVCC is None:
         pytest.skip("there is no nvcc on the PATH to compare with")
     file = folder / "all.cu"

@@ -1,4 +1,4 @@
-"""What a kernel file may be: the limits, each with the line and the words that name it."""
+"""Limits of a kernel file, each with the line and the words that name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which local arrays of device code get red zones: those that something other than a full index reaches."""
+"""Local arrays of device code that get red zones: those that something other than a full index reaches."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ from grader.frontend.rewrite import RewriteError, rewrite
 
 
 def body(code: str) -> str:
-    """The rewritten inside of a host function."""
+    """Return the rewritten body of a host function."""
     text = rewrite("void f() {" + code + "}").text
     return text[len("void f() {") : -1]
 
 
 def kernel(code: str) -> str:
-    """The rewritten inside of a kernel."""
+    """Return the rewritten body of a kernel."""
     head = "__global__ void k(float* x) {"
     text = rewrite(head + code + "}").text
     assert text.startswith(head)

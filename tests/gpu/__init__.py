@@ -1,1 +1,1 @@
-"""What only a real GPU can show: run by hand there, never by ``make test``. See ``python -m tests.gpu.verify -h``."""
+"""Measurements on a real GPU, run by hand and never by ``make test``. See ``python -m tests.gpu.verify -h``."""

@@ -77,7 +77,7 @@ MIDDLE: dict[str, dict[str, Any]] = {
 
 
 def calls(names: list[str]) -> Iterator[tuple[str, Counted]]:
-    """The size's name and the call. Small sizes of the bench come with the same name as in a lesson's h200.json."""
+    """Yield the size's name and the call. Small sizes of the bench have the same name as in a lesson's h200.json."""
     for item in counted(names):
         yield "counted", item
     for entry in Course().exercises:
@@ -174,7 +174,7 @@ def launch_after_launch() -> float:
 
 
 def violations(bounds: list[dict[str, Any]], times: list[dict[str, Any]]) -> list[str]:
-    """Times that are shorter than their bounds. There must be none."""
+    """Return times that are shorter than their bounds. There must be none."""
     fastest = {(row["name"], row["size"]): row["minimum_us"] for row in times}
     return [
         f"{row['name']}, {row['size']}: {fastest[key]:.4g} us, less than the bound of {row['bound_us']:.4g} us"

@@ -97,7 +97,7 @@ def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
 
 
 def on_the_simulator(items: list[Counted]) -> list[dict[str, float]]:
-    """The totals of each call."""
+    """Return the simulator's totals of each call."""
     kernels = kernels_for(items, "cpu")
     totals = []
     for item in items:
@@ -107,7 +107,7 @@ def on_the_simulator(items: list[Counted]) -> list[dict[str, float]]:
 
 
 def ncu_command(metrics: list[str], names: list[str]) -> list[str]:
-    """ncu around this program as its own target."""
+    """Return the ncu command with this program as its target."""
     command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--csv", "--page", "raw"]
     command += ["--print-units", "base", "--metrics", ",".join(f"{metric}.sum" for metric in metrics)]
     return [*command, sys.executable, "-m", "tests.gpu.compare_counters", "--target", *names]
@@ -148,7 +148,7 @@ def beside(name: str, ours: float, theirs: float) -> dict[str, float | bool]:
 
 
 def count_again(path: Path) -> dict[str, Any]:
-    """A record with the simulator's side counted anew, for when the simulator changed and the kernels did not. No GPU is needed."""
+    """Return a record with the simulator's side counted again, for a change of the simulator alone. It needs no GPU."""
     content = json.loads(path.read_text())
     rows = {row["name"]: row for row in content["rows"]}
     items = [item for item in counted([]) if item.name in rows]
@@ -179,7 +179,7 @@ def compare(items: list[Counted], simulated: list[dict[str, float]], calls: list
 
 
 def versions() -> dict[str, str]:
-    """The GPU and the programs that were used."""
+    """Return the GPU and the versions of the programs that were used."""
     import torch
 
     def first(command: list[str], marker: str = "") -> str:
@@ -198,7 +198,7 @@ def versions() -> dict[str, str]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """The table, and how many calls agree."""
+    """Print the table, and how many calls agree."""
     for row in rows:
         cells = [
             f"{row[name]['simulator']:9.0f} {row[name]['ncu']:9.0f} {'' if row[name]['agrees'] else '!':1}"

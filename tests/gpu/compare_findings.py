@@ -28,7 +28,7 @@ ELEMENTS = {"float*": "float", "__half*": "__half", "__nv_bfloat16*": "__nv_bflo
 
 
 def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
-    """The program around one kernel, or what the compiler said."""
+    """Build the program around one kernel, or return the compiler's message."""
     element = re.search(r"run\(const (\w+\*)", item.path.read_text())
     name = ELEMENTS.get(element[1] if element else "", "float")
     program = folder / item.path.stem
@@ -40,7 +40,7 @@ def build(item: CorpusFile, clean: bool, folder: Path) -> Path | str:
 
 
 def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
-    """What one tool says of one program: its errors, with the lines of the kernel's file that it names."""
+    """Return one tool's errors in one program, with the lines of the kernel's file that it names."""
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", str(program)]
     if tool == "memcheck" and program.name == "leak":
         command[3:3] = ["--leak-check", "full"]

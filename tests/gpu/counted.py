@@ -51,7 +51,7 @@ class Counted:
 
 
 def counted(names: list[str]) -> Iterator[Counted]:
-    """The calls whose name contains one of ``names``, all when there are none."""
+    """Return the calls whose name contains one of ``names``; all if there are none."""
     for item in (*_exercises(), *_lesson()):
         if not names or any(part in item.name for part in names):
             yield item
@@ -68,7 +68,7 @@ def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
 
 
 def build_ahead(files: Iterable[Path]) -> None:
-    """nvcc's work, side by side: ``load_kernel`` then finds each file built."""
+    """Compile everything with nvcc in parallel; ``load_kernel`` then finds each file built."""
 
     def one(file: Path) -> None:
         build(plan_kernel(file, "cuda", arch=gpu_architecture()), compile_directly)

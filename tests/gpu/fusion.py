@@ -39,8 +39,7 @@ REPEATS = 15
 
 
 def timed(run: Callable[[], None]) -> float:
-    """Microseconds of one run, the median of several, each from a cold L2 cache. Launched as a CUDA graph: the kernels
-    follow each other as fast as a GPU can start them, whatever Python costs."""
+    """Return microseconds of one run, the median of several from a cold L2 cache, launched as a CUDA graph."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         run()
@@ -62,7 +61,7 @@ def timed(run: Callable[[], None]) -> float:
 
 
 def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
-    """What Nsight Compute measures on both sides, each summed over its kernels; empty where it cannot."""
+    """Return Nsight Compute's metrics of both sides, each summed over its kernels; empty if it cannot measure."""
     ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
     command = [ncu, "--target-processes", "application-only", "--clock-control", "none", "--cache-control", "none"]
     command += ["--profile-from-start", "off", "--csv", "--page", "raw", "--print-units", "base"]
@@ -82,7 +81,7 @@ def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
 
 
 def summed(rows: list[dict[str, str]]) -> dict[str, float]:
-    """The metrics of several kernels together."""
+    """Return the metrics of several kernels together."""
     totals: dict[str, float] = {"kernels": len(rows)}
     for name, metric in METRICS.items():
         totals[name] = sum(float((row.get(metric) or "0").replace(",", "")) for row in rows)
@@ -90,13 +89,12 @@ def summed(rows: list[dict[str, str]]) -> dict[str, float]:
 
 
 def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
-    """The small sizes, which the simulator counts too, then the large ones."""
+    """Return the small sizes, which the simulator counts too, then the large ones."""
     return [(name, "small", sizes) for name, sizes in pairs.SMALL.items()] + pairs.LARGE
 
 
 def once(number: int) -> None:
-    """What Nsight Compute watches: the unfused kernels, then the fused one, each from an L2 cache that holds nothing of
-    theirs."""
+    """Run what Nsight Compute profiles: the unfused kernels, then the fused one, each from a cold L2 cache."""
     name, _, sizes = all_sizes()[number]
     pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
     for run in (pair.unfused, pair.fused):
@@ -110,7 +108,7 @@ def once(number: int) -> None:
 
 
 def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """What the simulator counts on both sides."""
+    """Return the simulator's counts of both sides."""
     machine = pairs.Machine("cpu")
     pair = pairs.PAIRS[name](machine, **sizes)
     counts = {}

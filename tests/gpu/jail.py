@@ -51,7 +51,7 @@ MOST_SECONDS = 100
 
 
 def tiers_here(arch: str) -> list[str]:
-    """The tiers that hold."""
+    """Return the tiers that hold."""
     from grader.execution.runner import tiers
 
     found = []
@@ -63,7 +63,7 @@ def tiers_here(arch: str) -> list[str]:
 
 
 def attacks(tiers: list[str]) -> list[dict[str, str]]:
-    """What became of each attack in each tier."""
+    """Return the outcome of each attack in each tier."""
     from grader.judge import check
 
     with wanted_places() as places, tempfile.TemporaryDirectory() as name:
@@ -156,7 +156,7 @@ def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
 
 
 def together() -> list[dict[str, Any]]:
-    """The stages of each kernel alone, and of all at once."""
+    """Return the stages of each kernel alone, and of all at once."""
     with tempfile.TemporaryDirectory() as name:
         jobs = [(entry.name, entry.solution) for entry in map(find, AT_ONCE)]
         wrong = Path(name) / "wrong.cu"
@@ -199,7 +199,7 @@ def together() -> list[dict[str, Any]]:
 
 
 def run(steps: list[str]) -> Iterator[dict[str, Any]]:
-    """What is known after each of these steps."""
+    """Yield the results after each of these steps."""
     import torch
 
     from grader.execution.runner.gpu import gpu_architecture
@@ -244,7 +244,7 @@ def show(content: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """The exit code says whether all is as it should be."""
+    """Run all steps; the exit code says whether all passed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", default=",".join(STEPS), help="some of attacks,cost,together")
     parser.add_argument("--out", type=Path, help="write what came of it here")

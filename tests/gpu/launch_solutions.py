@@ -21,7 +21,7 @@ from grader.setup.errors import GraderError
 
 
 def chosen(names: list[str]) -> list[Entry]:
-    """The exercises whose name contains one of ``names`` (all of them when there are none); a whole name means that one alone."""
+    """Return the exercises whose name contains one of ``names`` (all if there are none); a whole name means that one alone."""
     entries = Course().exercises
     whole = {entry.name for entry in entries}
     return [
@@ -32,7 +32,7 @@ def chosen(names: list[str]) -> list[Entry]:
 
 
 def on_gpu(tensor: Any, offset: int) -> Any:
-    """A copy of a CPU tensor on the GPU, ``offset`` elements past the start of its allocation."""
+    """Return a copy of a CPU tensor on the GPU, ``offset`` elements past the start of its allocation."""
     import torch
 
     room = torch.empty(tensor.numel() + offset, dtype=tensor.dtype, device="cuda")[offset:]

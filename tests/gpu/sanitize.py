@@ -42,7 +42,7 @@ def run_tool(tool: str, name: str, seconds: float) -> dict[str, Any]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """What a run said: cases launched, failures, the tool's summary and its errors; ``clean`` when all is well."""
+    """Return a run's results: cases launched, failures, the tool's summary and its errors; ``clean`` if there are none."""
     launched = re.search(r"^launched \S+: (\d+) of (\d+) cases", text, re.MULTILINE)
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: .*", text)
     failed = re.findall(r"^FAILED.*", text, re.MULTILINE)

@@ -58,7 +58,7 @@ class Draw:
         return [self.below(self.slots) for _ in range(n)]
 
     def near(self, n: int = 32, among: int = 64) -> list[int]:
-        """Of neighboring slots, so that some are the same."""
+        """Draw neighboring slots, some of them equal."""
         start = self.below(self.slots - among)
         return [start + self.below(among) for _ in range(n)]
 
@@ -84,12 +84,12 @@ class Draw:
         return order
 
     def few(self) -> list[int]:
-        """Of two to nine slots anywhere."""
+        """Draw two to nine slots anywhere."""
         among = self.any(2 + self.below(8))
         return [among[self.below(len(among))] for _ in range(32)]
 
     def blocks(self) -> list[int]:
-        """Runs of lanes that want the same."""
+        """Draw runs of lanes that access the same slot."""
         length = 1 << self.below(6)
         among = self.any(32)
         return [among[lane // length] for lane in range(32)]
@@ -150,7 +150,7 @@ def groups(count: int = COUNT) -> Iterator[Group]:
 
 
 def simulated(group: Group) -> list[int]:
-    """The simulator's wavefronts of each pattern."""
+    """Return the simulator's wavefronts of each pattern."""
     kernel = SimulatedKernel(KERNEL, checks=True)
     found = []
     for pattern in group.patterns:
@@ -166,7 +166,7 @@ def access_of(group: Group) -> str:
 
 
 def target(count: int) -> None:
-    """What ncu watches: a launch for each pattern."""
+    """Launch each pattern once, for ncu to profile."""
     import torch
 
     from grader import load_kernel
@@ -180,7 +180,7 @@ def target(count: int) -> None:
 
 
 def measured(count: int) -> list[list[int]]:
-    """ncu's wavefronts of each pattern, group by group."""
+    """Return ncu's wavefronts of each pattern, group by group."""
     command = ["ncu", "--target-processes", "application-only", "--clock-control", "none", "--cache-control", "none"]
     command += ["--kernel-name", "regex:_slots", "--csv", "--page", "raw", "--print-units", "base"]
     command += ["--metrics", ",".join(METRICS)]
@@ -206,7 +206,7 @@ def row_of(group: Group, ncu: list[int]) -> dict[str, Any]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Of each group how many patterns are equal, and both sums."""
+    """Print for each group how many patterns are equal, and both sums."""
     for row in rows:
         equal = sum(a == b for a, b in zip(row["simulator"], row["ncu"], strict=True))
         sums = f"{sum(row['simulator']):5} {sum(row['ncu']):5}"

@@ -62,14 +62,14 @@ class FromGpu(dict[str, Any]):
 
 @dataclass
 class Outcome:
-    """What one call of a launcher came to."""
+    """The result of one call of a launcher."""
 
     error: int
     report: FromGpu
 
     @property
     def output(self) -> str:
-        """What kernels print goes to the terminal."""
+        """Return nothing: on a GPU, kernels print to the terminal."""
         pytest.skip(f"{ONLY_SIMULATED} the output at hand")
 
 
@@ -87,12 +87,12 @@ class KernelOnGpu:
         self._pinned = path.stem in ALSO_THE_HOST
 
     def configure(self, **settings: object) -> None:
-        """A GPU has one order of its own."""
+        """Ignore settings of the order: a GPU has its own."""
         if settings.get("schedule", "forward") != "forward" or settings.get("workers", 1) != 1:
             pytest.skip(f"{ONLY_SIMULATED} orders to choose from")
 
     def __call__(self, launcher: str, *arguments: Any) -> Outcome:
-        """Runs a launcher on copies of the arrays, and copies them back."""
+        """Run a launcher on copies of the arrays, and copy them back."""
         import torch
 
         from grader.execution.in_process.libsim import call_entry
@@ -122,7 +122,7 @@ class KernelOnGpu:
 
 
 def pytest_collection_finish() -> None:
-    """Called by pytest, of which this module is a plugin in each worker: kernels go to the GPU."""
+    """Send kernels to the GPU; pytest calls this in each worker, as this module is a plugin."""
     sys.modules["tests.simulator.conftest"].SimulatedKernel = KernelOnGpu  # type: ignore[attr-defined]
 
 
@@ -135,7 +135,7 @@ class Counts:
         self.different: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Called by pytest for each test's setup, call and teardown."""
+        """Record the result of each test's setup, call and teardown."""
         if report.when != "call" and report.passed:
             return
         known = DIFFERENT.get(report.nodeid.removeprefix("tests/simulator/"))

@@ -31,7 +31,7 @@ MOST_GAIN = 0.05
 
 @dataclass
 class Row:
-    """What one kernel got."""
+    """The measured times of one kernel."""
 
     name: str
     tries: str
@@ -47,7 +47,7 @@ class Row:
 
 
 def source_of(attack: Path | None) -> str:
-    """The honest solution, and behind it the attack, whose launcher may call it as ``honest``."""
+    """Return the honest solution followed by the attack, whose launcher may call it as ``honest``."""
     entry = find(EXERCISE)
     text = entry.solution.read_text(encoding="utf-8")
     if attack is None:
@@ -58,7 +58,7 @@ def source_of(attack: Path | None) -> str:
 
 
 def attacks(names: list[str]) -> list[Path]:
-    """The files, all or those whose names contain one of these."""
+    """Return the attack files, all or those whose names contain one of these."""
     return [path for path in sorted(ATTACKS.glob("*.cu")) if not names or any(name in path.stem for name in names)]
 
 
@@ -162,13 +162,13 @@ def describe(row: Row) -> str:
 
 
 def got_away(content: dict[str, Any]) -> list[Row]:
-    """The attacks that gained something and were not found out."""
+    """Return the attacks that gained time and were not detected."""
     rows = [Row(**row) for row in content["rows"]]
     return [row for row in rows if not row.problem and (row.gained is None or row.gained >= MOST_GAIN)]
 
 
 def show(content: dict[str, Any]) -> None:
-    """The whole table."""
+    """Print the whole table."""
     print(
         f"{content['exercise']}, {content['size']}: {content['gpu']}, driver {content['driver']}, CUDA {content['cuda']}, ",
         end="",
@@ -180,7 +180,7 @@ def show(content: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """The exit code says whether every attack failed."""
+    """Run the attacks; the exit code says whether every attack failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the attacks' names; all when none is given")
     parser.add_argument("--out", type=Path, help="write the rows here")

@@ -47,7 +47,7 @@ def check_all(names: list[str], out: Path) -> int:
 
 
 def commands(names: list[str], out: Path, record: bool) -> dict[str, tuple[list[str], float]]:
-    """The command of each step and its seconds, the cheapest first."""
+    """Return the command of each step and its seconds, the cheapest first."""
     python, kept = [sys.executable], ["--record"] if record else []
     timed = [entry.name for entry in chosen(names)] if names else ["--all"]
     modules = [*python, "-m"]
@@ -94,7 +94,7 @@ def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str
 
 
 def main() -> int:
-    """The steps in turn; the exit code says whether all passed."""
+    """Run the steps in turn; the exit code says whether all passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)

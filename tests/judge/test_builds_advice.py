@@ -1,4 +1,4 @@
-"""What the front end refuses comes with what to do, in every report."""
+"""Refusals of the front end come with advice, in every report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of one case, and of many, by what a child answers and leaves in its outputs: no child runs."""
+"""Results of one case and of many, from a child's answers and outputs; no child runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.judge.test_stages import task
 
 
 def two_outputs(**more: Any) -> Exercise:
-    """out = 2 x, and y = y + 1 where it stands."""
+    """Return the task out = 2 x, and y = y + 1 in place."""
     described: dict[str, Any] = {
         "launchers": "void twice(const float* x, float* out, float* y, int n, cudaStream_t stream)",
         "outputs": {"out": Output("n"), "y": Output("n", inout=True, start=normal())},
@@ -86,7 +86,7 @@ def ran(child: FakeChild, exercise: Exercise | None = None) -> Run:
 
 
 def judged(answer: Answer, outputs: dict[str, torch.Tensor] | None = None, outside: int | None = None) -> CaseResult:
-    """The result where the outputs hold these values (by default the right ones; what is not named stays as it started)."""
+    """Return the result for these output values (by default the right ones; outputs not named keep their start)."""
     import os
 
     exercise = two_outputs()
@@ -258,7 +258,7 @@ def test_whether_the_right_answer_changes_nothing() -> None:
 
 
 def one_after_the_other(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
-    """Runs of all its cases, drawn ahead."""
+    """Return runs of all its cases, drawn ahead."""
     runs, held = plan(exercise, exercise.runs(), seed=1), ExitStack()
     draw_ahead(exercise, runs, enough, held)
     return runs, held

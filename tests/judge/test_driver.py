@@ -1,4 +1,4 @@
-"""What a verdict says when its parts have said theirs: no compiler and no child, the driver's decisions alone."""
+"""The driver's decisions: a verdict from the results of its parts, without a compiler or a child."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def said(verdict: Verdict) -> str:
 
 
 def on(name: str, **changes: Any) -> Spoil:
-    """The result of the case of that name gets these values."""
+    """Set these values in the result of the case of that name."""
 
     def spoil(run: Run) -> None:
         if run.case.name == name:

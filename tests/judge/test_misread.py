@@ -1,4 +1,4 @@
-"""What a wrong output would be right for, with one input read in a usual wrong way."""
+"""Wrong outputs that would be right if one input were read in a common wrong way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nvcc says of a file is the verdict's, where it is found; where it is not, the report says so."""
+"""nvcc's result is part of the verdict if nvcc is installed; if not, the report says so."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def verdict_with(addition: str, folder: Path, **options: object) -> Verdict:
-    """Of a solution with something below it."""
+    """Return the verdict of a solution with text appended."""
     entry = find("day01_residual_add/strided_add")
     file = folder / "strided_add.cu"
     file.write_text(entry.solution.read_text() + addition)

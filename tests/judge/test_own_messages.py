@@ -1,4 +1,4 @@
-"""What has a message of its own, and where memory that ran out stands among the reasons to give up."""
+"""Errors with a message of their own, and the place of exhausted memory among the reasons to stop."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def judged(tmp_path: Path, kernel: str) -> tuple[Verdict, list[Recorded]]:
 
 
 def test_the_block_of_a_finding(tmp_path: Path) -> None:
-    """Of the second launch: the first one is of another kernel."""
+    """Record the second launch; the first one is of another kernel."""
     verdict, recordings = judged(tmp_path, KERNEL.replace("i < n", "i <= n"))
     finding = verdict.stage("safe").findings[0]  # type: ignore[union-attr]
     (recorded,) = recordings

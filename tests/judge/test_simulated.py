@@ -1,4 +1,4 @@
-"""Who is to blame for a report that cannot be read: the kernel that made it up, or the grader."""
+"""The cause of an unreadable report: a kernel that forged it, or the grader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def built(tmp_path: Path) -> BuiltKernel:
 
 
 def passed(report: str) -> Run:
-    """A run whose output is right, and its report."""
+    """Return a run whose output is right, and its report."""
     task = exercise()
     made = plan(task, task.runs()[2:3], seed=1)[0]
     made.report, made.result.status = report, PASSED

@@ -1,4 +1,4 @@
-"""What each stage makes of its runs, without running any: the decisions alone."""
+"""The decision of each stage from given runs, without running any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = {"launches": 1.0, "global_written_bytes": 400.0, "global_read_bytes": 400
 
 
 def task(**more: Any) -> Exercise:
-    """out = 2 x."""
+    """Return the task out = 2 x."""
     described: dict[str, Any] = {
         "summary": "out = 2 x",
         "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
@@ -36,7 +36,7 @@ def task(**more: Any) -> Exercise:
 
 
 def report(**totals: float | None) -> Any:
-    """What the simulator counted: a good kernel's totals, except for these (None: it has not this one)."""
+    """Return the simulator's counts: a good kernel's totals, except for these (None: absent)."""
     every = {name: value for name, value in {**GOOD, **totals}.items() if value is not None}
     return SimpleNamespace(totals=every, findings=[], source_lines=[SimpleNamespace(line=i) for i in range(6000)])
 
@@ -44,7 +44,7 @@ def report(**totals: float | None) -> Any:
 def run(
     status: str = PASSED, simulated: Any = None, elements: int = 100, text: str = "{}", dtype: str = "f32", **more: Any
 ) -> Run:
-    """A case that ended so."""
+    """Return a case that ended this way."""
     result = CaseResult(name="some", dtype=dtype, status=status, seed=1)  # type: ignore[arg-type]
     result.outputs = [OutputResult("out", dtype, [elements], True, elements, 0.1)]
     result.dims = {"n": 100}

@@ -67,7 +67,7 @@ def made_from() -> dict[str, str]:
 
 
 def try_machine(name: str, images: Images, logs: Path, steps: str | None) -> dict[str, str]:
-    """Makes a machine, takes its steps and removes it: what came of each."""
+    """Create a machine, run its steps and remove it; return the result of each step."""
     description = table.descriptions()[name]
     image = images.get(description.suite, description.packages)
     row = made_from()

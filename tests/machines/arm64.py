@@ -23,7 +23,7 @@ SLOWER = 40
 
 
 def lacking() -> str:
-    """What has to be installed first; empty where all is there."""
+    """Return what must be installed first; empty if everything is there."""
     there = shutil.which(COMPILER) and shutil.which(EMULATOR)
     return "" if there else f"needs {COMPILER} and {EMULATOR} (apt install g++-aarch64-linux-gnu qemu-user-static)"
 

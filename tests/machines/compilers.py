@@ -18,7 +18,7 @@ _TESTS = " ".join(f"tests/simulator/test_{name}.py" for name in _NAMES)
 
 
 def try_compilers(images: Images, logs: Path, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What came of the tests, for each compiler that is named, or for all."""
+    """Return the test results for each named compiler, or for all."""
     rows: dict[str, dict[str, str]] = {}
     for suite, compilers in table.by_suite().items():
         wanted = [compiler for compiler in compilers if not names or compiler in names]

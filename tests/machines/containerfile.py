@@ -19,7 +19,7 @@ class NotUnderstood(Exception):
 
 @dataclass
 class Container:
-    """What a Containerfile says."""
+    """The content of a Containerfile."""
 
     suite: str = ""
     """The release of Debian."""
@@ -35,7 +35,7 @@ class Container:
 
 
 def read(file: Path = FILE) -> Container:
-    """The steps, or NotUnderstood, with the line."""
+    """Return the steps, or raise NotUnderstood with the line."""
     text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE))
     container, made = Container(), ""
     for line in filter(None, map(str.strip, text.splitlines())):

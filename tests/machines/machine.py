@@ -27,7 +27,7 @@ class MachineError(Exception):
 
 @dataclass(frozen=True)
 class Description:
-    """What distinguishes one machine from others: an entry of machines.toml."""
+    """The properties of one machine: an entry of machines.toml."""
 
     name: str
     suite: str
@@ -57,7 +57,7 @@ class Images:
         folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, suite: str, packages: Sequence[str]) -> Path:
-        """The folder of an image."""
+        """Return the folder of an image."""
         wanted = sorted({"ca-certificates", *packages})
         image = self.folder / f"{suite}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
         if image.is_dir():
@@ -87,7 +87,7 @@ class Machine:
         self._furnish()
 
     def command(self, shell: str, **environment: str) -> list[str]:
-        """The command that runs a shell command in the course's folder, as the machine's user."""
+        """Return the command that runs a shell command in the course's folder, as the machine's user."""
         d = self.description
         variables = {name: value for name, value in os.environ.items() if _NETWORK.fullmatch(name)}
         variables |= {"HOME": d.home_folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "PIP_CACHE_DIR": _PIP_CACHE}
@@ -109,11 +109,11 @@ class Machine:
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", script]
 
     def remove(self) -> None:
-        """Gives the disk back."""
+        """Free the disk space."""
         shutil.rmtree(self.root.parent, ignore_errors=True)
 
     def _furnish(self) -> None:
-        """The user, the network's settings and the course, written into the layer."""
+        """Write the user, the network settings and the course into the layer."""
         d, owner = self.description, 0 if self.description.user == "root" else _USER_ID
         for name in _SYSTEM_FILES:
             if Path(name).is_file():
@@ -151,7 +151,7 @@ class Machine:
 
 
 def _mirror() -> str:
-    """Where this machine's own packages come from."""
+    """Return the mirror that this machine's own packages come from."""
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     for file in files:
         found = re.search(r"https?://\S+/(debian|ubuntu)/?(?=\s|$)", file.read_text() if file.is_file() else "")

@@ -1,4 +1,4 @@
-"""What a newcomer does on a machine. Each step says what came of it in a few words, or fails."""
+"""The steps of a newcomer on a machine. Each returns its result in a few words, or fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def demo(machine: Machine, log: Path) -> str:
 
 
 def container(machine: Machine, log: Path) -> str:
-    """What the Containerfile has the user run, and the command of the container: JupyterLab."""
+    """Run what the Containerfile has the user run, and start the container's command: JupyterLab."""
     steps = containerfile.read()
     for line, environment in steps.run:
         _run(machine, line, log, minutes=40, **environment)
@@ -37,7 +37,7 @@ def container(machine: Machine, log: Path) -> str:
 
 
 def wheel(machine: Machine, log: Path) -> str:
-    """A wheel is built and installed; then the course in another folder, by ``grader init``, whose commands are used."""
+    """Build and install a wheel, create the course in another folder with ``grader init``, and use its commands."""
     steps = (
         "python3 -m venv .venv",
         "PATH=$PWD/.venv/bin:$PATH",
@@ -61,7 +61,7 @@ def lab(machine: Machine, log: Path) -> str:
 
 
 def _serves(machine: Machine, command: str, log: Path, **environment: str) -> str:
-    """A command that starts JupyterLab, asked for the first lesson."""
+    """Start JupyterLab with a command, and ask it for the first lesson."""
     with log.open("w") as output:
         server = subprocess.Popen(
             machine.command(command, **environment), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -85,7 +85,7 @@ def _serves(machine: Machine, command: str, log: Path, **environment: str) -> st
 
 
 def lesson(machine: Machine, log: Path) -> str:
-    """The lessons of days 1 and 6, cell by cell."""
+    """Run the lessons of days 1 and 6, cell by cell."""
     _run(machine, ".venv/bin/python -m pytest tests/notebooks/test_lessons.py -k 'day01 or day06'", log, minutes=20)
     return PASSED
 
@@ -97,20 +97,20 @@ def whole_suite(machine: Machine, log: Path) -> str:
 
 
 def run_tests(machine: Machine, tests: str, log: Path, before: str = "true", **environment: str) -> str:
-    """Some of the tests, in an environment that is set up if it is not there: how many passed."""
+    """Run some of the tests, after a set-up if needed; return how many passed."""
     shell = f"{before} && make && .venv/bin/python -m pytest {tests} -n auto"
     _run(machine, shell, log, minutes=60, **environment)
     return counts(log)
 
 
 def counts(log: Path) -> str:
-    """What pytest said at its end: how many passed."""
+    """Return pytest's final counts."""
     said = re.findall(r"=+ (.*?) in [\d.]+s", log.read_text(errors="replace"))
     return said[-1] if said else PASSED
 
 
 def facts(machine: Machine, log: Path) -> dict[str, str]:
-    """What the machine has: Python, compiler, PyTorch, the size of the environment."""
+    """Return the machine's versions: Python, compiler, PyTorch, and the size of the environment."""
     ask = (
         ".venv/bin/python -c \"import platform, torch; print('Python', platform.python_version()); print('torch', torch.__version__)\"; "
         ".venv/bin/python -c 'from grader.frontend.toolchain.compilers import find_cxx; print(\"compiler\", find_cxx())'; "

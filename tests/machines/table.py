@@ -1,4 +1,4 @@
-"""What is to be tried (machines.toml), what came of it (recorded.json), and the table in tests/README.md."""
+"""Machines to try (machines.toml), their results (recorded.json), and the table in tests/README.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _read() -> dict[str, Any]:
 
 
 def descriptions() -> dict[str, Description]:
-    """The machines by their names."""
+    """Return the machines by name."""
     text = _read()
     entries = {name: text["defaults"] | entry for name, entry in text["machine"].items()}
     for entry in entries.values():
@@ -35,7 +35,7 @@ def descriptions() -> dict[str, Description]:
 
 
 def by_suite() -> dict[str, list[str]]:
-    """The compilers to try, by the release of Debian that has them."""
+    """Return the compilers to try, by the Debian release that has them."""
     return _read()["compilers"]
 
 
@@ -48,7 +48,7 @@ def recorded() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
-    """Keeps new rows, and writes the table anew."""
+    """Keep new rows, and write the table again."""
     everything = recorded()
     known = {"machines": descriptions(), "compilers": compilers(), "emulated": EMULATED}[kind]
     merged = everything.get(kind, {}) | rows

@@ -40,7 +40,7 @@ def test_errors_are_like_those_of_transformers(name: str, dtype: torch.dtype, th
 
 
 def test_the_other_residual_is_seen_at_the_first_layer() -> None:
-    """What a config that is not read costs: wrong by as much as the numbers themselves, from layer 1 on."""
+    """Show the cost of ignoring the config: from layer 1 on, errors are as large as the values."""
     import dataclasses
 
     exact = load(TINY["neox"], Operators(use="torch"), torch.float64)

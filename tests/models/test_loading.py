@@ -1,4 +1,4 @@
-"""What a checkpoint folder may hold, and what is said when it does not fit."""
+"""Valid contents of a checkpoint folder, and the errors if they do not fit."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BY_TORCH = Operators(use="torch")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the tiny Qwen2 to spoil."""
+    """Return a copy of the tiny Qwen2 to damage."""
     return Path(shutil.copytree(TINY["qwen2"], tmp_path / "checkpoint"))
 
 
 def rewrite(folder: Path, **settings: Any) -> None:
-    """Changes config.json; a setting that is ... goes away."""
+    """Change config.json; a setting of ... is removed."""
     file = folder / "config.json"
     values = json.loads(file.read_text()) | settings
     file.write_text(json.dumps({name: value for name, value in values.items() if value is not ...}))

@@ -24,7 +24,7 @@ MACHINE = Machine(
 
 
 def quiet(_: str) -> None:
-    """Shows nothing."""
+    """Print nothing."""
 
 
 def test_the_table_has_every_operator_in_every_dtype_small_and_large() -> None:

@@ -12,7 +12,7 @@ NAMES = [path.parent.name for path in NOTEBOOKS]
 
 
 def cells(path: Path, kind: str = "code") -> list[dict[str, Any]]:
-    """The cells of one kind."""
+    """Return the cells of one kind."""
     return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == kind]
 
 

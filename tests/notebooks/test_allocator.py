@@ -17,7 +17,7 @@ DAY = Path(__file__).parents[2] / "lessons" / "day10_paged_attention"
 
 
 def lesson_module(name: str) -> ModuleType:
-    """A Python file of the lesson."""
+    """Load a Python file of the lesson."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, DAY / f"{name}.py")
         assert spec is not None and spec.loader is not None

@@ -21,7 +21,7 @@ def test_lessons_are_canonical(path: Path) -> None:
 
 
 def noisy() -> nbformat.NotebookNode:
-    """A notebook as an editor leaves it: versions, timings, random numbers, trailing lines."""
+    """Return a notebook as an editor leaves it: versions, timings, random numbers, trailing lines."""
     notebook = nbformat.v4.new_notebook()
     notebook.metadata = nbformat.from_dict(
         {

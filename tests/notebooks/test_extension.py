@@ -22,7 +22,7 @@ LAUNCH = re.compile(r"<<<(.*?)>>>\(", re.DOTALL)
 
 
 def arguments_of_load_inline() -> dict[str, Any]:
-    """What the lesson gives to load_inline."""
+    """Return the arguments that the lesson passes to load_inline."""
     from torch.utils.cpp_extension import load_inline
 
     texts = (

@@ -14,7 +14,7 @@ MOST_WORDS = 110
 
 
 def answers() -> dict[str, str]:
-    """The answer to each question, in the order of the page."""
+    """Return the answer to each question, in the order of the page."""
     parts = re.split(r"^### (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     questions = parts[::2]
     assert len(set(questions)) == len(questions)

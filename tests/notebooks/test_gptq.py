@@ -16,7 +16,7 @@ DAY = Path(__file__).parents[2] / "lessons" / "day11_quantization"
 
 
 def load() -> ModuleType:
-    """The lesson's module, which is no package."""
+    """Load the lesson's module, which is not a package."""
     spec = importlib.util.spec_from_file_location("day11_gptq", DAY / "gptq.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""What lessons import: numbers that can be checked by hand, files found from anywhere, figures that do draw."""
+"""Functions that lessons import: numbers that can be checked by hand, files found from anywhere, figures that draw."""
 
 from __future__ import annotations
 

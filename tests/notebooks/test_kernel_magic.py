@@ -34,7 +34,7 @@ class Hosted:
         self.client.wait_for_ready(timeout=SECONDS)
 
     def run(self, cell: str, meanwhile: Callable[[str], None] = lambda text: None) -> tuple[str, list[dict[str, Any]]]:
-        """The status, and what the cell showed, an update in its output's place. ``meanwhile`` gets each text as it comes."""
+        """Return the status and what the cell showed, updates replacing their output. ``meanwhile`` gets each text as it comes."""
         request = self.client.execute(cell)
         shown: dict[str, dict[str, Any]] = {}
         while True:
@@ -51,7 +51,7 @@ class Hosted:
         return self.reply(request)["status"], list(shown.values())
 
     def reply(self, request: str) -> dict[str, Any]:
-        """What the kernel answers to a request."""
+        """Return the kernel's answer to a request."""
         while True:
             message = self.client.get_shell_msg(timeout=SECONDS)
             if message["parent_header"].get("msg_id") == request:

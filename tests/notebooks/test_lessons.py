@@ -45,7 +45,7 @@ def warm_cache(path: Path) -> None:
 
 
 def solutions_of(path: Path) -> list[Path]:
-    """The solutions whose files a lesson, or a module beside it, names: with their day or, being of its own, without."""
+    """Return the solutions whose files a lesson, or a module beside it, names: with their day, or without if its own."""
     sources = ["".join(cell["source"]) for cell in cells(path)]
     sources += [module.read_text(encoding="utf-8") for module in path.parent.glob("*.py")]
     named = sorted({found for source in sources for found in KERNEL_FILE.findall(source)})
@@ -54,7 +54,7 @@ def solutions_of(path: Path) -> list[Path]:
 
 
 def without_comparisons(path: Path, folder: Path) -> Path:
-    """A copy of a lesson of which no output is compared."""
+    """Return a copy of a lesson without any compared output."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", [])

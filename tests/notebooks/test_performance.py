@@ -15,7 +15,7 @@ LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day13_performance"
 
 
 def measure() -> ModuleType:
-    """The lesson's script, which is no package."""
+    """Load the lesson's script, which is not a package."""
     spec = importlib.util.spec_from_file_location("day13_measure", LESSON / "measure.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -39,7 +39,7 @@ RESOURCES = [
 
 
 def verdict(*stages: Stage, passed: bool = False, **changes: object) -> Verdict:
-    """A verdict with the given stages; those that are missing were not run."""
+    """Return a verdict with the given stages; missing ones were not run."""
     known = {stage.name: stage for stage in stages}
     every = [
         known.get(name, Stage(name, "skipped", "not run: an earlier stage failed"))
@@ -65,17 +65,17 @@ def verdict(*stages: Stage, passed: bool = False, **changes: object) -> Verdict:
 
 
 def builds() -> Stage:
-    """A stage that passed."""
+    """Return a stage that passed."""
     return Stage("builds", "passed", "1 launcher; 40 registers, occupancy 75 % on an H200", 0.6, resources=RESOURCES)
 
 
 def passing_case(name: str) -> CaseResult:
-    """A case that passed."""
+    """Return a case that passed."""
     return CaseResult(name, "f32", "passed", {"batch": 1, "heads": 2, "query_len": 64}, seed=7)
 
 
 def wrong_case(name: str = "two key blocks") -> CaseResult:
-    """A case with a wrong output."""
+    """Return a case with a wrong output."""
     worst = [
         WorstElement([0, 1, 63, 12 + i], 0.7312345 - 0.1 * i, -12.25 + i, 12.98 - i, False, [0, 1, 0], [63 - i, 0, 0])
         for i in range(4)
@@ -102,7 +102,7 @@ def wrong_case(name: str = "two key blocks") -> CaseResult:
 
 
 def wrong() -> Verdict:
-    """Some cases come out wrong."""
+    """Return a verdict with some wrong cases."""
     cases = [
         passing_case("one query"),
         passing_case("one key block"),
@@ -116,7 +116,7 @@ def wrong() -> Verdict:
 
 
 def does_not_build() -> Verdict:
-    """A syntax error."""
+    """Return a verdict with a syntax error."""
     diagnostics = [
         Diagnostic("error", "expected ';' before 'float'", FILE, 31, 36, "    const int row = blockIdx.x * 32"),
         Diagnostic("error", "'row' was not declared in this scope", FILE, 35, 6, "\tif (row < query_len) {"),
@@ -125,7 +125,7 @@ def does_not_build() -> Verdict:
 
 
 def wrong_prototype() -> Verdict:
-    """The launcher has other parameters than the task says."""
+    """Return a verdict of a launcher whose parameters differ from the task's."""
     text = (
         "The launcher flash_attention has other parameters than the exercise asks for.\n"
         "expected:\n  void flash_attention(const float* q, const float* k, float* out, cudaStream_t stream)\n"
@@ -135,7 +135,7 @@ def wrong_prototype() -> Verdict:
 
 
 def out_of_bounds() -> Finding:
-    """A read past the end of a tensor."""
+    """Return a verdict with a read past the end of a tensor."""
     memory = Memory(
         kind="tensor",
         space="global",

@@ -56,16 +56,16 @@ class TinyCourse:
         self.pin("2.0")
 
     def pin(self, version: str) -> None:
-        """What constraints.txt asks for."""
+        """Pin a package in constraints.txt."""
         (self.root / "constraints.txt").write_text(f"torch=={version}\n")
 
     def tell(self, place: str | None, **more: str) -> None:
-        """Where the fake pip hangs, or what it says when it fails there; None: nowhere."""
+        """Tell the fake pip where to hang, or what to print when it fails there; None: nowhere."""
         (self.root / "reached").unlink(missing_ok=True)
         (self.root / "fake.json").write_text(json.dumps({"place": place, **more}))
 
     def start(self, *arguments: str, python: str | Path = sys.executable, **variables: str) -> subprocess.Popen:
-        """Starts the set-up, as `make` does."""
+        """Start the set-up, as `make` does."""
         return subprocess.Popen(
             [python, "-ESs", DRIVE, *arguments],
             cwd=self.root,
@@ -76,13 +76,13 @@ class TinyCourse:
         )
 
     def set_up(self, *arguments: str, **more: str) -> tuple[int, str]:
-        """Runs the set-up to its end: its exit status and what it said."""
+        """Run the set-up to its end; return its exit status and output."""
         process = self.start(*arguments, **more)
         said, _ = process.communicate(timeout=240)
         return process.returncode, said
 
     def stop(self, place: str, number: int, *arguments: str) -> tuple[int, str]:
-        """Runs the set-up until it is at a place, and ends it there by a signal."""
+        """Run the set-up until it reaches a place, and end it there by a signal."""
         self.tell(place)
         process = self.start(*arguments)
         while not (self.root / "reached").exists():
@@ -101,7 +101,7 @@ class TinyCourse:
 
     @property
     def complete(self) -> bool:
-        """Whether the set-up says that it came to its end, and it is true."""
+        """Return whether the set-up reports that it is complete, and it is."""
         return (
             (self.root / ".venv" / ".installed").exists()
             and (self.root / ".venv" / "built").exists()
@@ -111,6 +111,6 @@ class TinyCourse:
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinyCourse:
-    """A course that was never set up."""
+    """Return a course that was never set up."""
     monkeypatch.setenv("GRADER_CXX", "true")  # any program will do: nothing is compiled here
     return TinyCourse(tmp_path / "course")

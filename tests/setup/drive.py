@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve()
 
 
 def make_environment(path: Path) -> None:
-    """A .venv in a moment: Python's own, without the seconds that its pip takes."""
+    """Create a .venv quickly: Python's own, without installing pip."""
     venv.EnvBuilder(symlinks=True, with_pip=False).create(path)
     packages = next(path.glob("lib/python3*/site-packages"))
     (packages / "pip").mkdir()
@@ -26,7 +26,7 @@ def make_environment(path: Path) -> None:
 
 
 def drive() -> None:
-    """Runs the course's own grader.setup."""
+    """Run the course's own grader.setup."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell of the tests may have it ignored
     sys.path.insert(0, str(Path.cwd()))
     from grader.setup.installer import Installer

@@ -18,7 +18,7 @@ COURSE = Path.cwd()
 
 
 def told(place: str) -> None:
-    """Does what the test wants at this place: nothing, hang until nobody listens any more, or fail."""
+    """Do what the test asks at this place: nothing, hang until the pipe closes, or fail."""
     plan = json.loads((COURSE / "fake.json").read_text()) if (COURSE / "fake.json").exists() else {}
     if plan.get("place") != place:
         return

@@ -19,7 +19,7 @@ NAME = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+)", re.MULTILINE)
 
 
 def main() -> int:
-    """Resolves everywhere and returns 1 if that fails anywhere."""
+    """Resolve everywhere, and return 1 if that fails anywhere."""
     failed = False
     for python in PYTHONS:
         for machine in MACHINES:
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def resolved(python: str, machine: str) -> str:
-    """What is wrong for one Python on one kind of machine; empty when all is well."""
+    """Return the error for one Python on one kind of machine; empty if there is none."""
     command = [
         sys.executable,
         "-m",

@@ -121,7 +121,7 @@ def test_an_environment_that_somebody_else_owns(course: TinyCourse, place: str) 
 
 
 def as_a_user(course: TinyCourse) -> tuple[int, str]:
-    """Runs the set-up as nobody: root may write everywhere."""
+    """Run the set-up as an unprivileged user: root may write everywhere."""
     drop = [
         sys.executable,
         "-c",

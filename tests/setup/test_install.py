@@ -1,4 +1,4 @@
-"""What the set-up makes ahead."""
+"""Files that the set-up builds ahead."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> 
 
 
 def test_what_a_killed_set_up_still_runs_is_waited_for(course: TinyCourse) -> None:
-    """pip may outlive the set-up that started it: it would write into the .venv that the next one makes."""
+    """Wait for a pip that outlived its set-up: it would write into the next .venv."""
     from grader.setup.display import Display
     from grader.setup.set_up import alone
     from grader.setup.state import Folder

@@ -22,7 +22,7 @@ TOOLS = ("sh", "find", "env", "uname")
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder of programs that is the whole PATH: no Python in it."""
+    """Return a folder of programs that is the whole PATH, without Python."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for tool in TOOLS:
@@ -32,18 +32,18 @@ def machine(tmp_path: Path) -> Path:
 
 
 def put(folder: Path, name: str, does: str) -> None:
-    """A program that a test makes up."""
+    """Create a program for a test."""
     (folder / name).write_text(f"#!/bin/sh\n{does}\n")
     (folder / name).chmod(0o755)
 
 
 def python_that_says(folder: Path, name: str, version: str) -> None:
-    """A Python of another version: answers the Makefile's question, and says which program was taken when it is run."""
+    """Create a Python of another version: it answers the Makefile's question, and prints its name when run."""
     put(folder, name, f'case "$*" in *find_spec*) test {version} -ge 11;; *) echo "taken: {name} $*";; esac')
 
 
 def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -> tuple[int, str]:
-    """Runs make with nothing but a machine's programs."""
+    """Run make with only a machine's programs."""
     surroundings = {"PATH": str(machine), "LC_ALL": "C", "HOME": "/proc/nowhere", **variables}
     done = subprocess.run(
         [MAKE, *arguments],
@@ -135,6 +135,6 @@ def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
 
 
 def torch_version(course: TinyCourse) -> str:
-    """What the environment's Python finds."""
+    """Return the torch version that the environment's Python finds."""
     program = [course.root / ".venv" / "bin" / "python", "-c", "import torch; print(torch.__version__)"]
     return subprocess.run(program, capture_output=True, text=True).stdout.strip()

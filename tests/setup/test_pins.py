@@ -44,13 +44,13 @@ of_make = pytest.mark.skipif(
 
 
 def installed() -> dict[str, importlib.metadata.Distribution]:
-    """The packages of this environment. Not what sys.path says: setuptools puts versions of its own there."""
+    """Return the packages of this environment, not of sys.path, to which setuptools adds its own."""
     places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     return {canonicalize_name(package.name): package for package in importlib.metadata.distributions(path=places)}
 
 
 def applies(line: Requirement, python: str) -> bool:
-    """Whether a pin is meant for a Python."""
+    """Return whether a pin is meant for a Python."""
     here = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
     return line.marker is None or line.marker.evaluate(here)
 

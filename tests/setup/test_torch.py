@@ -1,4 +1,4 @@
-"""Which build of torch is taken, and what is said about its size before it is downloaded."""
+"""The choice of a torch build, and the announcement of its size before the download."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sizes(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a server with large files."""
+    """Return the address of a server with large files."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sizes)
@@ -43,7 +43,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def planned(address: str, *names: str, version: str = "2.13.0") -> list[dict]:
-    """What pip reports that it would install."""
+    """Return what pip reports that it would install."""
     return [
         {
             "metadata": {"name": name.replace("_", "-"), "version": version},
@@ -55,12 +55,12 @@ def planned(address: str, *names: str, version: str = "2.13.0") -> list[dict]:
 
 @pytest.fixture
 def no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose nvidia-smi finds nothing."""
+    """Return a machine whose nvidia-smi finds nothing."""
     put_nvidia_smi(tmp_path, "exit 9", monkeypatch)
 
 
 def put_nvidia_smi(folder: Path, does: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An nvidia-smi that comes first on the PATH."""
+    """Put an nvidia-smi first on the PATH."""
     (folder / "bin").mkdir()
     tool = folder / "bin" / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{does}\n")

@@ -36,7 +36,7 @@ class Installed:
         subprocess.run(pip, check=True, capture_output=True, text=True)
 
     def grader(self, *arguments: str, cwd: Path) -> tuple[int, str]:
-        """The exit code of a command line and what it printed, each run of white space as one blank."""
+        """Return the exit code of a command line and its output, each run of white space as one blank."""
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GRADER_COURSE")}
         command = [str(self.bin / "grader"), *arguments]
         done = subprocess.run(command, cwd=cwd, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -44,7 +44,7 @@ class Installed:
 
 
 def build(folder: Path) -> Path:
-    """The wheel of this clone, built in a copy of it: a build leaves files in its folder."""
+    """Build the wheel of this clone in a copy of it, since a build leaves files in its folder."""
     source = folder / "clone"
     for name in ("grader", *shipped.FOLDERS):
         leave = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.bak")

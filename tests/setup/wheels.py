@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def repack(name: str, folder: Path) -> str:
-    """A wheel of an installed package, and its version."""
+    """Return a wheel of an installed package, and its version."""
     package = importlib.metadata.distribution(name)
     with zipfile.ZipFile(folder / f"{name}-{package.version}-py3-none-any.whl", "w") as wheel:
         for file in package.files or []:
@@ -19,7 +19,7 @@ def repack(name: str, folder: Path) -> str:
 
 
 def write_empty(name: str, version: str, folder: Path) -> None:
-    """A wheel of a package that holds only its version."""
+    """Write a wheel of a package that holds only its version."""
     info = f"{name}-{version}.dist-info"
     contents = {
         f"{name}/__init__.py": f"__version__ = '{version}'\n",

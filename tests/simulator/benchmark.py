@@ -129,13 +129,13 @@ def kernels() -> list[Measured]:
 
 
 def product_of_1024_blocks() -> Measured:
-    """A launch that is worth several cores."""
+    """Return a launch that is large enough for several cores."""
     a, b, c = (np.full((512, 512), value, np.float32) for value in (1, 2, 0))
     return Measured("tiled product 512^3", "tiled_product", KERNELS / "tiled_product.cu", (a, b, c, 512), limit=25)
 
 
 def milliseconds(measured: Measured, checks: bool, repetitions: int) -> float:
-    """The median, after one run that warms up."""
+    """Return the median time, after one warm-up run."""
     kernel = SimulatedKernel(measured.file, checks=checks, constant_inputs=True)
     times = []
     for _ in range(repetitions + 1):
@@ -167,14 +167,14 @@ def compare_workers(measured: Measured, checks: bool, repetitions: int, workers:
 
 
 def judged(value: float, limit: float, unit: str) -> str:
-    """A figure's limit, and whether it is met; nothing where there is none."""
+    """Return a figure's limit, and whether it is met; nothing if there is none."""
     if limit == float("inf"):
         return ""
     return f" (at most {limit:g}{unit}: {'met' if value <= limit else 'MISSED'})"
 
 
 def main() -> None:
-    """The command."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--workers", type=int, default=1)

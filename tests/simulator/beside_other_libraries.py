@@ -1,9 +1,10 @@
-"""``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
+"""Use the simulated GPU in a process that has other libraries open.
 
-Opens libraries for everybody in the process to see, as ``import torch`` opens NVIDIA's, or imports modules that do; then
-calls the simulated GPU in all the ways that there are, and says so if each answer was the simulator's. What ``after:``
-names is opened when the simulator is there already. ``without:torch`` leaves out what needs torch, for libraries beside
-which torch itself cannot live.
+``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
+
+Opens libraries with global visibility, as ``import torch`` opens NVIDIA's, or imports modules that do. Then it calls the
+simulated GPU in every way, and checks that each answer was the simulator's. A library named by ``after:`` is opened after
+the simulator. ``without:torch`` leaves out what needs torch, for libraries that torch cannot run beside.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def use_runtime_api() -> None:
 
 
 def use_load_kernel(folder: Path) -> None:
-    """What lessons do, through load_inline: results, printed text, a finding, an error of a launch."""
+    """Use load_inline as lessons do: results, printed text, a finding, and a launch error."""
     import torch
 
     from grader import load_kernel

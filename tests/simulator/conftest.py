@@ -26,7 +26,7 @@ def load() -> Callable[..., SimulatedKernel]:
 
 @pytest.fixture(params=["forward", "reverse", "random:1", "random:2", "workers"])
 def schedule(request: pytest.FixtureRequest) -> Iterator[dict[str, object]]:
-    """Settings under which a correct kernel must give the same results."""
+    """Return settings under which a correct kernel must give the same results."""
     if request.param == "workers":
         yield {"workers": 2, "schedule": "forward"}
     else:

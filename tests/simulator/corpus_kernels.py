@@ -56,11 +56,11 @@ class CorpusFile:
         return corpus_file
 
     def launcher(self, clean: bool) -> str:
-        """The name under which ``build_corpus`` has this file's launcher."""
+        """Return the name under which ``build_corpus`` has this file's launcher."""
         return f"{'clean' if clean else 'faulty'}_{self.path.parent.name}_{self.path.stem}"
 
     def as_namespace(self, clean: bool) -> str:
-        """The file without its includes, in a namespace of its own and with a launcher of its own name."""
+        """Return the file without its includes, in a namespace of its own, with a launcher of its own name."""
         body = re.sub(r"(?m)^#include .*$", "", self.path.read_text())
         body, count = re.subn(r'extern "C" void run\(', f'extern "C" void {self.launcher(clean)}(', body)
         assert count == 1, f"{self.name} must have one launcher, run"
@@ -113,7 +113,7 @@ class Simulation:
     def run(
         self, kernel: BuiltKernel, n: int, launcher: str = "run", source: Path | None = None, **settings: object
     ) -> tuple[int, Report, np.ndarray]:
-        """Calls the launcher; returns CUDA's error, the report and the output.
+        """Call the launcher; return CUDA's error, the report and the output.
 
         An infinite loop shows by how often threads looked in vain: no time decides, on however slow a machine.
         """
@@ -158,12 +158,12 @@ class Simulation:
 
 
 def places(finding: Finding) -> list[int]:
-    """The lines of a finding: two for a race, 0 where it has none."""
+    """Return the lines of a finding: two for a race, 0 where it has none."""
     return [finding.line] + ([finding.other.line] if finding.other and finding.other.line else [])
 
 
 def is_whole(finding: Finding) -> bool:
-    """Whether a finding about an access says of how many bytes, and where: in bounds, unless it is of an access out of them."""
+    """Return whether a finding about an access gives its size and place: in bounds, unless it is an out-of-bounds access."""
     memory, bytes_ = finding.memory, finding.bytes
     if finding.check not in ("racecheck", "memcheck") or finding.kind in (
         "leak",
@@ -178,7 +178,7 @@ def is_whole(finding: Finding) -> bool:
 
 
 def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:
-    """What the findings and the marks of a faulty kernel do not agree on."""
+    """Return the differences between the findings and the marks of a faulty kernel."""
     wrong = []
     for finding in findings:
         if not is_whole(finding):

@@ -26,7 +26,7 @@ _CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
 
 @dataclass
 class Outcome:
-    """What one call of a launcher came to."""
+    """The result of one call of a launcher."""
 
     error: int
     output: str
@@ -68,12 +68,12 @@ class SimulatedKernel:
         self._launchers = {p.name: p for p in self.built.launchers}
 
     def configure(self, **settings: object) -> None:
-        """Changes settings of the simulator; an unknown one is an error."""
+        """Change settings of the simulator; an unknown one is an error."""
         for key, value in settings.items():
             assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
 
     def __call__(self, launcher: str, *arguments: Any) -> Outcome:
-        """Runs a launcher; the stream is filled in."""
+        """Run a launcher; the stream is filled in."""
         prototype = self._launchers[launcher]
         entry = getattr(self._library, entry_point(prototype))
         self.sim.sim_reset()

@@ -18,7 +18,7 @@ REDUCTIONS = ["", "add", "min", "max", "inc", "dec", "and", "or", "xor"]
 
 
 def storage(type_: str) -> np.dtype:
-    """The type as numpy stores it."""
+    """Return the type as numpy stores it."""
     return np.dtype("u2" if type_ == "bf16" else type_)
 
 
@@ -48,7 +48,7 @@ class Box:
 
     @property
     def bytes(self) -> int:
-        """Of the box in shared memory."""
+        """The bytes of the box in shared memory."""
         return int(np.prod(self.counts)) * self.item
 
     @property
@@ -92,7 +92,7 @@ class Box:
             yield address - start, sum(a * s for a, s in zip(at, strides, strict=True)) if inside else None
 
     def load(self, tensor: np.ndarray, start: int) -> np.ndarray:
-        """The box's bytes in shared memory, of the tensor's bytes."""
+        """Return the box's bytes in shared memory, from the tensor's bytes."""
         tile = np.zeros(self.bytes, dtype=np.uint8)
         nan = np.frombuffer((b"\xf7\x7f" * 4)[: self.item], dtype=np.uint8)
         for place, source in self.elements(start):
@@ -103,7 +103,7 @@ class Box:
         return tile
 
     def store(self, tile: np.ndarray, tensor: np.ndarray, start: int) -> np.ndarray:
-        """The tensor's bytes after the box was stored, or combined with them."""
+        """Return the tensor's bytes after the box was stored, or combined with them."""
         result = tensor.copy()
         for place, target in self.elements(start, written=True):
             if target is None:

@@ -17,14 +17,14 @@ def kernel(load, request):
 
 
 def run(kernel, schedule, launcher, *arguments):
-    """Runs a launcher; these kernels are right, so the checks must find nothing."""
+    """Run a launcher; these kernels are correct, so the checks must find nothing."""
     kernel.configure(**schedule)
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 def identities(grid, cluster, explicit=True):
-    """What ``identify`` writes for each block, x fastest."""
+    """Return what ``identify`` writes for each block, x fastest."""
     count = [g // c for g, c in zip(grid, cluster, strict=True)]
     size, rows = int(np.prod(cluster)), []
     for z, y, x in itertools.product(*map(range, grid[::-1])):

@@ -26,7 +26,7 @@ SCHEDULES = [{"schedule": "reverse"}, {"workers": 2}] + [{"schedule": f"random:{
 
 @functools.cache
 def library(folder: str, compiler: str | None = None):
-    """The kernels of one folder of the corpus, built once."""
+    """Return the kernels of one folder of the corpus, built once."""
     return build_corpus(FILES[folder], compiler)
 
 
@@ -36,7 +36,7 @@ def simulation(libsim: Path) -> Simulation:
 
 
 def check(corpus_file: CorpusFile, compiler: str | None = None, **settings: object) -> None:
-    """Runs both twins and compares what is found with the marks."""
+    """Run both twins and compare the findings with the marks."""
     kernel = library(corpus_file.path.parent.name, compiler)
     sim = simulation(kernel.libsim)
     error, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=True), corpus_file.path, **settings)

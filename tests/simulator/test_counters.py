@@ -1,4 +1,4 @@
-"""What the simulator counts against what one works out on paper, pattern by pattern."""
+"""The simulator's counts against counts worked out by hand, pattern by pattern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report(launcher: str, n: int = 1024, **settings: object) -> Report:
 
 
 def line(launcher: str, text: str, n: int = 1024) -> LineCounters:
-    """The counters of the line of the launcher's kernel that contains a text."""
+    """Return the counters of the line of the launcher's kernel that contains a text."""
     start = next(i for i, row in enumerate(LINES) if f" {launcher}_kernel(" in row or f"void {launcher}(" in row)
     number = next(i for i in range(start, len(LINES)) if text in LINES[i]) + 1
     return next(entry for entry in report(launcher, n).lines if entry.line == number)

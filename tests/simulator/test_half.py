@@ -20,7 +20,7 @@ NAN = 0x7FFF
 
 
 def values(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """What 16-bit patterns mean, as doubles."""
+    """Return the values of 16-bit patterns, as doubles."""
     bits = bits.astype(np.uint16)
     if fmt == "f16":
         return bits.view(np.float16).astype(np.float64)
@@ -28,7 +28,7 @@ def values(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def nearest(value: Fraction, fmt: str) -> int:
-    """The pattern nearest to an exact value, ties to even, by the definition of the format."""
+    """Return the pattern nearest to an exact value, ties to even, by the definition of the format."""
     precision, least, most = SHAPE[fmt]
     sign, size = (0x8000 if value < 0 else 0), abs(value)
     if size == 0:
@@ -52,7 +52,7 @@ def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def from_floats(numbers: np.ndarray, fmt: str) -> np.ndarray:
-    """numpy's own rounding of floats to f16; for bfloat16, torch's."""
+    """Return numpy's own rounding of floats to f16; for bfloat16, torch's."""
     if fmt == "f16":
         with np.errstate(over="ignore", invalid="ignore"):
             bits = numbers.astype(np.float16).view(np.uint16)
@@ -144,7 +144,7 @@ def operands(fmt: str, n: int) -> list[np.ndarray]:
 
 
 def expected_result(op: str, x: float, y: float, z: float) -> Fraction | float:
-    """The exact result, or a float for infinities and NaN."""
+    """Return the exact result, or a float for infinities and NaN."""
     special = not all(map(np.isfinite, (x, y, z)))
     with np.errstate(all="ignore"):
         if op in ("add", "saturate"):

@@ -98,7 +98,7 @@ def test_division_clamping_extremes(load):
 
 
 def directed(exact: Fraction, mode: str) -> float:
-    """The float on the wanted side of an exact value."""
+    """Return the float on the wanted side of an exact value."""
     value = np.float32(float(exact))
     while Fraction(float(value)) > exact:
         value = np.nextafter(value, np.float32(-np.inf))

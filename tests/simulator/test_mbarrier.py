@@ -19,7 +19,7 @@ def kernel(load, request):
 
 
 def run(kernel, schedule, launcher, *arguments):
-    """Runs a launcher; these kernels are right, so the checks must find nothing."""
+    """Run a launcher; these kernels are correct, so the checks must find nothing."""
     kernel.configure(**schedule)
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome

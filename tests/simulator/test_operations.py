@@ -35,7 +35,7 @@ def report(compiler: str, launcher: str, workers: int = 1, operations: bool = Tr
 
 
 def line(found: Report, text: str) -> LineCounters:
-    """The counters of the one line that contains a text."""
+    """Return the counters of the one line that contains a text."""
     (number,) = (i + 1 for i, row in enumerate(LINES) if text in row)
     return next(entry for entry in found.lines if entry.line == number)
 

@@ -26,7 +26,7 @@ def kernel(load, request):
 
 
 def run(kernel, launcher, *arguments):
-    """Runs a launcher; these kernels are right, so the checks must find nothing."""
+    """Run a launcher; these kernels are correct, so the checks must find nothing."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
 
@@ -35,7 +35,7 @@ def run(kernel, launcher, *arguments):
 
 
 def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """The registers of each lane for the 16 x k factor: [lane, register, element]."""
+    """Return the registers of each lane for the 16 x k factor: [lane, register, element]."""
     registers = []
     for block in range(0, matrix.shape[1], 4 * per_register):
         for row in (GROUP, GROUP + 8):
@@ -45,7 +45,7 @@ def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """The registers of each lane for the k x 8 factor."""
+    """Return the registers of each lane for the k x 8 factor."""
     registers = []
     for block in range(0, matrix.shape[0], 4 * per_register):
         rows = block + per_register * PAIR[:, None] + np.arange(per_register)
@@ -54,13 +54,13 @@ def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def sums(matrix: np.ndarray) -> np.ndarray:
-    """The four sums of each lane."""
+    """Return the four sums of each lane."""
     columns = 2 * PAIR[:, None] + np.array([0, 1])
     return np.hstack([matrix[GROUP[:, None], columns], matrix[GROUP[:, None] + 8, columns]])
 
 
 def as_words(registers: np.ndarray, count: int) -> np.ndarray:
-    """Registers as int32, padded with zeros to `count` a lane."""
+    """Return registers as int32, padded with zeros to `count` a lane."""
     words = np.ascontiguousarray(registers).reshape(32, -1).view(np.int32)
     return np.ascontiguousarray(np.hstack([words, np.zeros((32, count - words.shape[1]), dtype=np.int32)]))
 

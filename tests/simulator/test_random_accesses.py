@@ -27,7 +27,7 @@ def kernel() -> SimulatedKernel:
 
 @st.composite
 def indices(draw, threads: int) -> np.ndarray:
-    """An index for each thread: a permutation, an affine expression, or anything at all, perhaps past the end."""
+    """Draw an index for each thread: a permutation, an affine expression, or anything at all, perhaps past the end."""
     t = np.arange(threads)
     step, start = draw(st.integers(0, 5)), draw(st.integers(0, SIZE - 1))
     kind = draw(st.sampled_from(["own", "affine", "rotated", "any", "past the end"]))
@@ -50,7 +50,7 @@ def programs(draw) -> tuple[list[np.ndarray], int]:
 
 
 def truth(accesses: list[np.ndarray], barriers: int) -> tuple[bool, bool]:
-    """Whether two threads race inside the array, and whether an access is past its end."""
+    """Return whether two threads race inside the array, and whether an access is past its end."""
     phases = [0, barriers & 1, (barriers & 1) + (barriers >> 1)]
     done = [
         (phases[number], int(cell), thread, number < 2)

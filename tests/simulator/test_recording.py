@@ -1,4 +1,4 @@
-"""What a recording says of kernels whose every step is known: who did what, at which address, and who waited where."""
+"""Recordings of kernels whose every step is known: the actions of each thread, their addresses, and the waits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def recorded(report: Report) -> Recording:
 
 
 def of(recording: Recording, kind: str, memory: str = "") -> list[Event]:
-    """The events of a kind, in a memory of that name."""
+    """Return the events of a kind, in a memory of that name."""
     return [
         event
         for event in recording.events

@@ -46,7 +46,7 @@ WHOLE = {"version": 1, "findings": [FINDING], "sites": [[1, 0, 64]], "modules": 
 
 
 def changed(path: str, value: Any) -> str:
-    """The report with one value in another's place, or without it (``...``)."""
+    """Return the report with one value replaced, or removed (``...``)."""
     report = copy.deepcopy(WHOLE)
     *where, last = path.split(".")
     part: Any = report

@@ -49,7 +49,7 @@ def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
 
 
 def together(files: list[Path]) -> str:
-    """The files as one; a message of nvcc names the file and the line that it is about."""
+    """Return the files as one; a message of nvcc names the file and the line that it is about."""
     texts = {file: file.read_text() for file in files}
     includes = {line for text in texts.values() for line in text.splitlines() if line.startswith("#include")}
     bodies = [

@@ -31,7 +31,7 @@ BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
 
 
 def listed(path: Path, which: str) -> list[str]:
-    """The dynamic symbols of a library: "--defined-only" or "--undefined-only"."""
+    """Return the dynamic symbols of a library: "--defined-only" or "--undefined-only"."""
     done = subprocess.run(["nm", "-D", which, str(path)], capture_output=True, text=True, check=True)
     return [line.split()[-1] for line in done.stdout.splitlines()]
 
@@ -72,7 +72,7 @@ def test_kernels_ask_for_nothing_but_the_simulator_and_the_systems_libraries(com
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_an_older_c_plus_plus_library_that_came_first_is_enough(compiler):
-    """conda's Python and some wheels bring a libstdc++ that is older than the compiler's: that of GCC 9 must do."""
+    """Accept the libstdc++ of GCC 9: conda's Python and some wheels bring one older than the compiler's."""
     newest = {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9, 0, 0)}
     plan = library.plan_library(compiler)
     libraries = [library.ensure_library(compiler)]
@@ -105,7 +105,7 @@ def run_beside(*words: str | Path, **environment: str) -> subprocess.CompletedPr
 
 
 def decoy(folder: Path) -> Path:
-    """A library that has each name which a kernel could have asked for, and ends the process when one is called."""
+    """Return a library with each name that a kernel could ask for, which ends the process when one is called."""
     provided = listed(library.ensure_library(), "--defined-only")
     names = {name.removeprefix("sim_") for name in provided if name.startswith("sim_cuda")}
     names |= {"cudaMalloc", "cudaLaunchKernel", "cudaMallocManaged", "__cudaRegisterFunction", *hooks.INSERTED}
@@ -133,7 +133,7 @@ def cuda_runtime() -> Path:
 
 
 def test_the_real_runtime_really_comes_first(cuda_runtime):
-    """What the next tests rely on: from here on the process has NVIDIA's cudaGetLastError for everybody to see."""
+    """Check the precondition of the next tests: this process has NVIDIA's cudaGetLastError visible to all."""
     program = (
         f"import ctypes; ctypes.CDLL({str(cuda_runtime)!r}, mode=ctypes.RTLD_GLOBAL);"
         "version = ctypes.c_int(); ctypes.CDLL(None).cudaRuntimeGetVersion(ctypes.byref(version)); print(version.value)"

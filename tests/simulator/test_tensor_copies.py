@@ -58,7 +58,7 @@ def padded(data: np.ndarray) -> np.ndarray:
 
 @st.composite
 def boxes(draw, reduced: bool = False, stored: bool = False) -> Box:
-    """``stored`` (and reduced) boxes begin within the tensor or behind it, never before it."""
+    """Draw boxes; ``stored`` (and reduced) ones begin within the tensor or behind it, never before it."""
     type_ = draw(st.sampled_from(sorted(REDUCES) if reduced else TYPES))
     item = storage(type_).itemsize
     rank = 2 if reduced else draw(st.integers(1, 5))
@@ -88,7 +88,7 @@ SEEDS = st.integers(0, 999).map(lambda seed: np.random.default_rng([SEED, seed])
 
 
 def loaded(box: Box, memory: np.ndarray, offset: int = 0, by: int = 0, checks: bool = False):
-    """The bytes that arrive in shared memory, and the outcome."""
+    """Return the bytes that arrive in shared memory, and the outcome."""
     tile, error = np.zeros(box.bytes, dtype=np.uint8).view(np.int32), np.ones(1, dtype=np.int32)
     outcome = kernel(checks)("run_load", padded(memory), box.numbers(), tile, error, offset, box.bytes, by)
     return tile.view(np.uint8), int(error[0]), outcome

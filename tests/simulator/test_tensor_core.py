@@ -48,7 +48,7 @@ def opcode(shape: tuple) -> str:
 
 
 def kernel_of(number: int, shape: tuple) -> str:
-    """A kernel that gives each lane's registers to one instruction."""
+    """Return a kernel that gives each lane's registers to one instruction."""
     count_a, count_b, count_d = registers(shape)
     kind, type_ = {"f64": ("d", "double")}.get(shape[3], ("r", "unsigned"))
     result, held = ("f", "float") if shape[3] == "f32" else (kind, type_)
@@ -77,7 +77,7 @@ EVERY_SHAPE = "#include <cuda_runtime.h>\n" + "".join(kernel_of(i, shape) for i,
 
 
 def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
-    """What the lanes hold of an operand, [lane][register]: rows g and g + 8, and along k four neighbors' words.
+    """Return the lanes' registers of an operand, [lane][register]: rows g and g + 8, along k four neighbors' words.
 
     matrix: A as [M, K], or B transposed, as [N, K].
     """
@@ -107,7 +107,7 @@ def encode(values: np.ndarray, type_: str) -> np.ndarray:
 
 
 def accumulators(matrix: np.ndarray, type_: str) -> np.ndarray:
-    """What the lanes hold of C or D: rows g and g + 8, columns 2t and 2t + 1."""
+    """Return the lanes' registers of C or D: rows g and g + 8, columns 2t and 2t + 1."""
     held = [matrix[lane // 4 :: 8, 2 * (lane % 4) : 2 * (lane % 4) + 2].ravel() for lane in range(32)]
     dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "s32": np.int32}[type_]
     numbers = np.stack(held).astype(dtype)

@@ -73,7 +73,7 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
 
 
 def layout_of(mn_major: bool, rows: int, swizzle: str) -> Layout:
-    """An operand of 16 along k, one behind the other."""
+    """Return the layout of operands of 16 along k, one behind the other."""
     if not mn_major:
         return Layout(swizzle, False, 128, 256) if swizzle == "none" else Layout(swizzle, False, 16, 8 * int(swizzle))
     if swizzle == "none":
@@ -90,7 +90,7 @@ def signed(bits: int) -> int:
 
 
 def cells(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each element [m, n] of D: block, lane, column."""
+    """Return block, lane and column of each element [m, n] of D."""
     row, column = np.meshgrid(np.arange(form.m), np.arange(form.n), indexing="ij")
     each = form.m // form.blocks
     block, lane = row // each, row % each

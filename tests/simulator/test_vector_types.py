@@ -14,7 +14,7 @@ RNG = np.random.default_rng(19)
 
 
 def lines_of(kernel, launcher, *arguments):
-    """The counters of the lines that are marked as counted: all of one, or the load's and the store's."""
+    """Return the counters of the lines marked as counted: all of one, or the load's and the store's."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     report = Report.from_json(json.dumps(outcome.report), kernel.built.library, source=kernel.built.file)

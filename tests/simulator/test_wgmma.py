@@ -58,7 +58,7 @@ def kernel(request: pytest.FixtureRequest, path: Path) -> SimulatedKernel:
 
 @functools.cache
 def eight_bits(type_: str) -> np.ndarray:
-    """The number of each code of a format of 8 bits."""
+    """Return the number of each code of an 8-bit format."""
     exponent_bits, mantissa_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[type_]
     values = []
     for code in range(256):
@@ -86,7 +86,7 @@ def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.
 
 
 def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
-    """What tensor cores take elements for."""
+    """Return the values that tensor cores read for elements."""
     if type_ in ("e4m3", "e5m2"):
         return eight_bits(type_)[elements]
     if type_ == "s8":

@@ -15,7 +15,7 @@ def kernel(load, request):
 
 
 def run(kernel, launcher, *arguments):
-    """Runs a launcher; these kernels are right, so the checks must find nothing."""
+    """Run a launcher; these kernels are correct, so the checks must find nothing."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     return outcome
@@ -27,7 +27,7 @@ def bfloat16(x: np.ndarray) -> np.ndarray:
 
 
 def stored(matrix: np.ndarray, ld: int, by_row: bool, dtype) -> np.ndarray:
-    """A matrix in memory: rows (or columns) `ld` elements apart, with something else in the gaps."""
+    """Return a matrix in memory: rows (or columns) `ld` elements apart, with something else in the gaps."""
     lines = matrix if by_row else matrix.T
     memory = np.full((32, ld), 777, dtype=np.float32)
     memory[: lines.shape[0], : lines.shape[1]] = lines

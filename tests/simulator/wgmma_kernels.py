@@ -50,7 +50,7 @@ class Form:
         return "_".join(parts + ["sat"] * self.saturates)
 
     def statement(self, accumulators: str = "d") -> str:
-        """The asm statement, with the variables a0 ... a3 or a, b and adds."""
+        """Return the asm statement, with the variables a0 ... a3 or a, b and adds."""
         kind, count = ("f" if self.d == "f32" else "r"), self.registers
         a_count = 4 if self.from_registers else 1
         listed = ", ".join(f"%{i}" for i in range(count))
@@ -71,7 +71,7 @@ class Form:
         )
 
     def kernel(self) -> str:
-        """A kernel of one warpgroup, and its launcher ``run_<name>``.
+        """Return a kernel of one warpgroup, and its launcher ``run_<name>``.
 
         image: what shared memory holds; a_bits, b_bits: descriptors without their addresses, which are a_start and b_start
         bytes after the beginning; registers: A, [128][4]; c and out: accumulators, [128][registers].
@@ -133,7 +133,7 @@ class Layout:
         return value - (1 << 64) if value >= 1 << 63 else value
 
     def offset(self, row: Any, byte_k: Any, bits: int) -> Any:
-        """Where elements (row, k) begin, k being given in bytes along a K-major row; MN-major elements have 16 bits."""
+        """Return where elements (row, k) begin, k in bytes along a K-major row; MN-major elements have 16 bits."""
         line = LINES[self.swizzle]
         if not self.mn_major:
             step = self.leading if line == 16 else 16
@@ -149,7 +149,7 @@ class Layout:
         return at ^ (((at >> 7) & mask) << 4)
 
     def place(self, image: np.ndarray, elements: np.ndarray) -> None:
-        """Writes elements [rows, k] into the bytes of the image."""
+        """Write elements [rows, k] into the bytes of the image."""
         rows, k = elements.shape
         size = elements.itemsize
         raw = np.ascontiguousarray(elements).view(np.uint8).reshape(rows, k, size)
@@ -158,7 +158,7 @@ class Layout:
 
 
 def words_of(a: np.ndarray) -> np.ndarray:
-    """A [64, 32 bytes] as the registers of its fragments, [128][4]: rows i / 4 and 8 below, then the second 16 bytes."""
+    """Return a [64, 32 bytes] as the registers of its fragments, [128][4]: rows i / 4 and 8 below, then the second 16 bytes."""
     words = np.ascontiguousarray(a).view(np.uint8).reshape(64, 32).view(np.int32)
     registers = np.zeros((128, 4), np.int32)
     for thread in range(128):

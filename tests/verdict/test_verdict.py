@@ -21,7 +21,7 @@ SCHEMA = json.loads(schema.FILE.read_text())
 
 
 def filled(kind: typing.Any) -> typing.Any:
-    """A value of a type, every list with one item."""
+    """Return a value of a type, every list with one item."""
     if isinstance(kind, type) and issubclass(kind, Record):
         hints = typing.get_type_hints(kind)
         return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})

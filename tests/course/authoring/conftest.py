@@ -33,7 +33,7 @@ def course(root: Path) -> Course:
 
 @pytest.fixture
 def dev(root: Path, capsys: pytest.CaptureFixture[str]):
-    """Runs ``grader dev`` there: the exit code, and what it says on both streams, each line's white space as one blank."""
+    """Run ``grader dev`` there: the exit code and both streams, each line's white space as one blank."""
 
     def call(*arguments: str) -> tuple[int, str]:
         code = run(["dev", *arguments])

@@ -21,7 +21,7 @@ LESSON = "lessons/day01_start/lesson.ipynb"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """What the package brings."""
+    """Return the course that the package brings."""
     root = tmp_path / "course"
     listed = {"day01_start/first": 'title = "The first"\nkind = "implement"\npoints = 10'}
     write_course(root, {"day01_start": "# version 1\n"}, listed)
@@ -33,13 +33,13 @@ def course(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mine(course: Path, tmp_path: Path) -> Path:
-    """A learner's copy of it."""
+    """Return a learner's copy of it."""
     own_copy.write(tmp_path / "mine", course)
     return tmp_path / "mine"
 
 
 def everything(root: Path) -> dict[str, str]:
-    """The files of a course and their contents, without what the grader keeps in .grader."""
+    """Return the files of a course and their contents, without the grader's own in .grader."""
     paths = [path for path in root.rglob("*") if path.is_file() and ".grader" not in path.parts]
     return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 

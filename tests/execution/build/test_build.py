@@ -35,7 +35,7 @@ def file(tmp_path):
 
 
 def unseen(text: str = GOOD) -> str:
-    """A text that no cache has."""
+    """Return a text that no cache has."""
     return f"{text}// {uuid.uuid4()}\n"
 
 

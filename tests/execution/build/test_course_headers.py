@@ -57,7 +57,7 @@ def kernel_file(tmp_path: Path):
 
 @pytest.fixture
 def own_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the headers that a test may change."""
+    """Return a copy of the headers that a test may change."""
     folder = tmp_path / "course" / course_headers.FOLDER.name
     shutil.copytree(course_headers.FOLDER, folder)
     monkeypatch.setattr(course_headers, "FOLDER", folder)

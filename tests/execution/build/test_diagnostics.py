@@ -1,4 +1,4 @@
-"""What compilers print, as learners see it."""
+"""Compiler messages, as learners see them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What ptxas says about kernels: parsed from samples, and from nvcc where it is installed."""
+"""ptxas's report on kernels, parsed from samples, and from nvcc if it is installed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which stores of an assembly get a check, and that what surrounds them stays as it was."""
+"""Selection of the stores in an assembly that get a check; everything around them stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
 
 def checks(assembly: str) -> list[str]:
-    """What was added, the call's last word of each."""
+    """Return the added checks, by the last word of each call."""
     before = assembly.split("\n")
     added = [line for line in with_checks(assembly).split("\n") if line not in before]
     return [line.rpartition("sim_store_")[2].removesuffix("@PLT") for line in added if "sim_store_" in line]

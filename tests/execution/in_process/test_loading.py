@@ -44,13 +44,13 @@ def kernel(file):
 
 
 def unseen(path: Path, text: str) -> Path:
-    """The file with a text that no cache has."""
+    """Return the file with a text that no cache has."""
     path.write_text(f"{text}// {uuid.uuid4()}\n")
     return path
 
 
 def python(program: str, **environment: str) -> subprocess.CompletedProcess:
-    """Runs a program in a new interpreter."""
+    """Run a program in a new interpreter."""
     env = {**os.environ, **environment}
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=env)
 

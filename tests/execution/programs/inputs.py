@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write(name: str, folder: Path) -> None:
-    """Writes the input of this name, the path of a file, below a folder."""
+    """Write the input of this name, the path of a file, below a folder."""
     place = folder / name
     place.parent.mkdir(parents=True, exist_ok=True)
     made = MAKERS[name]()
@@ -30,7 +30,7 @@ def _keys() -> str:
 
 
 def _graph(nodes: int = 1000, degree: int = 4) -> str:
-    """A ring with shortcuts: where each node's edges begin and how many it has, the source, the edges with their cost."""
+    """Return a ring with shortcuts: where each node's edges begin, how many it has, the source, and the edges with their cost."""
     draw = random.Random(nodes)
     edges = [(n + 1) % nodes if e == 0 else draw.randrange(nodes) for n in range(nodes) for e in range(degree)]
     rows = [nodes, *(f"{n * degree} {degree}" for n in range(nodes)), "", 0, "", len(edges)]
@@ -38,7 +38,7 @@ def _graph(nodes: int = 1000, degree: int = 4) -> str:
 
 
 def _mesh(elements: int = 192) -> str:
-    """A chain of cells: for each its area, and its four neighbors (from 1; -2 is the far field) with their normals."""
+    """Return a chain of cells: for each its area and its four neighbors (from 1; -2 is the far field) with their normals."""
     rows: list[str] = [str(elements)]
     for element in range(1, elements + 1):
         around = (element - 1 or -2, element + 1 if element < elements else -2, -1, -1)
@@ -53,7 +53,7 @@ def _points(count: int = 100, features: int = 8) -> str:
 
 
 def _storms(seed: int, count: int = 100) -> str:
-    """Records of 48 characters: latitude and longitude in columns 28 to 32 and 33 to 37."""
+    """Return records of 48 characters: latitude and longitude in columns 28 to 32 and 33 to 37."""
     draw = random.Random(seed)
     places = ((draw.uniform(7, 63), draw.uniform(10, 358)) for _ in range(count))
     return _lines(

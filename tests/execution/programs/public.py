@@ -129,13 +129,13 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def name(entry: Entry) -> str:
-    """What tells a program from all others."""
+    """Return the name that identifies a program."""
     program = f":{entry['program']}" if "program" in entry else ""
     return " ".join(filter(None, [f"{entry['repository']}/{entry['path']}{program}", entry.get("arguments")]))
 
 
 def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
-    """What earlier runs of the same commits left; a line that was cut short is left out."""
+    """Return what earlier runs of the same commits left, without a line that was cut short."""
     done: dict[str, Entry] = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []:
         try:
@@ -151,7 +151,7 @@ def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
 
 
 def git(*arguments: str, say: str) -> str:
-    """What git prints, or an error that begins with what was tried."""
+    """Return what git prints, or an error that begins with the attempted action."""
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True, env=environment, check=False)
@@ -163,7 +163,7 @@ def git(*arguments: str, say: str) -> str:
 
 
 def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
-    """The clone that has a commit; with ``fetch`` it is made where there is none, of that commit alone."""
+    """Return the clone that has a commit; with ``fetch``, clone that commit alone if there is none."""
     flat = folder / repository.replace("/", "+")
     for place in (flat, flat / "repo", folder / repository):
         if place.is_dir() and _has(place, commit):
@@ -188,7 +188,7 @@ def _has(place: Path, commit: str) -> bool:
 
 @contextmanager
 def unpacked(clone: Path, commit: str) -> Iterator[Path]:
-    """A folder with the files of a commit, which the jail's user can read. The clone stays as it is, and may lack files."""
+    """Unpack the files of a commit into a folder that the jail's user can read. The clone stays unchanged."""
     listed = git("-C", str(clone), "ls-tree", "-r", commit, say=f"{clone} cannot be read")
     files = [(line.split()[2], line.partition("\t")[2]) for line in listed.splitlines()]
     check = ["git", "-C", str(clone), "cat-file", "--batch-check"]
@@ -231,7 +231,7 @@ def _all(entries: list[Entry], tree: Path, seconds: float, workers: int) -> Iter
 
 
 def home(entry: Entry) -> str:
-    """The folder of a program: its path, or what that file lies in."""
+    """Return the folder of a program: its path, or the folder that contains that file."""
     path: str = entry["path"]
     if "make" in entry:
         return path
@@ -263,14 +263,14 @@ def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
 
 @functools.cache
 def _cache_of_makefiles() -> Path:
-    """What makefiles may write, kept away from everybody else's cache; the first of them builds the simulator there."""
+    """Return the cache that makefiles may write to, separate from all others; the first one builds the simulator there."""
     folder = scratch_folder()
     folder.chmod(0o777)
     return folder
 
 
 def _made(entry: Entry, tree: Path, folder: Path) -> Path:
-    """The program that a folder's own makefile builds, unchanged, with ``grader nvcc``.
+    """Build the program by a folder's own makefile, unchanged, with ``grader nvcc``.
 
     In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the folder, its cache and /tmp.
     """
@@ -332,7 +332,7 @@ def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) 
 
 
 def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
-    """What became of a program that ran: the first of these that is true."""
+    """Return the outcome of a program that ran: the first of these that is true."""
     findings = outcome.report.findings if outcome.report else []
     if outcome.refused:
         return {"outcome": "refused", "said": [ending(outcome)]}
@@ -358,7 +358,7 @@ def _said(finding: Finding) -> str:
 
 
 def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
-    """The programs that became something else than the record says; prints them, and how many became what."""
+    """Return the programs whose outcome differs from the record, and print them with counts."""
     differing = [one for one in entries if done[name(one)]["outcome"] != one.get("outcome")]
     for one in differing:
         became = done[name(one)]
@@ -373,7 +373,7 @@ def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
 
 
 def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
-    """The record with these outcomes in place of their earlier ones: a line for each program, sorted."""
+    """Write the record with these outcomes replacing earlier ones: a line for each program, sorted."""
     programs = []
     for one in sorted(record["programs"], key=lambda one: (one["repository"], one["path"], name(one))):
         if name(one) in done:

@@ -25,7 +25,7 @@ def values(n: int, seed: int) -> np.ndarray:
 
 
 def matrix(memory: np.ndarray, rows: int, columns: int, ld: int) -> np.ndarray:
-    """The matrix that lies there, column by column: a view."""
+    """Return a view of the matrix stored there, column by column."""
     return np.lib.stride_tricks.as_strided(memory, (rows, columns), (8, 8 * ld))
 
 

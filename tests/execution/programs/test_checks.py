@@ -1,4 +1,4 @@
-"""What the checks say of programs that people write: nothing where nothing is wrong, and what is, where it is."""
+"""Findings in ordinary programs: none if the program is correct, and the right place if it is not."""
 
 from __future__ import annotations
 

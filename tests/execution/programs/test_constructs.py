@@ -1,4 +1,4 @@
-"""What other people's programs are made of is taken, beside nvcc; what is not taken is named."""
+"""Constructs of public programs are accepted as by nvcc; unsupported ones are named."""
 
 from __future__ import annotations
 

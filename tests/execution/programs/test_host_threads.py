@@ -1,4 +1,4 @@
-"""Which threads of the host know that the work of a stream is over, and which do not."""
+"""Which host threads know that a stream's work has finished, and which do not."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A record of two repositories, which lie in the folder ``there``; nothing has been fetched yet."""
+    """Return a record of two repositories in the folder ``there``; nothing has been fetched yet."""
     files = {
         "one/programs": {"a/main.cu": PROGRAM, "a/n.txt": "5\n", "include/size.h": "#define SIZE 5\n"},
         "two/more": {"refused.cu": REFUSED, "kernels.cu": KERNELS},

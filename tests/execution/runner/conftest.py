@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The stand-in simulator and the launchers."""
+    """Return the stand-in simulator and the launchers."""
     folder = tmp_path_factory.mktemp("runner")
     built = []
     for name in ("fake_simulator", "fake_kernels"):

@@ -1,4 +1,4 @@
-"""What a hostile child may answer: its own failure with a clear message, never a traceback, never a good answer."""
+"""Answers of a hostile child: it fails with a clear message, never with a traceback, and never passes."""
 
 from __future__ import annotations
 

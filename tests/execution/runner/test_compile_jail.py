@@ -1,4 +1,4 @@
-"""What a compiler sees in a jail."""
+"""Files that a compiler sees in a jail."""
 
 from __future__ import annotations
 

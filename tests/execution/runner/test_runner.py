@@ -18,7 +18,7 @@ from grader.verdict.wording.cases import text
 
 @pytest.fixture
 def child(libraries: tuple[Path, Path]):
-    """A child that has not started yet."""
+    """Return a child that has not started yet."""
     with Child(build_runner(), libraries[1], libraries[0], {"checks": "1"}) as child:
         yield child
 

@@ -48,7 +48,7 @@ def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path)
 def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where /tmp is shared a process that cannot be seen here may live: its folder is locked."""
+    """Keep the locked folder of a process in another container that shares /tmp; remove those of dead processes."""
     monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
     nobody = 2**22 + 1  # no process has such a number
     dead, elsewhere = tmp_path / f"grader-jail-{nobody}.dead", tmp_path / f"grader-jail-{nobody}.elsewhere"

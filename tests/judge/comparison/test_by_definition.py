@@ -17,7 +17,7 @@ TOLERANCE = 0.01
 def by_definition(
     got: list[float], want: list[float], columns: int, step: float, scale: str | list[float], several_rows: bool = True
 ) -> tuple[list[float], float, float]:
-    """The ratio of error to what is allowed at each element, the norm of all errors, and what is allowed of that."""
+    """Return the ratio of error to tolerance at each element, the norm of all errors, and its tolerance."""
 
     def root_mean_square(values: list[float]) -> float:
         finite = [value for value in values if math.isfinite(value)]

@@ -1,4 +1,4 @@
-"""What passes a comparison, what does not, and what a learner is told about it."""
+"""Comparison of outputs: which pass, which do not, and the diagnosis that a learner sees."""
 
 from __future__ import annotations
 

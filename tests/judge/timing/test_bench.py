@@ -168,7 +168,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Entry:
-    """A course with one exercise, solved."""
+    """Return a course with one exercise, solved."""
     folder = tmp_path / "exercises" / "day01_x"
     folder.mkdir(parents=True)
     (folder / "tasks.py").write_text(TASKS)
@@ -178,7 +178,7 @@ def entry(tmp_path: Path) -> Entry:
 
 @pytest.fixture
 def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator in place of the GPU, so that all but the clock is as it would be."""
+    """Put the simulator in place of the GPU, so that everything but the clock is real."""
     compile_kernel, build_runner = b.compile_kernel, b.build_runner
     monkeypatch.setattr(b, "GPU", "cpu")
     monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
@@ -288,7 +288,7 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
 
 @pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])
 def test_torch_is_timed_on_the_same_task(name: str) -> None:
-    """What is prepared for torch, and what it returns, belong to the outputs that they are compared with."""
+    """Compare torch's prepared and returned tensors with the same outputs."""
     task = course.find(name).load()
     assert task.efficient is not None and task.torch_baseline is not None
     call = task.call(task.efficient, "f32", seed=11)

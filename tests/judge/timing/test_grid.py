@@ -23,7 +23,7 @@ def task(name: str) -> Exercise:
 
 
 def measured(point: Point) -> Row:
-    """A row in which a microsecond is enough for 512 tokens. All its numbers have few digits."""
+    """Return a row in which a microsecond is enough for 512 tokens. All its numbers have few digits."""
     mean = point.B * point.N / 512
     figures = None if point.note else Figures(20, mean, mean / 2, 2 * mean, 1e6, 1e12)
     return row_of(point, "NVIDIA H200", "abc", figures, 1e15, point.dtype != "f32", point.note)

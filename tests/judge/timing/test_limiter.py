@@ -51,7 +51,7 @@ def bound(launcher: str, name: str = "H200") -> TimeBound:
 
 
 def unit(found: TimeBound, name: str) -> tuple[float, float]:
-    """The work of a unit, and its microseconds."""
+    """Return the work of a unit, and its microseconds."""
     (time,) = (time for time in found.units if time.unit == name)
     return time.work, time.microseconds
 

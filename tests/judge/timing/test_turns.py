@@ -34,19 +34,19 @@ with turns.turn("GPU-0", sys.argv[2] == "alone", 0) as granted:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the locks are."""
+    """Return the folder of the locks."""
     monkeypatch.setattr(turns, "folder", lambda: tmp_path)
     return tmp_path
 
 
 def granted(alone: bool, gpu: str = GPU) -> bool:
-    """Whether one more turn is to be had just now."""
+    """Return whether one more turn is available now."""
     with turns.turn(gpu, alone, 0) as got:
         return got
 
 
 def another_process(place: Path, how: str, **options: object) -> str:
-    """The same in another process."""
+    """Ask for a turn in another process."""
     command = [sys.executable, "-c", ANOTHER, str(place), how]
     return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout.strip()  # type: ignore[call-overload]
 
@@ -135,7 +135,7 @@ class NotFound(NvmlError):
 
 
 def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
-    """A driver that tells of these processes, and of (process, seconds from NOW, percent)."""
+    """Fake a driver that reports these processes, and (process, seconds from NOW, percent) samples."""
     module = ModuleType("pynvml")
 
     def utilization(device: str, since: int) -> list[SimpleNamespace]:
@@ -203,7 +203,7 @@ def test_a_driver_that_does_not_tell_accuses_nobody(monkeypatch: pytest.MonkeyPa
 
 
 def judged(busy: bool, timing: Timing, *measured: verified.Measured) -> Stage:
-    """The stage fast of an exercise with a limit of 5 us on an H200."""
+    """Return the stage fast of an exercise with a limit of 5 us on an H200."""
     task = Exercise(
         summary="nothing",
         launchers="void f(float* out, int n, cudaStream_t stream)",
@@ -220,7 +220,7 @@ def judged(busy: bool, timing: Timing, *measured: verified.Measured) -> Stage:
 
 
 def timing(median: float, own: float | None = None) -> Timing:
-    """The time of the only size."""
+    """Return the time of the only size."""
     return Timing(
         "size", "f32", "GPU", median_us=median, verified_us=own, verified_error_us=None if own is None else 1.0
     )

@@ -72,7 +72,7 @@ class HostMemory:
 
 
 def task(**more: Any) -> Exercise:
-    """out = 2 x."""
+    """Return the task out = 2 x."""
     described: dict[str, Any] = {
         "summary": "out = 2 x",
         "launchers": "void twice(const float* x, float* out, int n, cudaStream_t stream)",
@@ -87,7 +87,7 @@ def task(**more: Any) -> Exercise:
 
 
 def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits: Limits | None = None) -> list:
-    """The times of a kernel at all sizes."""
+    """Return the times of a kernel at all sizes."""
     exercise = exercise or task()
     file = tmp_path / "twice.cu"
     file.write_text(text)
@@ -116,7 +116,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls that take what they would on a machine with nothing else to do: a millisecond, and 20 more with the kernel."""
+    """Make calls take constant times: a millisecond, and 20 more with the kernel."""
     whole = verified.Clock._one
     calls = itertools.count()
 
@@ -190,7 +190,7 @@ def test_cheats_get_no_time(tmp_path: Path, name: str) -> None:
 
 
 def test_writing_after_the_answer_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands in the outputs after they were first looked at was not there in time."""
+    """Reject outputs that are written after the grader first looked at them."""
     whole = verified.Clock._one
 
     def changes_between(clock: Any, *arguments: Any) -> tuple:
@@ -256,7 +256,7 @@ def test_nothing_is_measured_where_nothing_is_long_enough() -> None:
 
 @pytest.fixture
 def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, float], Stage]:
-    """The stage *fast* of a kernel of whose runs events saw so many microseconds, on the simulator as if it were a GPU."""
+    """Return the stage *fast* of a kernel whose events show these times, on the simulator as if it were a GPU."""
     folder = tmp_path / "exercises" / "day01_x"
     folder.mkdir(parents=True)
     monkeypatch.setattr(fast, "gpu_architecture", lambda *_: "sm_90")

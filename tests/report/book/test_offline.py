@@ -1,4 +1,4 @@
-"""What loads from elsewhere, or leads nowhere, is found in a site; what only links or mentions an address is let be."""
+"""Resources loaded from elsewhere and dead links in a site are found; plain links and mentions are not."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 
 
 def small(root: Path, sentence: str = "") -> Course:
-    """A course of one day with one exercise, and a glossary."""
+    """Return a course of one day with one exercise, and a glossary."""
     write_course(root, {"day01_sums": TASKS}, {"day01_sums/total": 'title = "Total"\nkind = "implement"\npoints = 5'})
     day = root / "lessons" / "day01_sums"
     (day / "sum.cu").write_text("__global__ void whole_kernel() {}\n")

@@ -20,7 +20,7 @@ def kernel() -> Kernel:
 
 
 def record(name: str, *arguments: Any) -> tuple[Recording, str, list[Finding]]:
-    """What a page is made of."""
+    """Return the data of a page."""
     kernel()._simulator.configure(schedule="forward", workers="1")  # whatever other tests of this process have set
     with kernel().recording():
         getattr(kernel(), f"run_{name}")(*arguments)
