@@ -47,9 +47,10 @@ def _python(text: str) -> Iterator[tuple[str, int, str]]:
             documented.add(id(node.body[0].value))  # type: ignore[attr-defined]
             yield "docstring", node.body[0].lineno, " ".join(docstring.split())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-            if node.value.count(" ") >= 4 and "\n" not in node.value.strip():
-                yield "message", node.lineno, node.value
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in documented:
+            continue
+        if node.value.count(" ") >= 4 and "\n" not in node.value.strip():
+            yield "message", node.lineno, node.value
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.string.count(" ") >= 4:
             yield "comment", token.start[0], token.string.lstrip("# ")
