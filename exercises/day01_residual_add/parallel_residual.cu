@@ -14,7 +14,7 @@ constexpr int kThreads = 256;
 template <typename T>
 void launch(const T* x, const T* attention, const T* mlp, T* out, long long n, cudaStream_t stream) {
     if (n == 0) return;
-    // TODO: start it.
+    // TODO: launch it.
 }
 
 extern "C" void parallel_residual_f32(const float* x, const float* attention, const float* mlp, float* out, long long n,

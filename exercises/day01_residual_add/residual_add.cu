@@ -1,6 +1,6 @@
 // Residual add: out = x + residual, for f32, f16 and bf16, any length and any alignment.
 //
-// TODO: read summary and hints with `grader hint day01_residual_add/residual_add`; grade with `grader check ...`.
+// TODO: `grader hint day01_residual_add/residual_add` shows the task and a hint; `grader check residual_add` grades it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 constexpr int kThreads = 256;
 
 // TODO: a kernel template over the dtype T. Begin with one element per thread and its guard (version 2 of the lesson),
-// TODO: and get the stage "correct" to pass. Then let each thread move 16 bytes per access (version 4), and mind
+// TODO: until the stage "correct" passes. Then let each thread move 16 bytes per access (version 4). Handle
 // TODO: tensors that do not start at a multiple of 16 bytes, and lengths that are not a multiple of the vector.
 
 template <typename T>

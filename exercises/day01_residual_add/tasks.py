@@ -1,16 +1,16 @@
-"""What each exercise of day 1 must do."""
+"""The exercises of day 1."""
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
 
 WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
-    look="A warp's request moves 32 elements unless each thread makes a vectorized access: 16 bytes for each make 512.",
+    look="Give each thread one 16-byte access: a request of the warp then moves 512 bytes instead of 32 elements.",
 )
 
 
 def sum_of_two(x, residual):
-    """The residual connection around one branch of a layer."""
+    """Return the residual connection around one branch of a layer."""
     return x + residual
 
 
@@ -18,8 +18,8 @@ residual_add = Exercise(
     operator="add",
     summary=(
         "Add two tensors of n elements: out = x + residual, for f32, f16 and bf16. Add in float and round once. n "
-        "may be anything, from 0 (write nothing and start nothing) to more than 2^31, though in no case here, and each of "
-        "the three tensors may start at any element, so not every address is a multiple of 16 bytes. Where they are, "
+        "may be 0 (write nothing and launch nothing) or more than 2^31, though in no case here. Each of "
+        "the three tensors may start at any element, so addresses are not always multiples of 16. Where they are, "
         "move 16 bytes per access."
     ),
     launchers=(
@@ -51,8 +51,8 @@ residual_add = Exercise(
         Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
         Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
-        Bar("launches", at_most=1, look="One kernel does it all."),
-        Bar("scratch_bytes", at_most=0, look="No memory of your own is needed."),
+        Bar("launches", at_most=1, look="One kernel is enough."),
+        Bar("scratch_bytes", at_most=0, look="The kernel needs no extra memory."),
     ],
     flops=lambda d: d["n"],
     bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
@@ -61,14 +61,14 @@ residual_add = Exercise(
 
 
 def sum_of_three(x, attention, mlp):
-    """The residual connection of a layer whose two branches run side by side."""
+    """Return the residual connection of a layer with two parallel branches."""
     return x + attention + mlp
 
 
 parallel_residual = Exercise(
     summary=(
         "GPT-NeoX runs attention and the MLP on the same input and adds both: out = x + attention + mlp, n elements "
-        "each, f32, f16 and bf16. Do it in one launch that reads each input once and rounds once. Any n (0 writes "
+        "each, f32, f16 and bf16. Use one launch that reads each input once and rounds once. Any n (0 writes "
         "nothing), any alignment."
     ),
     launchers=(
@@ -113,7 +113,7 @@ parallel_residual = Exercise(
         ),
         Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
-        Bar("launches", at_most=1, look="Two launches write a sum and read it again."),
+        Bar("launches", at_most=1, look="Two launches write an intermediate sum and read it again."),
         Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),
     ],
     flops=lambda d: 2 * d["n"],
@@ -123,14 +123,14 @@ parallel_residual = Exercise(
 
 
 def sum_of_views(x, y, rows, cols, x_row_stride, x_col_stride, y_row_stride, y_col_stride):
-    """What torch does with two views, written with as_strided."""
+    """Return the sum of two views, written with as_strided."""
     return x.as_strided((rows, cols), (x_row_stride, x_col_stride)) + y.as_strided(
         (rows, cols), (y_row_stride, y_col_stride)
     )
 
 
 def views(name, rows, cols, x, y, **more):
-    """A case: x and y are (row stride, column stride)."""
+    """Return a case; x and y are (row stride, column stride)."""
     return Case(
         name,
         rows=rows,
@@ -145,10 +145,10 @@ def views(name, rows, cols, x, y, **more):
 
 strided_add = Exercise(
     summary=(
-        "out = x + y, where x and y are views of (rows, cols) with strides of their own, counted in elements: "
-        "transposed, every second row, without the first column, one row repeated. out is contiguous. The kernel "
-        "given was written for contiguous tensors: find what it assumes, and repair it. Nothing is written when rows "
-        "or cols is 0; rows times a stride may be more than 2^31, though in no case here."
+        "out = x + y, where x and y are views of (rows, cols). Each has its own strides, counted in elements: "
+        "transposed, every second row, without the first column, one row repeated. out is contiguous. The given "
+        "kernel was written for contiguous tensors: find its wrong assumption, and fix it. Write nothing when rows "
+        "or cols is 0. rows times a stride may be more than 2^31, though in no case here."
     ),
     launchers=(
         "void strided_add(const float* x, const float* y, float* out, int rows, int cols, long long x_row_stride, "
@@ -181,7 +181,11 @@ strided_add = Exercise(
     efficient=views("every second row of x, counted", 64, 1024, (2048, 1), (1024, 1)),
     bars=[
         Bar("global_bytes / minimum", at_most=1.02, look="Is an element read twice?"),
-        Bar("sectors / ideal", at_most=1.02, look="Threads must run along the columns, whose stride is usually 1."),
+        Bar(
+            "sectors / ideal",
+            at_most=1.02,
+            look="Neighboring threads must take neighboring columns: the column stride is usually 1.",
+        ),
         Bar("launches", at_most=1, look="No copy into a contiguous tensor first."),
         Bar("scratch_bytes", at_most=0, look="No copy into a contiguous tensor first."),
     ],

@@ -1,6 +1,6 @@
 // Argmax of each row, for f32, f16 and bf16, any width: the lowest column among equal maxima, and the first NaN if any.
 //
-// TODO: one reading of the row, and the same answer whatever the order in which threads are combined.
+// TODO: read the row once. The answer must not depend on the order in which threads are combined.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ struct Best {
     int col;
 };
 
-// TODO: better(a, b): which of the two wins? Think of equal values, and of NaN, which compares false with everything.
+// TODO: better(a, b): which pair wins? Consider equal values, and NaN: every comparison with it is false.
 
 // TODO: the same for the lanes of a warp and for the warps of a block.
 

@@ -1,20 +1,20 @@
 // LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, for f32, f16 and bf16, any width.
 //
-// TODO: one reading of x, and right for rows whose mean is 300 times their spread.
+// TODO: read x once, and be right for rows whose mean is 300 times their spread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-// What is kept of a set of elements. The variance is deviations / count.
+// The moments of a set of elements. The variance is deviations / count.
 struct Moments {
     float count;
     float mean;
     float deviations;  // the sum of (element - mean)^2
 };
 
-// TODO: combine(a, b): the moments of two sets together (Chan's formula). What if one of them is empty?
+// TODO: combine(a, b): the moments of the union of two sets (Chan's formula). What if one of them is empty?
 
 // TODO: the same for the lanes of a warp and for the warps of a block.
 

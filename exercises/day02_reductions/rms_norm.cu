@@ -1,6 +1,6 @@
 // RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, for f32, f16 and bf16, any width.
 //
-// TODO: one reading of x: what a thread has read stays in its registers until it is written.
+// TODO: read x once: a thread keeps its elements in registers until it writes them.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // Softmax of each row: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, any width.
 //
-// TODO: online: the maximum and the sum in one reading of the row, which stays in registers until it is written.
+// TODO: online: compute the maximum and the sum in one pass. Keep the row in registers until it is written.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstdint>
 
-// The maximum of some elements, and the sum of exp(element - maximum). With -FLT_MAX for no elements, and not
-// -infinity, no difference of two maxima is infinity - infinity, which is NaN.
+// The maximum of some elements, and the sum of exp(element - maximum). An empty set has -FLT_MAX, not -infinity, so
+// that no difference of two maxima is infinity - infinity, which is NaN.
 struct Running {
     float maximum;
     float sum;
@@ -18,7 +18,7 @@ struct Running {
 
 __device__ Running nothing_seen() { return {-FLT_MAX, 0.0f}; }
 
-// TODO: combine(a, b): the state of two sets of elements together. Whose sum must be rescaled, and by what?
+// TODO: combine(a, b): the state of the union of two sets. Which sum must be rescaled, and by how much?
 
 // TODO: the same for the 32 lanes of a warp (__shfl_xor_sync), and for the warps of a block (one barrier).
 

@@ -1,4 +1,4 @@
-"""What each exercise of day 2 must do."""
+"""The exercises of day 2."""
 
 import torch
 
@@ -6,20 +6,20 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 DTYPES = ("f32", "f16", "bf16")
 COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
-ONE_LAUNCH = Bar("launches", at_most=1, look="One block can do a whole row: no second kernel is needed.")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="What threads share belongs in shared memory.")
+ONE_LAUNCH = Bar("launches", at_most=1, look="One block can process a whole row: no second kernel is needed.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Values that threads share belong in shared memory.")
 
 
 # ---------------------------------------------------------------------------------------------------------- softmax
 
 
 def softmax_reference(x):
-    """In float64 nothing overflows that matters here."""
+    """Return the softmax; in float64 these inputs do not overflow."""
     return torch.softmax(x, dim=-1)
 
 
 def masked_scores(shape, generator):
-    """Scores as causal attention has them: -infinity in places, among them the first of most rows."""
+    """Return scores with masked places, as in causal attention: -infinity, including the first column."""
     scores = torch.randn(shape, generator=generator) * 2
     hidden = torch.rand(shape, generator=generator) < 0.6
     hidden[:, 0] = True
@@ -28,17 +28,17 @@ def masked_scores(shape, generator):
 
 
 def rising(shape, generator):
-    """Each score above the ones before it, so that a running maximum changes at every step."""
+    """Return scores that mostly increase, so that a running maximum changes all the time."""
     return torch.randn(shape, generator=generator) * 0.1 + torch.linspace(-40, 40, shape[-1])
 
 
 softmax = Exercise(
     operator="softmax",
     summary=(
-        "Softmax of each of the rows: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, in float "
-        "inside. Any number of rows and columns (rows * cols may be more than 2^31, though in no case here), any "
-        "alignment; with no rows or no columns nothing is written. A row may hold -infinity, though not everywhere. Rows of common widths must "
-        "be read only once."
+        "Softmax of each row: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, computed in float. "
+        "Any number of rows and columns (rows * cols may be more than 2^31, though in no case here), any "
+        "alignment. With no rows or no columns write nothing. A row may contain -infinity, but not everywhere. Read "
+        "rows of common widths only once."
     ),
     launchers="void softmax_{dtype}(const {T}* x, {T}* out, int rows, int cols, cudaStream_t stream)",
     dtypes=DTYPES,
@@ -69,7 +69,7 @@ softmax = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.05, look="Is the row read a second time for the sum, or to write?"),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one state per warp: nothing should collide."),
+        Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -83,7 +83,7 @@ softmax = Exercise(
 
 
 def rms_norm_reference(x, weight, eps):
-    """The definition: no mean is subtracted."""
+    """Return the RMSNorm by its definition: no mean is subtracted."""
     return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps) * weight
 
 
@@ -91,9 +91,9 @@ rms_norm = Exercise(
     operator="RMSNorm",
     summary=(
         "RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, weight of cols elements, for f32, f16 and "
-        "bf16. Sum in float: a square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
-        "be more than 2^31, though in no case here), any alignment; with no rows or no columns nothing is written. Rows of common widths "
-        "must be read only once."
+        "bf16. Sum in float: the square of 300 already overflows f16. Any number of rows and columns (rows * cols may "
+        "be more than 2^31, though in no case here), any alignment. With no rows or no columns write nothing. Read "
+        "rows of common widths only once."
     ),
     launchers=(
         "void rms_norm_{dtype}(const {T}* x, const {T}* weight, {T}* out, int rows, int cols, float eps, "
@@ -132,7 +132,7 @@ rms_norm = Exercise(
         # x once, weight once per row, out once: 3 trips against the 2 that no kernel can avoid.
         Bar("global_bytes / minimum", at_most=1.55, look="Is x read a second time to write the output?"),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one sum per warp: nothing should collide."),
+        Bar("bank_conflict_ways", at_most=2.0, look="One sum per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -143,7 +143,7 @@ rms_norm = Exercise(
 
 
 def layer_norm_reference(x, weight, bias, eps):
-    """Two passes in float64."""
+    """Return the LayerNorm, computed in two passes in float64."""
     deviation = x - x.mean(dim=-1, keepdim=True)
     return deviation * torch.rsqrt(deviation.square().mean(dim=-1, keepdim=True) + eps) * weight + bias
 
@@ -152,9 +152,9 @@ layer_norm = Exercise(
     operator="LayerNorm",
     summary=(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
-        "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread, which mean(x^2) - "
+        "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread; mean(x^2) - "
         "mean(x)^2 is not. Any number of rows and columns (rows * cols may be more than 2^31, though in no case "
-        "here), any alignment; with no rows or no columns nothing is written. Rows of common widths must be read only once."
+        "here), any alignment. With no rows or no columns write nothing. Read rows of common widths only once."
     ),
     launchers=(
         "void layer_norm_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows, int cols, "
@@ -194,7 +194,7 @@ layer_norm = Exercise(
         # x once, weight and bias once per row, out once: 4 trips against the 2 that no kernel can avoid.
         Bar("global_bytes / minimum", at_most=2.05, look="Is x read a second time to write the output?"),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="Shared memory holds one state per warp: nothing should collide."),
+        Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -208,12 +208,12 @@ layer_norm = Exercise(
 
 
 def argmax_reference(x):
-    """The first maximum; the first NaN where there is one."""
+    """Return the column of the first NaN, or else of the first maximum."""
     return torch.argmax(x, dim=-1)
 
 
 def with_nans(shape, generator):
-    """A few NaN in every row, never at its very start."""
+    """Return rows with a few NaN each, never in column 0."""
     values = torch.randn(shape, generator=generator)
     holes = torch.rand(shape, generator=generator) < 0.01
     holes[:, -1] = True
@@ -222,7 +222,7 @@ def with_nans(shape, generator):
 
 
 def infinities(shape, generator):
-    """Rows of -infinity alone, and others with one number or +infinity somewhere."""
+    """Return a row of -infinity only, and rows that also have one finite number or +infinity."""
     values = torch.full(shape, float("-inf"))
     for row in range(1, shape[0]):
         col = int(torch.randint(1, shape[1], (1,), generator=generator))
@@ -231,7 +231,7 @@ def infinities(shape, generator):
 
 
 def signed_zeros(shape, generator):
-    """The maximum is zero, as -0 and as +0, which are equal."""
+    """Return rows with the maximum zero, as -0 and as +0, which are equal."""
     values = -torch.rand(shape, generator=generator) - 0.5
     values[:, shape[1] // 3] = -0.0
     values[:, shape[1] // 2] = 0.0
@@ -241,9 +241,9 @@ def signed_zeros(shape, generator):
 argmax = Exercise(
     operator="argmax",
     summary=(
-        "The column of the largest element of each row, as torch.argmax gives it: the lowest column among equal "
-        "ones, and the first NaN where there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
-        "(rows * cols may be more than 2^31, though in no case here), any alignment; with no rows nothing is written, and "
+        "The column of the largest element of each row, as in torch.argmax: the lowest column among equal "
+        "elements, and the first NaN if there is one. f32, f16 and bf16 in, int out. Any number of rows and columns "
+        "(rows * cols may be more than 2^31, though in no case here), any alignment. With no rows write nothing; "
         "cols is at least 1."
     ),
     launchers="void argmax_{dtype}(const {T}* x, int* out, int rows, int cols, cudaStream_t stream)",
@@ -284,7 +284,7 @@ argmax = Exercise(
         Bar(
             "bank_conflict_ways",
             at_most=2.0,
-            look="Shared memory holds one candidate per warp: nothing should collide.",
+            look="One candidate per warp in shared memory: expect no bank conflict.",
         ),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -303,21 +303,21 @@ argmax = Exercise(
 
 
 def rare_ties(shape, generator):
-    """Mostly zeros; a few ones, far apart: of different blocks."""
+    """Return mostly zeros and a few ones, far apart, in the parts of different blocks."""
     return torch.randint(0, 900, shape, generator=generator) // 899
 
 
 vocabulary_argmax = Exercise(
     summary=(
-        "The same of a few rows as wide as a vocabulary, as greedy decoding needs it: the column of the largest element, "
-        "the lowest among equal ones, and the first NaN where there is one. One block cannot keep a GPU busy, so `splits` "
-        "blocks (at least 1) share each row and meet in the working memory `partial` [rows, splits], which holds anything at "
-        "first. f32, f16 and bf16 in, int out, any alignment, the same answer in every run; with no rows nothing is written, "
-        "and cols is at least 1. (On a GPU: 1 x 151,936.)"
+        "Argmax of a few rows as wide as a vocabulary, for greedy decoding: the column of the largest element, "
+        "the lowest among equal elements, and the first NaN if there is one. One block cannot keep a GPU busy, so "
+        "`splits` blocks (at least 1) share each row and combine in the workspace `partial` [rows, splits], which is "
+        "uninitialized. f32, f16 and bf16 in, int out, any alignment, the same answer in every run. With no rows write "
+        "nothing; cols is at least 1. (On a GPU: 1 x 151,936.)"
     ),
     launchers=(
-        "void vocabulary_argmax_{dtype}(const {T}* x, int* out, unsigned long long* partial, int rows, int cols, int splits, "
-        "cudaStream_t stream)"
+        "void vocabulary_argmax_{dtype}(const {T}* x, int* out, unsigned long long* partial, int rows, int cols, "
+        "int splits, cudaStream_t stream)"
     ),
     dtypes=DTYPES,
     inputs={"x": Input("rows cols", normal(scale=3.0))},
@@ -344,10 +344,10 @@ vocabulary_argmax = Exercise(
     efficient=Case("a row of 32,768, 32 parts", dtypes=("f16",), rows=1, cols=32768, splits=32),
     bars=[
         Bar("global_bytes / minimum", at_most=1.1, look="Is the row read more than once?"),
-        Bar("blocks", at_least=32, look="One block is one of 132 SMs: let `splits` blocks share each row."),
+        Bar("blocks", at_least=32, look="One block occupies one of 132 SMs: let `splits` blocks share each row."),
         Bar("sectors / ideal", at_most=1.1, look="Do neighboring threads touch neighboring addresses?"),
-        Bar("launches", at_most=3, look="One kernel for the parts, one that joins them."),
-        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+        Bar("launches", at_most=3, look="One kernel for the parts, one that combines them."),
+        Bar("scratch_bytes", at_most=0, look="The caller provides the workspace."),
     ],
     flops=lambda d: d["rows"] * d["cols"],
     bench=[
@@ -362,15 +362,15 @@ vocabulary_argmax = Exercise(
 
 
 def row_sums(x):
-    """The sum of each row."""
+    """Return the sum of each row."""
     return x.sum(dim=-1)
 
 
 racy_reduce = Exercise(
     summary=(
-        "The sum of each row; of a row without columns, 0; nothing is written when there is no row. The kernel given "
-        "lets a block sum four rows one after another, and its result depends on which warp is faster. Find the two "
-        "accesses that nothing keeps in order, and repair it without a second array or a second launch."
+        "The sum of each row. With no columns each sum is 0; with no rows write nothing. In the given kernel a block "
+        "sums four rows one after another, and the result depends on which warp is faster. Find the two "
+        "accesses that nothing orders, and fix the race without a second array or a second launch."
     ),
     launchers="void racy_reduce(const float* x, float* out, int rows, int cols, cudaStream_t stream)",
     dtypes=("f32",),

@@ -1,13 +1,13 @@
-// Argmax of a few very wide rows, for f32, f16 and bf16: several blocks share a row. The lowest column among equal maxima,
-// and the first NaN if any.
+// Argmax of a few very wide rows, for f32, f16 and bf16: several blocks share a row. The lowest column among equal
+// maxima, and the first NaN if any.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: a number of 64 bits that is larger the better an element is: by its value, and of equal values by its column.
+// TODO: a 64-bit key: a better element has a larger key. Compare values first, then columns.
 
-// TODO: a kernel, a template over the dtype T, with `splits` blocks for each row, each of which leaves what it found in partial.
-// Then a second one that finds the best of each row's parts.
+// TODO: a kernel, a template over the dtype T, with `splits` blocks per row. Each block writes its best key to partial.
+// Then a second kernel that finds the best of each row's parts.
 
 template <typename T>
 void launch(const T* x, int* out, unsigned long long* partial, int rows, int cols, int splits, cudaStream_t stream) {
@@ -15,7 +15,7 @@ void launch(const T* x, int* out, unsigned long long* partial, int rows, int col
     // TODO: launch both.
 }
 
-// x: [rows, cols]   out: [rows]   partial: [rows, splits], working memory
+// x: [rows, cols]   out: [rows]   partial: [rows, splits], the workspace
 extern "C" void vocabulary_argmax_f32(const float* x, int* out, unsigned long long* partial, int rows, int cols,
                                       int splits, cudaStream_t stream) {
     launch(x, out, partial, rows, cols, splits, stream);

@@ -8,7 +8,7 @@
 template <typename Piece>
 __global__ void copy_rows(const Piece* __restrict__ table, const long long* __restrict__ ids, Piece* __restrict__ out,
                           long long tokens, long long vocabulary, int pieces) {
-    // TODO: find this thread's token; decide whether its id is inside the table before it becomes an address; copy the
+    // TODO: find this thread's token; check that its id is inside the table before you use it in an address; copy the
     // row together with the neighboring threads. Piece{} is a piece of zeros.
 }
 

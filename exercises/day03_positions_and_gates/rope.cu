@@ -1,12 +1,12 @@
-// Rotary position embedding, rotate-half: channel i of each head turns with channel i + rotary_dim / 2.
+// Rotary position embedding, rotate-half: channel i of each head is paired with channel i + rotary_dim / 2.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/vector.cuh"
 
-// TODO: a kernel that computes cos and sin of each angle once per token and turns every head with them. Channels from
-// rotary_dim on are copied. (The course's own kernel is a template over the number of channels in one access.)
+// TODO: a kernel that computes cos and sin of each angle once per token and rotates every head with them. Copy the
+// channels from rotary_dim on. (The course's own kernel is a template over the number of channels per access.)
 
 template <typename T>
 void rope(const T* x, const int* positions, T* out, int tokens, int heads, int head_dim, int rotary_dim, float theta,

@@ -5,7 +5,7 @@
 
 #include "llmk/vector.cuh"
 
-// TODO: silu(gate) * up in float; and the kernels: one that moves 16 bytes per thread and access, one for any
+// TODO: silu(gate) * up in float, and two kernels: one that moves 16 bytes per thread and access, one for any
 // alignment.
 
 template <typename T>

@@ -1,4 +1,4 @@
-"""What each exercise of day 3 must do: embedding lookup, rotary positions, the SwiGLU gate."""
+"""The exercises of day 3: embedding lookup, rotary positions, the SwiGLU gate."""
 
 import torch
 
@@ -9,7 +9,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 
 def gather_rows(table: torch.Tensor, ids: torch.Tensor, first_row: int) -> torch.Tensor:
-    """``table[ids]``, with a row of zeros for each id outside the table, whose rows are ``first_row`` and up."""
+    """Return ``table[ids]``, with zeros for each id outside the table, whose rows begin at ``first_row``."""
     ids = torch.where(ids >= 0, ids - first_row, ids)
     known = (ids >= 0) & (ids < table.shape[0])
     rows = table[ids.clamp(0, max(table.shape[0] - 1, 0))]
@@ -17,7 +17,7 @@ def gather_rows(table: torch.Tensor, ids: torch.Tensor, first_row: int) -> torch
 
 
 def some_bad_ids(shape, dims, generator):
-    """Ids of which every third is outside the table: -1, the vocabulary's size, and the extremes of the type, in turn."""
+    """Return ids; every third is outside the table: -1, the vocabulary's size, or an extreme of the type."""
     ids = torch.randint(0, dims["vocabulary"], shape, generator=generator)
     bad = torch.tensor([-1, dims["vocabulary"], dims["vocabulary"] + 1, -(2**63), 2**63 - 1, 2**32])
     ids[::3] = bad[torch.arange(len(ids[::3])) % len(bad)]
@@ -25,16 +25,16 @@ def some_bad_ids(shape, dims, generator):
 
 
 def distinct_rows(ids, tokens, vocabulary, hidden, item):
-    """Bytes of the rows that are asked for, each once, of the ids and of the output."""
+    """Return the bytes of the requested rows, each counted once, of the ids and of the output."""
     asked = ids[(ids >= 0) & (ids < vocabulary)].unique().numel()
     return (asked + tokens) * hidden * item + 8 * tokens
 
 
 embedding = Exercise(
     operator="embedding",
-    summary="""Copy row ids[t] of table [vocabulary, hidden] to row t of out [tokens, hidden]. An id outside
-    0 .. vocabulary - 1 must never be used as an address: its row of out is zeros. The table may hold more than 2^31
-    elements. With no tokens there is nothing to do.""",
+    summary="""Copy row ids[t] of table [vocabulary, hidden] to row t of out [tokens, hidden]. Never use an id outside
+    0 .. vocabulary - 1 as an address: its row of out is zeros. The table may have more than 2^31 elements. With no
+    tokens there is nothing to do.""",
     launchers="""void embedding_{dtype}(const {T}* table, const long long* ids, {T}* out,
                                         long long tokens, long long vocabulary, int hidden, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
@@ -43,7 +43,7 @@ embedding = Exercise(
         "ids": Input("tokens", integers(0, "vocabulary"), dtype="i64"),
     },
     outputs={"out": Output("tokens hidden")},
-    scalars={"first_row": lambda d: d.get("first_row", 0)},  # that exists: of the largest table only the end does
+    scalars={"first_row": lambda d: d.get("first_row", 0)},  # only the end of the largest table is allocated
     reference=gather_rows,
     tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
     cases=[
@@ -70,17 +70,17 @@ embedding = Exercise(
         Case("random sizes", tokens=between(1, 90), vocabulary=between(2, 300), hidden=between(1, 200)),
     ],
     efficient=Case("a prompt of 16 tokens", dtypes=("f16",), tokens=16, vocabulary=32, hidden=4096),
-    # The rows that are asked for are read, not the whole table. A row that is asked for twice may come from a cache.
+    # The kernel reads the requested rows, not the whole table. A row that is requested twice may come from a cache.
     minimum_bytes=lambda d: d["tokens"] * (2 * d["hidden"] * d["item"] + 8),
     distinct_bytes=distinct_rows,
     bars=[
         Bar(
             "sectors / ideal",
             at_most=1.05,
-            look="neighboring threads should copy neighboring 16-byte pieces of a row",
+            look="Let neighboring threads copy neighboring 16-byte pieces of a row.",
         ),
         Bar(
-            "requests / (global_bytes / 512)", at_most=1.6, look="copy 16 bytes per thread and access, not one element"
+            "requests / (global_bytes / 512)", at_most=1.6, look="Copy 16 bytes per thread and access, not one element."
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -98,7 +98,7 @@ embedding = Exercise(
 
 
 def rotate_half(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta: float) -> torch.Tensor:
-    """Rotary position embedding as Qwen2 and GPT-NeoX apply it (Su et al. 2021, section 3.4.2), angles in float64."""
+    """Return x rotated as in Qwen2 and GPT-NeoX (Su et al. 2021, section 3.4.2), with angles in float64."""
     half = rotary_dim // 2
     frequency = theta ** (-torch.arange(half, dtype=torch.float64) * 2 / rotary_dim)
     angle = positions.double()[:, None] * frequency  # [tokens, half]
@@ -108,7 +108,7 @@ def rotate_half(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta
 
 
 def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta: float) -> torch.Tensor:
-    """The usual lines of torch, angles in float32 as models compute them."""
+    """Return x rotated by the usual lines of torch, with angles in float32 as models compute them."""
     half = rotary_dim // 2
     frequency = theta ** (-torch.arange(half, dtype=torch.float32, device=x.device) * 2 / rotary_dim)
     angle = positions[:, None].float() * frequency
@@ -118,16 +118,16 @@ def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, the
 
 
 def far_positions(shape):
-    """131072, 131071 and so on down."""
+    """Return 131072, 131071 and so on."""
     return 131072 - torch.arange(shape[0])
 
 
 rope = Exercise(
     operator="RoPE",
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
-    positions[t] * theta^(-2 i / rotary_dim): channel i is paired with channel i + rotary_dim / 2 (rotate-half). The other
-    channels are copied. Angles must be right to 1e-6 at position 131072, where a float32 product is off by thousandths of a
-    radian. With no tokens there is nothing to do.""",
+    positions[t] * theta^(-2 i / rotary_dim). Channel i is paired with channel i + rotary_dim / 2 (rotate-half). Copy
+    the other channels. Angles must be right to 1e-6 at position 131072, where a multiplication in float32 is off by
+    thousandths of a radian. With no tokens there is nothing to do.""",
     launchers="""void rope_{dtype}(const {T}* x, const int* positions, {T}* out, int tokens, int heads, int head_dim,
                                    int rotary_dim, float theta, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
@@ -183,12 +183,12 @@ rope = Exercise(
         "eight tokens of 32 heads", dtypes=("f16",), tokens=8, heads=32, head_dim=128, rotary_dim=128, theta=10000.0
     ),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.05, look="read x once: a thread that has a pair has both its channels"),
+        Bar("global_bytes / minimum", at_most=1.05, look="Read x once: let one thread rotate both channels of a pair."),
         Bar("sectors / ideal", at_most=1.05),
         Bar(
             "special_functions / (tokens * rotary_dim / 2)",
             at_most=12,
-            look="the angle of a pair is the same in every head: make its sine and cosine once for each token, not for each head",
+            look="A pair has the same angle in every head: compute sine and cosine once per token, not per head.",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -207,9 +207,10 @@ rope = Exercise(
 
 swiglu = Exercise(
     operator="SwiGLU",
-    summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section 2).
-    Computed in float32 and rounded once. Large gates of either sign must give no NaN: silu goes to 0 on the left and to x
-    on the right. Any alignment, any n; n may exceed 2^31, though in no case here. With n = 0 there is nothing to do.""",
+    summary="""out[i] = silu(gate[i]) * up[i], with silu(x) = x / (1 + exp(-x)), for n elements (Shazeer 2020, section
+    2). Compute in float32 and round once. Large gates of either sign must not give NaN: silu goes to 0 on the left and
+    to x on the right. Any alignment, any n; n may exceed 2^31, though in no case here. With n = 0 there is nothing to
+    do.""",
     launchers="""void swiglu_{dtype}(const {T}* gate, const {T}* up, {T}* out, long long n, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
     inputs={"gate": Input("n", normal(scale=2.0, mean=0.5)), "up": Input("n", normal(mean=1.0))},
@@ -237,7 +238,9 @@ swiglu = Exercise(
     bars=[
         Bar("global_bytes / minimum", at_most=1.01),
         Bar(
-            "requests / (global_bytes / 512)", at_most=1.05, look="16 bytes per thread and access: eight halves at once"
+            "requests / (global_bytes / 512)",
+            at_most=1.05,
+            look="Move 16 bytes per thread and access: eight halves at once.",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),

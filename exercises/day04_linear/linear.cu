@@ -7,7 +7,7 @@ constexpr int kTile = 32;
 __global__ void linear_kernel(const float* __restrict__ x, const float* __restrict__ weight,
                               const float* __restrict__ bias, float* __restrict__ out, int rows, int in_features,
                               int out_features) {
-    // TODO: two tiles in shared memory; walk over in_features a tile at a time; one output per thread.
+    // TODO: two tiles in shared memory; walk along in_features one tile at a time; one output per thread.
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]

@@ -1,9 +1,9 @@
-// Linear layer, one output per thread: right, but each multiply-add fetches two values from shared memory.
+// Linear layer, one output per thread: right, but each multiply-add loads two values from shared memory.
 #include <cuda_runtime.h>
 
 constexpr int kTile = 32;
 
-// Each thread makes one element of a tile of 32 x 32 outputs. Both inputs pass through shared memory 32 columns at a
+// Each thread computes one element of a tile of 32 x 32 outputs. Both inputs pass through shared memory 32 columns at a
 // time, so that each value is read from global memory once per tile and not once per output. x: [rows, in_features]
 // weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]
 __global__ void linear_kernel(const float* __restrict__ x, const float* __restrict__ weight,
@@ -20,14 +20,14 @@ __global__ void linear_kernel(const float* __restrict__ x, const float* __restri
     for (int k0 = 0; k0 < in_features; k0 += kTile) {
         const int k = k0 + threadIdx.x;
         const int w_row = feature0 + threadIdx.y;
-        // What lies outside the matrices counts as zero.
+        // Elements outside the matrices are zero.
         x_tile[threadIdx.y][threadIdx.x] =
             row < rows && k < in_features ? x[static_cast<long long>(row) * in_features + k] : 0.0f;
         w_tile[threadIdx.y][threadIdx.x] =
             w_row < out_features && k < in_features ? weight[static_cast<long long>(w_row) * in_features + k] : 0.0f;
         __syncthreads();
         for (int i = 0; i < kTile; ++i) sum += x_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];
-        __syncthreads();  // all have read before the next tiles overwrite these
+        __syncthreads();  // all threads have read before the next tiles overwrite these
     }
     if (row < rows && feature < out_features)
         out[static_cast<long long>(row) * out_features + feature] = sum + bias[feature];

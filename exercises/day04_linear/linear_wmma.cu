@@ -12,7 +12,7 @@ template <typename T>
 void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, int in_features, int out_features,
                  cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
-    // TODO: launch one block for each tile of outputs, of 64 x 64 or more.
+    // TODO: launch one block per tile of 64 x 64 or more outputs.
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]

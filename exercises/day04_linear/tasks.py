@@ -1,4 +1,4 @@
-"""What each exercise of day 4 must do: the transpose, and the linear layer in three steps towards tensor cores."""
+"""The exercises of day 4: the transpose, and the linear layer in three steps towards tensor cores and for decoding."""
 
 import torch
 
@@ -10,11 +10,11 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0)
 # ---------------------------------------------------------------------------------------------------------- transpose
 
 transpose = Exercise(
-    summary="""out[c, r] = in[r, c] for in [rows, cols]. The kernel you are given is right, but neighboring threads write
-    addresses that lie a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols,
-    rows * cols may exceed 2^31, though in no case here; where either is 0 there is nothing to do.""",
+    summary="""out[c, r] = in[r, c] for in [rows, cols]. The given kernel is right, but neighboring threads write
+    addresses that are a whole row apart. Move whole sectors on both sides, without bank conflicts. Any rows and cols;
+    rows * cols may exceed 2^31, though in no case here. If either is 0 there is nothing to do.""",
     launchers="void transpose(const float* in, float* out, int rows, int cols, cudaStream_t stream)",
-    # The parameter is called `in`, which no Python function can name: it arrives among the keyword arguments.
+    # `in` is a Python keyword, so the reference takes it from the keyword arguments.
     inputs={"in": Input("rows cols", normal(channel_offset=1.0))},
     outputs={"out": Output("cols rows")},
     reference=lambda **given: given["in"].T.contiguous(),
@@ -37,8 +37,8 @@ transpose = Exercise(
     ],
     efficient=Case("128 x 256", rows=128, cols=256),
     bars=[
-        Bar("sectors / ideal", at_most=1.05, look="which of the two sides jumps from row to row between neighbors?"),
-        Bar("bank_conflict_ways", at_most=1.1, look="a column of a [32][32] tile lies in a single bank"),
+        Bar("sectors / ideal", at_most=1.05, look="On which side are neighboring threads in different rows?"),
+        Bar("bank_conflict_ways", at_most=1.1, look="A column of a [32][32] tile is in a single bank."),
         Bar("global_bytes / minimum", at_most=1.01),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -60,12 +60,12 @@ LINEAR_INPUTS = {
 
 
 def linear_layer(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """x weight^T + bias."""
+    """Return x weight^T + bias."""
     return x @ weight.T + bias
 
 
 def linear_operations(d) -> float:
-    """Two per multiply-add."""
+    """Return two operations per multiply-add."""
     return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
 
 
@@ -91,9 +91,9 @@ LINEAR_BENCH = [
 ]
 
 linear = Exercise(
-    summary="""out = x weight^T + bias for x [rows, in_features] and weight [out_features, in_features], as torch.nn.Linear
-    stores it. Each value should come from global memory once per tile of outputs, not once per output. Any sizes; with
-    in_features = 0 the result is the bias, with no rows or no out_features there is nothing to do.""",
+    summary="""out = x weight^T + bias for x [rows, in_features] and weight [out_features, in_features], as
+    torch.nn.Linear stores it. Read each value from global memory once per tile of outputs, not once per output. Any
+    sizes. With in_features = 0 the result is the bias; with no rows or no out_features there is nothing to do.""",
     launchers=LINEAR.format(name="linear"),
     inputs=LINEAR_INPUTS,
     outputs={"out": Output("rows out_features")},
@@ -102,9 +102,13 @@ linear = Exercise(
     cases=RAGGED,
     efficient=Case("128 x 128 x 128", rows=128, in_features=128, out_features=128),
     bars=[
-        Bar("global_bytes / minimum", at_most=3.5, look="a tile of 32 x 32 outputs reads each input 128 / 32 times"),
-        Bar("sectors / ideal", at_most=1.1, look="load both tiles along in_features: neighbors are neighbors there"),
-        Bar("bank_conflict_ways", at_most=1.2, look="threads that read different rows of a tile at the same column"),
+        Bar(
+            "global_bytes / minimum",
+            at_most=3.5,
+            look="With tiles of 32 x 32 outputs, each input is read 128 / 32 times.",
+        ),
+        Bar("sectors / ideal", at_most=1.1, look="Load both tiles along in_features, where addresses are contiguous."),
+        Bar("bank_conflict_ways", at_most=1.2, look="Do the lanes read different rows of a tile at the same column?"),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -115,9 +119,9 @@ linear = Exercise(
 
 linear_register_tiled = Exercise(
     operator="linear",
-    summary="""The same product. The kernel you are given makes one output per thread: for each multiply-add it fetches two
-    values from shared memory, and that is its limit. Let each thread make a small tile of outputs in registers, so that
-    what it fetches is used several times. Any sizes, and empty input, as in linear.""",
+    summary="""The same linear layer. The given kernel computes one output per thread: each multiply-add loads two
+    values from shared memory, and that is its limit. Let each thread compute a small tile of outputs in registers, so
+    that it uses each loaded value several times. Any sizes, and empty input, as in linear.""",
     launchers=LINEAR.format(name="linear_register_tiled"),
     inputs=LINEAR_INPUTS,
     outputs={"out": Output("rows out_features")},
@@ -129,13 +133,13 @@ linear_register_tiled = Exercise(
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.8,
-            look="wavefronts of shared memory for each multiply-add of a warp: two loads for one product gives 2",
+            look="Shared-memory wavefronts per multiply-add of a warp: two loads for each multiply-add give 2.",
         ),
-        Bar("global_bytes / minimum", at_most=3.2, look="a tile of 64 x 64 outputs or more"),
+        Bar("global_bytes / minimum", at_most=3.2, look="Use tiles of 64 x 64 outputs or more."),
         Bar(
             "stack_bytes",
             at_most=0,
-            look="an array lies in registers if each of its indices is known to the compiler: #pragma unroll the loops over it",
+            look="An array stays in registers if the compiler knows each index: #pragma unroll the loops over it.",
         ),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -147,8 +151,9 @@ linear_register_tiled = Exercise(
 
 linear_wmma = Exercise(
     operator="linear",
-    summary="""The same product for f16 and bf16 with accumulators in f32 and one rounding at the end, on tensor cores through
-    nvcuda::wmma. Any sizes, and empty input, as in linear: what lies outside the matrices counts as zero. (On a GPU: at least half of cuBLAS at 4096.)""",
+    summary="""The same linear layer for f16 and bf16, with f32 accumulators and one rounding at the end, on tensor
+    cores through nvcuda::wmma. Any sizes, and empty input, as in linear: elements outside the matrices are zero. (On a
+    GPU: at least half of cuBLAS at 4096.)""",
     launchers=LINEAR.format(name="linear_wmma_{dtype}"),
     dtypes=("f16", "bf16"),
     inputs=LINEAR_INPUTS,
@@ -161,9 +166,9 @@ linear_wmma = Exercise(
     ],
     efficient=Case("256 x 64 x 256", dtypes=("f16",), rows=256, in_features=64, out_features=256),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="the product itself goes through wmma::mma_sync"),
-        Bar("global_bytes / minimum", at_most=3.2, look="tiles of 64 x 64 outputs or more"),
-        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Do the whole GEMM with wmma::mma_sync."),
+        Bar("global_bytes / minimum", at_most=3.2, look="Use tiles of 64 x 64 outputs or more."),
+        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -176,25 +181,26 @@ linear_wmma = Exercise(
 
 
 def few(rows, in_features, out_features, has_bias=True, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(rows=rows, in_features=in_features, out_features=out_features, has_bias=has_bias, **more)
 
 
 def layer_with_or_without(x, weight, bias, has_bias):
-    """x weight^T, and the bias where there is one."""
+    """Return x weight^T, plus the bias if there is one."""
     return x @ weight.T + (bias if has_bias else 0.0)
 
 
 def torch_layer(x, weight, bias, has_bias):
-    """The same in one call."""
+    """Return the same in one call."""
     return torch.nn.functional.linear(x, weight, bias if has_bias else None)
 
 
 linear_decode = Exercise(
-    summary="""out = x weight^T (+ bias where has_bias) for 1 to 16 rows, as when a model decodes: f16 and bf16, sums in f32 and one
-    rounding, the same result in every run. Reading the weights is all that costs time, so each is read once for all rows, 16 bytes
-    at a time where rows are aligned, by enough blocks for a GPU even if there are only 896 features. (More rows are right as well.)
-    With no in_features out is the bias, or zero; with no rows or no out_features there is nothing to do.""",
+    summary="""out = x weight^T (+ bias if has_bias) for 1 to 16 rows, as in decoding: f16 and bf16, f32 sums and one
+    rounding, the same result in every run. The kernel is bound by reading the weights. Read each weight once for all
+    rows, 16 bytes at a time if rows are aligned, with enough blocks for a GPU even if there are only 896 features.
+    (More than 16 rows must be right as well.) With no in_features out is the bias, or zero; with no rows or no
+    out_features there is nothing to do.""",
     launchers="""void linear_decode_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
                  int in_features, int out_features, bool has_bias, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -232,15 +238,15 @@ linear_decode = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.6,
-            look="each weight once for all rows; and what is fetched of x should serve several features",
+            look="Read each weight once for all rows, and use each loaded value of x for several features.",
         ),
-        Bar("blocks", at_least=100, look="896 features must be shared by as many blocks as a GPU has SMs"),
+        Bar("blocks", at_least=100, look="Divide 896 features among as many blocks as a GPU has SMs."),
         Bar(
             "requests * 512 / minimum",
             at_most=4,
-            look="a lane should load 16 bytes at a time: a warp's request then moves 512",
+            look="Load 16 bytes per lane: a warp's request then moves 512.",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="a row's bytes that one request takes should fill whole sectors"),
+        Bar("sectors / ideal", at_most=1.2, look="Let the bytes that one request reads of a row fill whole sectors."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],

@@ -1,4 +1,4 @@
-// Transpose: out[c, r] = in[r, c]. Right, but slow: find out which side moves 32 bytes for every 4 that it needs.
+// Transpose: out[c, r] = in[r, c]. Right, but slow: find the side that moves 32 bytes for every 4 that it needs.
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

@@ -1,7 +1,7 @@
-// Residual add, version by version: out = x + residual, each version one idea away from the one before.
+// Residual add, version by version: out = x + residual. Each version adds one idea to the one before.
 //
-// Version 1: one thread does it all, as a CPU would.
-// Version 2: one thread per element, and a guard for the threads that have none. Any dtype.
+// Version 1: one thread adds all elements, as a CPU would.
+// Version 2: one thread per element, and a guard for threads without an element. Any dtype.
 // Version 3: four neighboring elements per thread, one at a time. Fewer threads, more sectors.
 // Version 4: four neighboring elements per thread, all in one 128-bit access.
 #include <cuda_bf16.h>
@@ -16,7 +16,7 @@ __global__ void add_kernel1(const float* x, const float* residual, float* out, i
     for (int i = 0; i < n; ++i) out[i] = x[i] + residual[i];
 }
 
-// Version 2: the loop is gone. Each thread works out which element is its own.
+// Version 2: no loop. Each thread computes the index of its own element.
 template <typename T>
 __global__ void add_kernel2(const T* x, const T* residual, T* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -41,7 +41,7 @@ __global__ void add_kernel4(const float4* x, const float4* residual, float4* out
 // ---------------------------------------------------------------------------------------------------------------------
 // The launchers. They run on the CPU and say how many blocks of how many threads to start.
 
-// So many blocks that each of n things gets a thread: n / threads, rounded up.
+// The number of blocks that gives each of n elements a thread: n / threads, rounded up.
 int blocks_for(int n, int threads) { return (n + threads - 1) / threads; }
 
 extern "C" void add_1(const float* x, const float* residual, float* out, int n, cudaStream_t stream) {

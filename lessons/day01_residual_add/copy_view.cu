@@ -1,6 +1,6 @@
 // Copies a view into a contiguous tensor: out[row, col] = x[row * row_stride + col * col_stride].
 //
-// The two kernels differ in one thing: which of the two indices neighboring threads differ in.
+// The two kernels differ in one thing: neighboring threads take neighboring columns, or neighboring rows.
 #include <cuda_runtime.h>
 
 // x: a view of (rows, cols); out: (rows, cols), contiguous. Neighboring threads take neighboring columns.
@@ -11,7 +11,7 @@ __global__ void along_columns(const float* x, float* out, int rows, int cols, lo
     if (col < cols) out[row * cols + col] = x[row * row_stride + col * col_stride];
 }
 
-// The same with neighboring threads in neighboring rows.
+// Neighboring threads take neighboring rows.
 __global__ void along_rows(const float* x, float* out, int rows, int cols, long long row_stride, long long col_stride) {
     const long long row = blockIdx.x * blockDim.x + threadIdx.x;
     const int col = blockIdx.y;

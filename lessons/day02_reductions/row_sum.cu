@@ -1,10 +1,10 @@
-// The sum of each row, version by version: five ways to let threads add up together.
+// The sum of each row, version by version: five ways to let threads add together.
 //
-// Version 1: one thread per row. Nothing to share, and nearly nothing coalesced.
+// Version 1: one thread per row. Nothing is shared, and almost nothing is coalesced.
 // Version 2: one block per row, and a tree in shared memory.
 // Version 3: one warp per row, and a tree of shuffles. No shared memory, no barrier.
 // Version 4: one block per row: shuffles within each warp, shared memory between the warps.
-// Version 5: version 4 as CUB has it.
+// Version 5: version 4 with CUB.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
 
@@ -23,14 +23,14 @@ __global__ void sum_kernel1(const float* x, float* out, int rows, int cols) {
     out[row] = sum;
 }
 
-// What one thread of a block adds up by itself: every kThreads-th element of the block's row.
+// The sum of one thread's elements: every kThreads-th element of the block's row.
 __device__ float own_sum(const float* x_row, int cols) {
     float sum = 0.0f;
     for (int col = threadIdx.x; col < cols; col += kThreads) sum += x_row[col];
     return sum;
 }
 
-// Version 2: in each step the lower half of the threads adds what the upper half holds.
+// Version 2: in each step the lower half of the threads adds the values of the upper half.
 __global__ void sum_kernel2(const float* x, float* out, int cols) {
     __shared__ float partial[kThreads];
     partial[threadIdx.x] = own_sum(x + static_cast<long long>(blockIdx.x) * cols, cols);
@@ -42,7 +42,7 @@ __global__ void sum_kernel2(const float* x, float* out, int cols) {
     if (threadIdx.x == 0) out[blockIdx.x] = partial[0];
 }
 
-// Lane i gets lane i + distance's number, adds it to its own, five times. Lane 0 ends up with the sum of all 32.
+// Five times, lane i reads the value of lane i + distance and adds it to its own. Lane 0 gets the sum of all 32.
 __device__ float warp_sum(float mine) {
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_down_sync(kAllLanes, mine, distance);
     return mine;
@@ -51,7 +51,7 @@ __device__ float warp_sum(float mine) {
 // Version 3: a warp per row, kThreads / 32 rows per block.
 __global__ void sum_kernel3(const float* x, float* out, int rows, int cols) {
     const int row = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
-    if (row >= rows) return;  // a whole warp leaves or none of it: the others of the warp would wait for ever
+    if (row >= rows) return;  // all lanes of a warp have the same row: none waits for a lane that has left
     const float* x_row = x + static_cast<long long>(row) * cols;
     float sum = 0.0f;
     for (int col = threadIdx.x % 32; col < cols; col += 32) sum += x_row[col];
@@ -59,7 +59,7 @@ __global__ void sum_kernel3(const float* x, float* out, int rows, int cols) {
     if (threadIdx.x % 32 == 0) out[row] = sum;
 }
 
-// Version 4: each warp leaves one number in shared memory, and the first warp adds those.
+// Version 4: each warp writes one number to shared memory, and the first warp adds those numbers.
 __global__ void sum_kernel4(const float* x, float* out, int cols) {
     __shared__ float partial[kThreads / 32];
     const int lane = threadIdx.x % 32;
@@ -73,7 +73,7 @@ __global__ void sum_kernel4(const float* x, float* out, int cols) {
     }
 }
 
-// Version 5: the same idea, written, tuned and tested by others.
+// Version 5: the same idea from a library that is tuned for each GPU.
 __global__ void sum_kernel5(const float* x, float* out, int cols) {
     using BlockReduce = cub::BlockReduce<float, kThreads>;
     __shared__ typename BlockReduce::TempStorage storage;

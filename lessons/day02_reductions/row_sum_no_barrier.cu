@@ -1,5 +1,5 @@
-// Version 2 of the row sum without the barrier in its loop: each step of the tree reads what the step before may not
-// have written yet.
+// Version 2 of the row sum without the barrier in its loop: each step of the tree reads values that the previous step
+// may not have written yet.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

@@ -1,15 +1,15 @@
 // Softmax of each row, version by version. The versions differ in how often they read the row.
 //
-// Version 1: three passes: the maximum, the sum of the exponentials, the result. Three readings.
-// Version 2: online: one pass for the maximum and the sum together, one for the result. Two readings.
-// Version 3: online, and what a thread has read stays in its registers. One reading, for rows of up to 4096.
+// Version 1: three passes: the maximum, the sum of the exponentials, the result. Reads the row three times.
+// Version 2: online: one pass for the maximum and the sum together, one for the result. Reads the row twice.
+// Version 3: each thread keeps its elements in registers. Reads the row once, up to 4096 columns.
 #include <cuda_runtime.h>
 
 #include <cfloat>
 #include <cmath>
 
 constexpr int kThreads = 256;
-constexpr int kKept = 16;  // elements that a thread of version 3 keeps
+constexpr int kKept = 16;  // elements that a thread of version 3 keeps in registers
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ __device__ float block_max(float mine) {
     mine = warp_max(mine);
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
     __syncthreads();
-    return warp_max(partial[threadIdx.x % (kThreads / 32)]);  // a warp has each partial maximum four times: no harm
+    return warp_max(partial[threadIdx.x % (kThreads / 32)]);  // a warp reads each partial maximum four times: harmless
 }
 
 __device__ float block_sum(float mine) {
@@ -60,7 +60,7 @@ __global__ void softmax_kernel1(const float* x, float* out, int cols) {
     for (int col = threadIdx.x; col < cols; col += kThreads) out[col] = expf(x[col] - maximum) / sum;
 }
 
-// Version 2: maximum and sum grow together; whenever the maximum rises, the sum so far is brought to the new one.
+// Version 2: one pass updates maximum and sum together. When the maximum rises, the sum so far is rescaled to it.
 __global__ void softmax_kernel2(const float* x, float* out, int cols) {
     x += static_cast<long long>(blockIdx.x) * cols;
     out += static_cast<long long>(blockIdx.x) * cols;

@@ -1,9 +1,9 @@
-// Mean and variance of each row, version by version. The versions differ in what they do to a row with a large mean.
+// Mean and variance of each row, version by version. The versions differ in their error for a row with a large mean.
 //
 // Version 1: mean(x^2) - mean(x)^2. One pass, and wrong where the mean is large.
 // Version 2: the mean first, then the squared distances from it. Two passes.
-// Version 3: Welford: mean and squared distances grow together, element by element. One pass.
-//            The threads' results are joined by Chan's formula.
+// Version 3: Welford: mean and squared distances are updated together, element by element. One pass.
+//            Chan's formula combines the threads' results.
 #include <cuda_runtime.h>
 
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -48,14 +48,14 @@ __global__ void variance_kernel2(const float* x, float* mean, float* variance, i
     }
 }
 
-// What is known of a set of numbers: how many, their mean, and the sum of their squared distances from it.
+// The moments of a set of numbers: the count, the mean, and the sum of the squared distances from the mean.
 struct Moments {
     float count;
     float mean;
     float deviations;
 };
 
-// Welford: the moments with one more element.
+// Welford: the moments of a set and one more element.
 __device__ Moments with_element(Moments a, float value) {
     a.count += 1.0f;
     const float delta = value - a.mean;
@@ -64,7 +64,7 @@ __device__ Moments with_element(Moments a, float value) {
     return a;
 }
 
-// Chan: the moments of two sets together.
+// Chan: the moments of the union of two sets.
 __device__ Moments combine(Moments a, Moments b) {
     if (b.count == 0.0f) return a;
     const float count = a.count + b.count;
@@ -73,7 +73,7 @@ __device__ Moments combine(Moments a, Moments b) {
             a.deviations + b.deviations + delta * delta * a.count * b.count / count};
 }
 
-// Version 3: the row is read once, and no large number is ever subtracted from another.
+// Version 3: reads the row once, and never subtracts two large numbers.
 __global__ void variance_kernel3(const float* x, float* mean, float* variance, int cols) {
     x += static_cast<long long>(blockIdx.x) * cols;
     Moments mine{0.0f, 0.0f, 0.0f};

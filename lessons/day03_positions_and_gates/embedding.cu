@@ -2,13 +2,13 @@
 //
 // Version 1: one thread per token copies a whole row, element by element.
 // Version 2: one block per token; neighboring threads copy neighboring elements.
-// Version 3: the same in pieces of 16 bytes, and an id outside the table gives zeros instead of somebody else's memory.
+// Version 3: the same in pieces of 16 bytes; an id outside the table gives zeros instead of reading other memory.
 #include <cuda_runtime.h>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The kernels. table is (vocabulary, hidden), ids is (tokens), out is (tokens, hidden).
 
-// Version 1: neighboring threads read different rows at the same column: addresses that are a whole row apart.
+// Version 1: neighboring threads read different rows at the same column: their addresses are a whole row apart.
 __global__ void embedding_kernel1(const float* table, const long long* ids, float* out, int tokens, int hidden) {
     const int token = blockIdx.x * blockDim.x + threadIdx.x;
     if (token >= tokens) return;
@@ -21,7 +21,7 @@ __global__ void embedding_kernel2(const float* table, const long long* ids, floa
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[blockIdx.x * hidden + i] = table[id * hidden + i];
 }
 
-// Version 3: rows are `pieces` float4 long. The id is compared before it becomes an address.
+// Version 3: a row is `pieces` float4 long. The kernel checks the id before it uses it in an address.
 __global__ void embedding_kernel3(const float4* table, const long long* ids, float4* out, long long vocabulary,
                                   int pieces) {
     const long long id = ids[blockIdx.x];

@@ -1,8 +1,8 @@
 // SwiGLU gate, version by version: out = silu(gate) * up, with silu(x) = x / (1 + exp(-x)).
 //
-// Version 1: silu written as x * exp(x) / (1 + exp(x)), which is the same on paper.
-// Version 2: silu written so that an overflow does no harm.
-// Version 3: silu and the product as two kernels, the way separate operators do it.
+// Version 1: silu written as x * exp(x) / (1 + exp(x)), which is mathematically the same.
+// Version 2: silu written so that an overflow gives the right limit.
+// Version 3: silu and the multiplication as two kernels, as separate operators do it.
 #include <cuda_runtime.h>
 
 // ---------------------------------------------------------------------------------------------------------------------

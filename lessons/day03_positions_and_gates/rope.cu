@@ -1,15 +1,15 @@
-// Rotary positions, version by version: channel i of each head turns with channel i + half by position * frequency(i).
+// Rotary positions, version by version: rotate channels i and i + half of each head by position * frequency(i).
 //
 // Version 1: one thread per pair of a head computes its angle with powf, cosf and sinf, in float.
-// Version 2: the same in double, where the angle needs it. Right everywhere, and slow: a double power for each element.
-// Version 3: the angles of a token are computed once, shared by its heads, and reduced to a part of a turn before they
-//            become float.
+// Version 2: the angle in double. Right everywhere, and slow: a double pow, cos and sin for each pair of each head.
+// Version 3: the angles of a token are computed once, shared by its heads, and reduced to a part of a turn before the
+//            conversion to float.
 #include <cuda_runtime.h>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The kernels. x and out are (tokens, heads, 2 half), positions is (tokens).
 
-// Version 1: as the formula is written.
+// Version 1: the formula as written.
 __global__ void rope_kernel1(const float* x, const int* positions, float* out, int tokens, int heads, int half,
                              float theta) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -37,8 +37,8 @@ __global__ void rope_kernel2(const float* x, const int* positions, float* out, i
     out[at + half] = second * c + first * s;
 }
 
-// cos and sin of an angle that is given in turns. Whole turns change nothing, so they are taken away while the number is
-// still double; what is left lies between -1/2 and 1/2, and there a float is exact to 3e-8 of a turn.
+// cos and sin of an angle in turns. Whole turns change nothing, so they are removed while the number is still double.
+// The rest is between -1/2 and 1/2, where a float is exact to 3e-8 of a turn.
 __device__ float2 cos_sin(double turns) {
     turns -= rint(turns);
     float s, c;

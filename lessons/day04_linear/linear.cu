@@ -1,7 +1,7 @@
 // Linear layer, version by version: out = x weight^T + bias.
 //
-// Version 1: one thread per output, everything straight from global memory.
-// Version 2: tiles of 32 x 32 in shared memory; rows of the weight tile collide in the banks.
+// Version 1: one thread per output, all operands from global memory.
+// Version 2: tiles of 32 x 32 in shared memory; reading the weight tile has 32-way bank conflicts.
 // Version 3: the same with padding.
 // Version 4: 4 x 4 outputs per thread in registers, tiles of 64 x 64 outputs.
 #include <cuda_runtime.h>
@@ -35,13 +35,13 @@ __global__ void linear_kernel2(const float* x, const float* weight, const float*
         w_tile[threadIdx.y][threadIdx.x] = at(weight, feature0 + threadIdx.y, features, k0 + threadIdx.x, inner);
         __syncthreads();  // the tiles are complete
         for (int k = 0; k < 32; ++k) sum += x_tile[threadIdx.y][k] * w_tile[threadIdx.x][k];
-        __syncthreads();  // all have used them
+        __syncthreads();  // all threads have used them
     }
     const int row = row0 + threadIdx.y, feature = feature0 + threadIdx.x;
     if (row < rows && feature < features) out[row * features + feature] = sum + bias[feature];
 }
 
-// 256 threads, 16 x 16. The tiles lie k-major, so that the four values a thread wants are one float4.
+// 256 threads, 16 x 16. The tiles are k-major, so that the four values of a thread are one float4.
 __global__ void linear_kernel4(const float* x, const float* weight, const float* bias, float* out, int rows, int inner,
                                int features) {
     __shared__ __align__(16) float x_tile[16][68];  // [k][row], 4 floats of padding

@@ -1,4 +1,4 @@
-// The tiled linear layer with one of its two barriers missing: some threads load the next tiles while others still use these.
+// The tiled linear layer without its second barrier: some threads store the next tiles while others still read these.
 #include <cuda_runtime.h>
 
 // x is (rows, inner), weight is (features, inner), out is (rows, features); every size is a multiple of 32.

@@ -1,4 +1,4 @@
-// The smallest linear layer on tensor cores: one warp makes 16 x 16 outputs, straight from global memory.
+// The smallest linear layer on tensor cores: one warp computes 16 x 16 outputs, with operands from global memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

@@ -1,8 +1,8 @@
 // Transpose, version by version: out[c, r] = in[r, c].
 //
-// Version 1: each thread moves one element. One side jumps a whole row between neighbors.
-// Version 2: through a tile in shared memory, so that both sides move along rows. The tile's columns share a bank.
-// Version 3: one column of padding spreads them over all banks.
+// Version 1: each thread moves one element. On one side, neighboring threads are a whole row apart.
+// Version 2: through a tile in shared memory: both sides move along rows. Each column of the tile is in one bank.
+// Version 3: one column of padding spreads each column over all banks.
 #include <cuda_runtime.h>
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -13,7 +13,7 @@ __global__ void transpose_kernel1(const float* in, float* out, int rows, int col
     if (row < rows && col < cols) out[col * rows + row] = in[row * cols + col];
 }
 
-// The tile arrives along its rows and leaves along its columns. WIDTH is the length of its rows in shared memory.
+// The tile is written along its rows and read along its columns. WIDTH is the length of a row in shared memory.
 template <int WIDTH>
 __global__ void transpose_kernel2(const float* in, float* out, int rows, int cols) {
     __shared__ float tile[32][WIDTH];

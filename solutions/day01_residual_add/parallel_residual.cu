@@ -1,7 +1,7 @@
 // Parallel residual: out = x + attention + mlp, as GPT-NeoX adds both branches of a layer at once.
 //
-// Two calls of a residual add would read four tensors and write two: six trips. One pass reads three and writes one:
-// four. The sum also stays in float until the end, so that a half-precision result is rounded once, not twice.
+// Two calls of a residual add would read four tensors and write two: six trips to memory. One pass reads three and
+// writes one: four trips. The sum also stays in float until the end, so a half-precision result is rounded once.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 
 constexpr int kThreads = 256;
 
-// Each pointer: kWidth elements.
+// Each pointer is to kWidth elements.
 template <int kWidth, typename T>
 __device__ void add(const T* x, const T* attention, const T* mlp, T* out) {
     const auto a = llmk::load_vector<kWidth>(x);
@@ -24,7 +24,7 @@ __device__ void add(const T* x, const T* attention, const T* mlp, T* out) {
     llmk::store_vector(out, sum);
 }
 
-// x, attention, mlp, out are (n). The head ends where 16-byte addresses begin; the tail is what no vector covers.
+// x, attention, mlp, out are (n). The head ends at the first 16-byte boundary; the tail follows the last whole vector.
 template <int kWidth, typename T>
 __global__ void parallel_residual_kernel(const T* x, const T* attention, const T* mlp, T* out, long long n, int head) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -1,10 +1,9 @@
 // Residual add: out = x + residual, for f32, f16 and bf16, any length and any alignment.
 //
-// One addition per element is nothing: the time is that of two reads and one write. So each thread moves 16 bytes
-// per access, the widest that the hardware has, which asks for addresses that are multiples of 16. Where the three
-// tensors have the same misalignment, the elements before the first such address and after the last one are added one
-// by one (the "head" and the "tail"); where they differ, no shift aligns all three, and every access is one element
-// wide.
+// The addition costs no time: the kernel is bound by two reads and one write per element. So each thread moves 16 bytes
+// per access, which needs addresses that are multiples of 16. If the three tensors have the same misalignment, the
+// elements before the first aligned address and after the last whole vector are added one by one (the "head" and the
+// "tail"). If the misalignments differ, no shift aligns all three, and every access is one element wide.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -15,7 +14,7 @@
 
 constexpr int kThreads = 256;
 
-// x, residual, out: kWidth elements each. The sum is made in float and rounded once.
+// x, residual, out: kWidth elements each. The sum is computed in float and rounded once.
 template <int kWidth, typename T>
 __device__ void add(const T* x, const T* residual, T* out) {
     const auto a = llmk::load_vector<kWidth>(x);
@@ -48,7 +47,7 @@ void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t str
     if (past == llmk::bytes_past_16(residual) && past == llmk::bytes_past_16(out)) {
         const int to_boundary = (16 - past) % 16 / static_cast<int>(sizeof(T));
         const int head = n < to_boundary ? static_cast<int>(n) : to_boundary;
-        // One block at least: its first threads do the head and the tail, each shorter than a vector.
+        // At least one block: its first threads add the head and the tail, each shorter than a vector.
         const long long blocks = (n / kWidth + kThreads) / kThreads;
         residual_add_kernel<kWidth><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(x, residual, out, n, head);
     } else {

@@ -1,8 +1,8 @@
-// Strided add: out = x + y, where x and y are views: each comes with its own strides, in elements.
+// Strided add: out = x + y, where x and y are views: each has its own strides, in elements.
 //
-// A view shares the storage of another tensor. Element (row, col) of x lies at x[row * x_row_stride + col *
-// x_col_stride]: a transpose swaps the strides, a slice keeps them and moves the pointer or doubles one, an expanded
-// dimension has stride 0. Only out is known to be contiguous.
+// A view shares the storage of another tensor. Element (row, col) of x is at row * x_row_stride + col * x_col_stride.
+// A transpose swaps the strides, a slice moves the pointer or multiplies a stride, and an expanded dimension has
+// stride 0. Only out is known to be contiguous.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

@@ -1,8 +1,8 @@
 // Argmax of each row, for f32, f16 and bf16, any width: the lowest column among equal maxima, and the first NaN if any.
 //
-// Nothing but one reading of the row costs time. Each thread reads 16 bytes per access, several accesses in flight, and
-// keeps the best that it has seen; its columns only grow, so "strictly greater" keeps the lowest. Between threads the
-// order of columns is not the order of threads, so there ties are decided by the column.
+// The kernel is bound by reading the row once. Each thread reads 16 bytes per access, with several accesses in flight,
+// and keeps the best element so far. Its columns increase, so "strictly greater" keeps the lowest. Between threads the
+// order of columns is not the order of threads, so the column decides ties.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@ struct Best {
     int col;
 };
 
-// Whether a takes the place of b, as torch orders values: NaN above all numbers, and nothing above NaN.
+// True if a replaces b in torch's order: NaN is above all numbers, and nothing is above NaN.
 __device__ bool is_above(float a, float b) { return !(a <= b) && b == b; }
 
 __device__ Best better(Best a, Best b) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int 
     const int own = threadIdx.x * kWidth;  // where this thread's first vector begins
     const int step = blockDim.x * kWidth;  // from one of its vectors to the next
 
-    // A row of nothing but -infinity takes no step below; its answer, column 0, is thread 0's own start.
+    // In a row of -infinity no element replaces the start value; the answer, column 0, is thread 0's start.
     Best mine{-INFINITY, own};
 #pragma unroll 1
     for (int start = own; start < cols; start += kInFlight * step) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int 
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
     __syncthreads();
     if (threadIdx.x < 32) {
-        // The lanes that have no warp to speak for repeat the first warp's best.
+        // Lanes beyond the number of warps repeat the first warp's best.
         mine = warp_best(partial[threadIdx.x < blockDim.x / 32 ? threadIdx.x : 0]);
         if (threadIdx.x == 0) out[blockIdx.x] = mine.col;
     }

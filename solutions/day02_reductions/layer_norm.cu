@@ -1,10 +1,10 @@
 // LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, for f32, f16 and bf16, any width.
 //
-// The variance as mean(x^2) - mean(x)^2 is the small difference of two large numbers when the mean is large. Here every
-// set of elements is described by its count, its mean and its sum of squared deviations from that mean, none of which
-// is large, and sets are joined by Chan's formula (Welford's is the case where one set is a single element): lanes,
-// then warps. A row that the block can hold in registers is read once and written once; a wider one is walked in tiles,
-// forwards for the moments and, since the last tile is still at hand, backwards to write.
+// With a large mean, mean(x^2) - mean(x)^2 is the small difference of two large numbers. Here every set of elements has
+// a count, a mean and a sum of squared deviations from that mean, and none of these is large. Chan's formula combines
+// the sets of lanes, then of warps (Welford's update is the case of a single element). A row that fits in the block's
+// registers is read once and written once. A wider row is processed in tiles: forward for the moments, then, since the
+// last tile is still in registers, backward to write.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@
 constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// What is kept of a set of elements. The variance is deviations / count.
+// The moments of a set of elements. The variance is deviations / count.
 struct Moments {
     float count;
     float mean;
@@ -30,8 +30,8 @@ __device__ float warp_sum(float mine) {
     return mine;
 }
 
-// Every lane gets the moments of all 32 sets together. A set's own deviations are from its own mean; from the common
-// one they are larger by count * (own mean - common mean)^2. Lane 0 has no elements only if no lane has.
+// Every lane gets the moments of the union of all 32 sets. Each set's deviations are from its own mean; from the common
+// mean they are larger by count * (own mean - common mean)^2. Lane 0 has no elements only if no lane has.
 __device__ Moments warp_combine(Moments mine) {
     const float origin = __shfl_sync(kAllLanes, mine.mean, 0);  // a mean near all others: the differences are small
     const float count = warp_sum(mine.count);
@@ -40,7 +40,7 @@ __device__ Moments warp_combine(Moments mine) {
     return {count, mean, warp_sum(mine.deviations + mine.count * apart * apart)};
 }
 
-// Every thread of the block gets the moments of all. Called once per kernel: `partial` is not protected against reuse.
+// Every thread of the block gets the moments of all. Call it once per kernel: `partial` is not protected against reuse.
 __device__ Moments block_combine(Moments mine) {
     __shared__ Moments partial[32];
     const int lane = threadIdx.x % 32;
@@ -50,7 +50,7 @@ __device__ Moments block_combine(Moments mine) {
     return warp_combine(lane < blockDim.x / 32 ? partial[lane] : Moments{0.0f, 0.0f, 0.0f});
 }
 
-// x, out: (rows, cols), one block per row; weight, bias: (cols). A tile is what the block's registers hold of the row.
+// x, out: (rows, cols), one block per row; weight, bias: (cols). A tile is the part of the row that fits in registers.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024)
     layer_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias,
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(1024)
         }
     };
 
-    // Distances from one of the thread's own elements. They are as small as the spread even where the mean is large,
-    // and as that element is one of the set, the subtraction below loses at most what adding up so few numbers does.
+    // Distances from one of the thread's own elements. They are as small as the spread even if the mean is large. That
+    // element is in the set, so the subtraction below loses no more than the sum of so few numbers.
     float origin = 0.0f;
     float count = 0.0f;
     float sum = 0.0f;

@@ -1,7 +1,7 @@
 // Sum of each row, by warp shuffles and one pass through shared memory. A block sums several rows, one after another.
 //
-// `partial` is used once per row, so there are two dangers: reading it before every warp has written, and writing it
-// for the next row before the first warp has read. One barrier stands against each.
+// `partial` is used once per row, so two races are possible: reading it before every warp has written, and writing it
+// for the next row before the first warp has read. One barrier prevents each.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;
@@ -27,12 +27,12 @@ __global__ void row_sums(const float* x, float* out, int rows, int cols) {
         for (int col = threadIdx.x; col < cols; col += kThreads) sum += x[row * cols + col];
         sum = warp_sum(sum);
         if (lane == 0) partial[warp] = sum;
-        __syncthreads();  // every warp's sum is there before warp 0 reads them
+        __syncthreads();  // every warp has written its sum before warp 0 reads them
         if (warp == 0) {
             sum = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
             if (lane == 0) out[row] = sum;
         }
-        __syncthreads();  // warp 0 has read them all before any warp writes the next row's
+        __syncthreads();  // warp 0 has read all sums before any warp writes the next row's
     }
 }
 

@@ -1,8 +1,8 @@
 // RMSNorm of each row: out = x / sqrt(mean(x^2) + eps) * weight, for f32, f16 and bf16, any width.
 //
-// The squares are summed in float, whatever the dtype. A thread keeps what it has read in registers (64 bytes), so a
-// row that the block can hold is read once and written once. A wider row is walked in tiles: forwards for the sum, and
-// then, since the last tile is still at hand, backwards to write.
+// The squares are summed in float, whatever the dtype. A thread keeps its elements in registers (64 bytes), so a row
+// that fits in the block is read once and written once. A wider row is processed in tiles: forward for the sum, then,
+// since the last tile is still in registers, backward to write.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ __device__ float warp_sum(float mine) {
     return mine;
 }
 
-// Every thread of the block gets the sum of all. Called once per kernel: `partial` is not protected against reuse.
+// Every thread of the block gets the sum of all. Call it once per kernel: `partial` is not protected against reuse.
 __device__ float block_sum(float mine) {
     __shared__ float partial[32];
     const int lane = threadIdx.x % 32;
@@ -31,7 +31,7 @@ __device__ float block_sum(float mine) {
     return warp_sum(lane < blockDim.x / 32 ? partial[lane] : 0.0f);
 }
 
-// x, out: (rows, cols), one block per row; weight: (cols). A tile is what the block's registers hold of the row.
+// x, out: (rows, cols), one block per row; weight: (cols). A tile is the part of the row that fits in registers.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024)
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, T* __restrict__ out, int cols, float eps) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(1024)
         start += tile;
     }
 
-    load(weight, start, scales);  // on its way while the block adds up
+    load(weight, start, scales);  // in flight while the block reduces
     const float scale = rsqrtf(block_sum(squares) / cols + eps);
 
 #pragma unroll 1

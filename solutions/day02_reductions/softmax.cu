@@ -1,9 +1,9 @@
 // Softmax of each row: out = exp(x - max) / sum(exp(x - max)), for f32, f16 and bf16, any width.
 //
-// Online: a running maximum and a running sum travel together, and the sum is rescaled whenever the maximum grows, so
-// one reading of the row gives both. A thread keeps what it has read in registers (64 bytes), so a row that the block
-// can hold is read once and written once. A wider row is walked in tiles: forwards for the maximum and the sum, and
-// then, since the last tile is still at hand, backwards to write.
+// Online: a running maximum and a running sum are updated together, and the sum is rescaled whenever the maximum grows.
+// So one pass over the row computes both. A thread keeps its elements in registers (64 bytes), so a row that fits in
+// the block is read once and written once. A wider row is processed in tiles: forward for the maximum and the sum,
+// then, since the last tile is still in registers, backward to write.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -17,8 +17,8 @@
 constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// The maximum of some elements, and the sum of exp(element - maximum). With -FLT_MAX for no elements, and not
-// -infinity, no difference of two maxima is infinity - infinity, which is NaN.
+// The maximum of some elements, and the sum of exp(element - maximum). An empty set has -FLT_MAX, not -infinity, so
+// that no difference of two maxima is infinity - infinity, which is NaN.
 struct Running {
     float maximum;
     float sum;
@@ -26,7 +26,7 @@ struct Running {
 
 __device__ Running nothing_seen() { return {-FLT_MAX, 0.0f}; }
 
-// Every lane gets the largest, or the sum, of all 32.
+// Every lane gets the maximum, or the sum, of all 32.
 __device__ float warp_max(float mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -41,13 +41,13 @@ __device__ float warp_sum(float mine) {
     return mine;
 }
 
-// Every lane gets the state of all 32 sets together: each sum is brought to the common maximum, then they are added.
+// Every lane gets the state of the union of all 32 sets: each sum is rescaled to the common maximum, then added.
 __device__ Running warp_combine(Running mine) {
     const float maximum = warp_max(mine.maximum);
     return {maximum, warp_sum(mine.sum * __expf(mine.maximum - maximum))};
 }
 
-// Every thread of the block gets the state of all. Called once per kernel: `partial` is not protected against reuse.
+// Every thread of the block gets the state of all. Call it once per kernel: `partial` is not protected against reuse.
 __device__ Running block_combine(Running mine) {
     __shared__ Running partial[32];
     const int lane = threadIdx.x % 32;
@@ -57,7 +57,7 @@ __device__ Running block_combine(Running mine) {
     return warp_combine(lane < blockDim.x / 32 ? partial[lane] : nothing_seen());
 }
 
-// x, out: (rows, cols), one block per row. A tile is what the block's registers hold of the row.
+// x, out: (rows, cols), one block per row. A tile is the part of the row that fits in registers.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int cols) {
     using Access = llmk::Vector<T, kWidth>;

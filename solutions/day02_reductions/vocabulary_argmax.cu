@@ -1,9 +1,9 @@
-// Argmax of a few very wide rows, for f32, f16 and bf16: several blocks share a row. The lowest column among equal maxima,
-// and the first NaN if any.
+// Argmax of a few very wide rows, for f32, f16 and bf16: several blocks share a row. The lowest column among equal
+// maxima, and the first NaN if any.
 //
-// A value and its column become one 64-bit key whose order is the wanted one. The largest key of a part, of a row, of whatever
-// was joined in whatever order, is then simply their maximum. Each block leaves the key of its part in the caller's working
-// memory; a second kernel, a warp per row, takes the largest. The launch between them is the barrier between the blocks.
+// A value and its column become one 64-bit key; a better element has a larger key. Combining parts is then a maximum,
+// in any order. Each block writes the key of its part to the caller's workspace; a second kernel, with one warp per
+// row, takes the largest. The second launch is the barrier between the blocks.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -15,8 +15,9 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 
 using Key = unsigned long long;  // 0 is below the key of any element
 
-// The upper half grows with the value. The bits of a positive float grow with it as they are; those of a negative one fall.
-// Adding 0 makes +0 of -0; NaN is above all. The lower half falls with the column, so that of equal values the first wins.
+// The upper half increases with the value: the bits of a positive float already do, those of a negative one are
+// inverted. Adding 0 turns -0 into +0; NaN is above all. The lower half decreases with the column, so the first of
+// equal values wins.
 __device__ Key key_of(float value, int col) {
     const unsigned bits = __float_as_uint(value + 0.0f);
     unsigned order = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
@@ -36,8 +37,8 @@ __device__ Key warp_largest(Key mine) {
     return mine;
 }
 
-// x: [rows, cols]   partial: [rows, splits]. Block (s, r) takes columns s * part ... (s + 1) * part - 1 of row r, of which
-// there may be none. kWidth: elements of an access; part is a multiple of it.
+// x: [rows, cols]   partial: [rows, splits]. Block (s, r) takes columns s * part ... (s + 1) * part - 1 of row r, a
+// range that may be empty. kWidth: elements per access; part is a multiple of it.
 template <int kWidth, typename T>
 __global__ void __launch_bounds__(kThreads)
     largest_of_part(const T* __restrict__ x, Key* __restrict__ partial, int cols, long long part) {
@@ -90,7 +91,7 @@ void launch(const T* x, int* out, unsigned long long* partial, int rows, int col
     largest_of_row<<<rows, 32, 0, stream>>>(partial, out, splits);
 }
 
-// x: [rows, cols]   out: [rows]   partial: [rows, splits], working memory
+// x: [rows, cols]   out: [rows]   partial: [rows, splits], the workspace
 extern "C" void vocabulary_argmax_f32(const float* x, int* out, unsigned long long* partial, int rows, int cols,
                                       int splits, cudaStream_t stream) {
     launch(x, out, partial, rows, cols, splits, stream);

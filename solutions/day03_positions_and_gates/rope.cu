@@ -1,17 +1,17 @@
-// Rotary position embedding, rotate-half: channel i of each head turns with channel i + rotary_dim / 2.
+// Rotary position embedding, rotate-half: channel i of each head is paired with channel i + rotary_dim / 2.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/vector.cuh"
 
-// theta^(-2 pair / rotary_dim) in turns per position. The product with the position needs about 17 bits for that and 24
-// more for what is left after whole turns are taken away, so both are doubles; the remainder fits a float.
+// theta^(-2 pair / rotary_dim) in turns per position. Multiplied by the position it has about 17 bits of whole turns,
+// and the rest needs 24 more, so both are doubles. The rest fits a float.
 __device__ double turns_per_position(int pair, int rotary_dim, double log2_theta) {
     return exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
 }
 
-// The angle's cos and sin.
+// The cos and sin of an angle.
 __device__ float2 angle(int position, double frequency) {
     double turns = position * frequency;
     turns -= rint(turns);
@@ -21,13 +21,13 @@ __device__ float2 angle(int position, double frequency) {
 }
 
 constexpr int kThreads = 256;
-constexpr int kPairs = 64;      // of one block
-constexpr int kMaxTokens = 16;  // of one block
+constexpr int kPairs = 64;      // per block
+constexpr int kMaxTokens = 16;  // per block
 
-// Angles depend on the token and the pair but not on the head: a block makes those of its tokens and kPairs neighboring
-// pairs once, in shared memory, and every head uses them. Each thread turns V neighboring pairs at a time; it asks for
-// the first of them before it makes angles, so that the memory is busy meanwhile. A block of 16-bit numbers has as many pieces
-// of 16 bytes as one of floats, and twice the pairs: there, eight blocks on an SM were faster than six.
+// Angles depend on the token and the pair but not on the head. A block computes the angles of its tokens and of kPairs
+// neighboring pairs once, in shared memory, for all heads. Each thread rotates V neighboring pairs at a time. It starts
+// the first loads before it computes angles, so that memory is busy meanwhile. With 16-bit elements a block has as many
+// 16-byte pieces as with floats, but twice the pairs: there, eight blocks per SM were faster than six.
 //
 // x, out: [tokens, heads, head_dim]   positions: [tokens]   rotary_dim / 2 and head_dim are multiples of V
 template <typename T, int V>
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
     rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens, int heads,
                 int head_dim, int rotary_dim, int block_tokens, double log2_theta) {
     using Piece = llmk::Vector<T, V>;
-    // cos and sin of two neighboring pairs, which one access of 16 bytes reads. Those of piece p begin at turn[..][p], the next two
-    // lie `pieces` further on: neighboring lanes read neighboring places, so there is no bank conflict.
+    // cos and sin of two neighboring pairs, read with one 16-byte access. Those of piece p begin at turn[..][p], the
+    // next two are `pieces` further on. Neighboring lanes read neighboring addresses, so there is no bank conflict.
     constexpr int kEach = V > 1 ? 2 : 1;
     struct alignas(8 * kEach) Turns {
         float2 of[kEach];
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
         llmk::store_vector(out + channel + half, turned_second);
     }
     if (first_pair > 0) return;
-    const int rest = head_dim - 2 * half;  // channels that do not turn
+    const int rest = head_dim - 2 * half;  // channels that are not rotated
     for (int i = threadIdx.x; i < rows * rest; i += kThreads) {
         const long long channel = start + static_cast<long long>(i / rest) * head_dim + 2 * half + i % rest;
         out[channel] = x[channel];
@@ -97,8 +97,8 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
     const int chunks = max(1, (rotary_dim / 2 + kPairs - 1) / kPairs);
-    // About two pieces for each thread, so that all blocks of 2048 tokens run at once, or nearly; two tokens, where more would leave
-    // some SMs without a block.
+    // About two pieces per thread, so that the blocks of 2048 tokens run at once, or nearly. Two tokens per block if
+    // more would leave some SMs without a block.
     const int enough = static_cast<int>(min(static_cast<long long>(tokens) * chunks / 256, 1LL * kMaxTokens));
     const int block_tokens = max(1, min(8 * V / heads, max(2, enough)));
     const long long blocks = (static_cast<long long>(tokens) + block_tokens - 1) / block_tokens * chunks;

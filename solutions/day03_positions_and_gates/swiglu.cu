@@ -5,10 +5,10 @@
 
 #include "llmk/vector.cuh"
 
-// For x below -88, expf(-x) is infinity and the quotient 0, as it should be: no special case, no NaN.
+// For x below -88, expf(-x) is infinity and the quotient is 0, the right limit: no special case, no NaN.
 __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)) * up; }
 
-// Sixteen bytes of each array per thread; the last block also takes the elements after the last whole vector.
+// Each thread takes 16 bytes of each array; the last block also takes the elements after the last whole vector.
 // gate, up, out: [n], multiples of 16 bytes
 template <typename T>
 __global__ void swiglu_vectors(const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ out, long long n) {

@@ -1,5 +1,5 @@
-// Linear layer for 1 to 16 rows, f16 or bf16 in, f32 sums: out = x weight^T (+ bias). Each weight is used once for each row, so
-// nothing but reading the weights costs time: every byte once, 16 at a time, with all of the GPU asking.
+// Linear layer for 1 to 16 rows, f16 or bf16 in, f32 sums: out = x weight^T (+ bias). Each weight is used once per row,
+// so the kernel is bound by reading the weights: every byte once, 16 at a time, with loads from all SMs of the GPU.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -38,7 +38,7 @@ template <int kWide, typename T>
 __global__ void __launch_bounds__(F::kThreads, 2)
     linear_decode_kernel(const T* __restrict__ x, Layer<T> layer, int rows, int strips, int parts, bool vectors) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const int first_row = blockIdx.y * F::kRows;  // 0, as long as there are no more than 16 rows
+    const int first_row = blockIdx.y * F::kRows;  // 0 for up to 16 rows
     layer.out += static_cast<long long>(first_row) * layer.out_features;
     llmk::skinny_gemm<kWide>(shared, x + static_cast<long long>(first_row) * layer.in_features,
                              min(rows - first_row, F::kRows), layer.in_features, strips, parts, vectors, layer);

@@ -1,22 +1,22 @@
-// Linear layer with register tiles: a thread makes 8 x 8 outputs, so each value it fetches from shared memory is used
-// eight times.
+// Linear layer with register tiles: a thread computes 8 x 8 outputs, so each value that it loads from shared memory is
+// used eight times.
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 #include "llmk/vector.cuh"
 
-constexpr int kTile = 128;  // a block makes kTile x kTile outputs
-constexpr int kDepth = 16;  // columns of x and weight that are in shared memory at a time
+constexpr int kTile = 128;  // a block computes kTile x kTile outputs
+constexpr int kDepth = 16;  // columns of x and weight in shared memory at a time
 constexpr int kThreads = 256;
 constexpr int kRow = kTile + 4;  // floats from one k to the next in shared memory
 
-// A tile in shared memory lies k-major, tile[k][i], so that a thread fetches four neighboring i with one 16-byte
-// access. `i` is exchanged with i ^ 8 in every other group of eight k: without that, the stores of k and k + 8 share
+// A tile in shared memory is k-major, tile[k][i], so that a thread loads four neighboring i with one 16-byte access. In
+// every other group of eight k, `i` is swapped with i ^ 8. Otherwise the stores of k and k + 8 would use the same
 // banks.
 __device__ int place(int k, int i) { return k * kRow + (i ^ (k & 8)); }
 
-// Four neighboring values of a row, or zeros where the row or the column does not exist.
+// Four neighboring values of a row, with zeros where the row or the column does not exist.
 __device__ float4 load_four(const float* matrix, long long row, int rows, int col, int cols, bool vectors) {
     float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (row >= rows) return v;
@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(kThreads)
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
 
-    // Who loads what: four threads load the 16 columns of a row, so each warp reads whole 64-byte pieces of eight rows.
+    // Loads: four threads load the 16 columns of a row, so each warp reads whole 64-byte pieces of eight rows.
     const int load_row = threadIdx.x / 4, load_k = threadIdx.x % 4 * 4;
-    // Who computes what: a warp makes 4 x 8 register tiles. Rows ty*4 .. +3 and 64 + ty*4 .. +3, columns likewise.
+    // Outputs: a warp has 4 x 8 register tiles. A thread has rows ty*4 .. +3 and 64 + ty*4 .. +3, columns likewise.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int ty = warp / 2 * 4 + lane / 8, tx = warp % 2 * 8 + lane % 8;
 
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
     int buffer = 0;
     for (int k0 = 0; k0 < in_features; k0 += kDepth) {
         const bool more = k0 + kDepth < in_features;
-        if (more) load(k0 + kDepth);  // the next tiles travel while this one is used
+        if (more) load(k0 + kDepth);  // the next tiles are in flight while these are used
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             float a[8], b[8];
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
                 for (int j = 0; j < 8; ++j) sum[i][j] += a[i] * b[j];
             }
         }
-        if (more) store(buffer ^ 1);  // the other buffer: nobody reads it in this round
+        if (more) store(buffer ^ 1);  // the other buffer: no thread reads it in this iteration
         __syncthreads();
         buffer ^= 1;
     }

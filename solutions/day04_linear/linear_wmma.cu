@@ -11,18 +11,18 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kDepth = 64;  // columns of x and weight in one stage
-constexpr int kStages = 3;  // stages on their way or in use
-// The tile of weight starts on its way in the second step of 16 columns, that of x in the first: spread, copies queue less.
+constexpr int kStages = 3;  // stages in flight or in use
+// The copy of the tile of x starts in the first step of 16 columns, that of weight in the second: copies queue less.
 constexpr int kSecondPart = 16;
-static_assert(kSecondPart < kDepth - 16, "before the next stage is waited for");
-constexpr int kVector = 8;    // elements of 16 bytes
+static_assert(kSecondPart < kDepth - 16, "before the wait for the next stage");
+constexpr int kVector = 8;    // elements in 16 bytes
 constexpr int kBand = 8;      // tiles
 constexpr int kEnough = 120;  // blocks, for the SMs of a large GPU: an A100 has 108, an H200 132
 constexpr int kWarpsDown = 4, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
 
-// A block makes kDown x kAcross outputs, each of its warps F x G fragments of them. Each fragment of x is used G times, one of
-// weight F times; and the larger the tile, the less is fetched from the L2 cache for each output.
+// A block computes kDown x kAcross outputs, and each of its warps F x G fragments of them. Each fragment of x is used G
+// times, each of weight F times. The larger the tile, the less is fetched from the L2 cache per output.
 template <int F, int G>
 struct Tile {
     static constexpr int kWarpDown = 16 * F, kWarpAcross = 16 * G;
@@ -32,8 +32,8 @@ struct Tile {
     static constexpr int kRow = Copier<__half, kDown>::kPitch;  // 144 bytes: eight rows start in different banks
     // Elements of one stage: a tile of x, then a tile of weight.
     static constexpr int kStage = (kDown + kAcross) * kRow;
-    static constexpr int kSumRow = kWarpAcross + 4;  // floats of a row of sums
-    // Floats of the piece through which a warp's sums pass, 16 rows at a time.
+    static constexpr int kSumRow = kWarpAcross + 4;  // floats per row of sums
+    // Floats of a warp's staging buffer for its sums, 16 rows at a time.
     static constexpr int kWarpSums = 16 * kSumRow;
     static constexpr size_t kBytes = sizeof(short) * kStages * kStage;
     static_assert(kBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
@@ -52,8 +52,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
     const int tiles_down = (rows + S::kDown - 1) / S::kDown,
               tiles_across = (out_features + S::kAcross - 1) / S::kAcross;
-    // The blocks go through bands of kBand tiles down, column by column: those that run at a time lie in a compact piece of
-    // out, and fetch fewer rows of x and weight from memory together than if they lay in a few long rows.
+    // The blocks are numbered through bands of kBand tiles down, column by column. Blocks that run at the same time
+    // then cover a compact part of out, and fetch fewer different rows of x and weight than in a few long rows of
+    // tiles.
     const int band = static_cast<int>(blockIdx.x) / (kBand * tiles_across) * kBand;
     const int in_band = static_cast<int>(blockIdx.x) - band * tiles_across, band_tiles = min(kBand, tiles_down - band);
     const int row0 = (band + in_band % band_tiles) * S::kDown;
@@ -64,20 +65,20 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     typename S::template Copier<T, S::kDown> x_copier(x, row0, rows, in_features);
     typename S::template Copier<T, S::kAcross> w_copier(weight, feature0, out_features, in_features);
-    // Starts to copy a stage, in two parts: its tile of x, and its tile of weight.
+    // Start to copy a stage, in two parts: its tile of x, and its tile of weight.
     auto copy_x = [&](int round) {
         if (round < rounds) x_copier.template copy<VECTORS>(stages + round % kStages * S::kStage);
     };
     auto copy_weight = [&](int round) {
         if (round < rounds) w_copier.template copy<VECTORS>(stages + round % kStages * S::kStage + S::kDown * kRow);
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // an empty group keeps the group count right at the end
     };
     auto wait_for_stage = [] {
-        __pipeline_wait_prior(kStages - 2);  // the next stage has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and all have loaded their fragments of the one before
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of the next stage have arrived ...
+        __syncthreads();                     // ... and all threads' copies; all have loaded the stage before
     };
 
-    // The fragments of the next 16 columns are loaded while those of the last ones are multiplied.
+    // The fragments of the next 16 columns are loaded while the previous ones are multiplied.
     llmk::OperandA<T> a[2][F];
     llmk::OperandB<T> b[2][G];
     auto load_fragments = [&](int to, int round, int k) {
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                 wait_for_stage();
                 load_fragments(1 - now, round + 1, 0);
             }
-            if (k == 0) copy_x(round + kStages - 1);  // to where the stage before this one was
+            if (k == 0) copy_x(round + kStages - 1);  // into the buffer of the previous stage
             if (k == kSecondPart) copy_weight(round + kStages - 1);
 #pragma unroll
             for (int i = 0; i < F; ++i) {
@@ -121,12 +122,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
     }
 
-    // Which lane holds which element of a fragment is not specified: the sums go through shared memory to their places. Each
-    // warp does so in a piece of its own, 16 rows at a time, and waits for no other; a lane writes 16 bytes of a row.
+    // The mapping of fragment elements to lanes is not specified, so the sums go through shared memory. Each warp has
+    // its own staging buffer of 16 rows, so no warp waits for another. A lane writes 16 bytes of a row.
     __pipeline_wait_prior(0);
-    __syncthreads();  // all have used the last stage
+    __syncthreads();  // all threads have used the last stage
     sums += warp * S::kWarpSums;
-    constexpr int kLanes = S::kWarpAcross / kVector;  // that share a row
+    constexpr int kLanes = S::kWarpAcross / kVector;  // lanes per row
     const int lane = threadIdx.x % 32, column = lane % kLanes * kVector, feature = feature0 + warp_feature + column;
     float lane_bias[kVector];  // a lane writes the same columns of every row
 #pragma unroll
@@ -163,7 +164,7 @@ void linear_wmma(const T* x, const T* weight, const T* bias, T* out, int rows, i
     if (rows == 0 || out_features == 0) return;
     const bool vectors = llmk::rows_are_aligned(in_features, x, weight);
     const bool out_vectors = llmk::rows_are_aligned(out_features, out);
-    // Starts the kernel, if these tiles are enough to give most of a large GPU's SMs a block.
+    // Launch the kernel if there are enough tiles to give most SMs of a large GPU a block.
     auto launch = [&](auto tile, auto kernel, long long enough) {
         using S = decltype(tile);
         const long long tiles = (rows + S::kDown - 1LL) / S::kDown * ((out_features + S::kAcross - 1LL) / S::kAcross);

@@ -6,19 +6,19 @@ constexpr int kBlockRows = 8;  // a block of 32 x 8 threads moves a tile of 32 x
 
 // in: [rows, cols]   out: [cols, rows]
 __global__ void transpose_kernel(const float* __restrict__ in, float* __restrict__ out, int rows, int cols) {
-    // One column more than needed: a column of the tile then lies in 32 different banks instead of one.
+    // One column of padding: a column of the tile is then in 32 different banks instead of one.
     __shared__ float tile[kTile][kTile + 1];
     const int tiles_across = (cols + kTile - 1) / kTile;
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int col0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
 
-    // Rows in: neighboring threads read neighboring columns.
+    // Read rows: neighboring threads read neighboring columns.
     for (int y = threadIdx.y; y < kTile; y += kBlockRows) {
         const int row = row0 + y, col = col0 + threadIdx.x;
         if (row < rows && col < cols) tile[y][threadIdx.x] = in[static_cast<long long>(row) * cols + col];
     }
     __syncthreads();
-    // Columns out: neighboring threads write neighboring rows of `in`, which are neighbors in `out`.
+    // Write columns: neighboring threads take neighboring rows of `in`, which are neighbors in `out`.
     for (int y = threadIdx.y; y < kTile; y += kBlockRows) {
         const int row = row0 + threadIdx.x, col = col0 + y;
         if (row < rows && col < cols) out[static_cast<long long>(col) * rows + row] = tile[threadIdx.x][y];
