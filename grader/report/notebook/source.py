@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +17,30 @@ BOX = (
 
 
 class Listing:
-    """Source text. Notebooks show it highlighted; ``str`` gives the text."""
+    """Source text. Notebooks show it highlighted; ``str`` gives the text.
 
-    def __init__(self, text: str) -> None:
+    ``folded``: a title under which a notebook hides the text until the reader opens it.
+    """
+
+    def __init__(self, text: str, folded: str = "") -> None:
         self.text = text
+        self.folded = folded
 
     def __str__(self) -> str:
-        return self.text
+        return self.folded or self.text
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.text, "text/html": self.html()}
+        return {"text/plain": str(self), "text/html": self.html()}
 
     def html(self) -> str:
         """The text with colors of its own, so that it can be read on light and on dark pages."""
         code = "\n".join(colored(self.text)).rstrip()
-        return f'<pre style="{BOX}">{code}</pre>'
+        listing = f'<pre style="{BOX}">{code}</pre>'
+        if self.folded:
+            return f"<details><summary>{escape(self.folded)}</summary>{listing}</details>"
+        return listing
 
 
 def colored(text: str) -> list[str]:
@@ -44,16 +53,33 @@ def colored(text: str) -> list[str]:
     return str(highlight(text, CudaLexer(stripnl=False), formatter)).removesuffix("\n").split("\n")
 
 
-def show_source(file: str | Path, *names: str) -> Listing:
-    """The text of a kernel file; with ``names`` only those functions, each with the comment above it."""
+def show_source(file: str | Path, *names: str, part: str = "", folded: str = "") -> Listing:
+    """Return the text of a kernel file; with ``names`` only those functions, each with the comment above it.
+
+    ``part``: only the statement that begins with this text, to its closing brace, such as an inner loop.
+    ``folded``: a title under which a notebook hides the text until the reader opens it.
+    """
     path = Path(file)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise GraderError(f"cannot read {path.name}: {error.strerror}") from error
-    if not names:
-        return Listing(text.strip("\n"))
-    return Listing("\n\n".join(function(text, name, path.name) for name in names))
+    if names:
+        text = "\n\n".join(function(text, name, path.name) for name in names)
+    if part:
+        text = statement(text, part, path.name)
+    return Listing(text.strip("\n"), folded)
+
+
+def statement(text: str, beginning: str, file: str = "the file") -> str:
+    """Return the lines from the one that begins with ``beginning`` to the brace that closes its block."""
+    masked = _masked(text)
+    found = re.search(rf"^[ \t]*{re.escape(beginning)}", text, re.MULTILINE)
+    opening = masked.find("{", found.start()) if found else -1
+    if found is None or opening < 0:
+        raise GraderError(f"{file} has no statement with a block that begins with {beginning!r}")
+    end = text.find("\n", _matching_brace(masked, opening))
+    return textwrap.dedent(text[found.start() : end if end >= 0 else len(text)])
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
