@@ -18,8 +18,8 @@ from grader.cli.messages import print_note, short_name
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.options import CheckOptions
-from grader.judge.timing.gpus import gpu as gpu_named
 from grader.report import theme, words
 from grader.report.failures import paragraph
 from grader.report.task_view import render_task
@@ -73,7 +73,7 @@ def command(
     """
     course = Course()
     entry = course.find(exercise)
-    gpu = gpu_named(gpu).name
+    gpu = find_gpu(gpu).name
     if file is not None:
         _must_be_readable(file)
     for path in (json_out, junit_out, html_out):

@@ -23,9 +23,9 @@ from grader.cli.messages import print_note, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
+from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.events import CheckEvent
 from grader.judge.options import CheckOptions
-from grader.judge.timing.gpus import gpu as gpu_named
 from grader.report import theme
 from grader.report.notebook.graded import Graded
 from grader.report.notebook.panel import WIDTH, Panel
@@ -147,7 +147,7 @@ class Magics:
         display(_printed(write))
 
     def _grade(self, course: Course, entry: Entry, file: Path | None, asked: argparse.Namespace, note: str) -> None:
-        gpu = gpu_named(asked.gpu).name
+        gpu = find_gpu(asked.gpu).name
         pristine.keep_copies(course)
         own = check.is_own_file(entry, file)
         with _Output(self.shell, entry.name, note) as output:

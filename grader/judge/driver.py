@@ -24,6 +24,7 @@ from grader.course import Course, Entry
 from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
+from grader.frontend.toolchain.gpus import Gpu, find_gpu
 from grader.judge.build_job import Job
 from grader.judge.builds import Builder, Built, add_answer
 from grader.judge.cases import CasePool, Run, draw_ahead, plan
@@ -36,8 +37,6 @@ from grader.judge.operations import Operations, bound_of
 from grader.judge.options import CheckOptions
 from grader.judge.safe import judge_safe
 from grader.judge.simulated import attach_findings
-from grader.judge.timing.gpus import PeakRates
-from grader.judge.timing.gpus import gpu as gpu_named
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, STAGES, Stage, Verdict
 from grader.verdict.wording.stages import summary, why_skipped
@@ -64,7 +63,7 @@ def run_check(
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = _file(entry, file)
     wanted = _stages(options.stages, device)
-    peak = gpu_named(options.gpu)
+    peak = find_gpu(options.gpu)
     verdict = Verdict(
         exercise=entry.name,
         title=entry.title,
@@ -141,7 +140,7 @@ class _Check:
         jail: Jail,
         operations: Operations | None,
         nvcc: Future[Answer] | None,
-        gpu: PeakRates,
+        gpu: Gpu,
     ) -> None:
         self.gpu = gpu
         self.jail, self.operations, self.nvcc = jail, operations, nvcc

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from grader.execution.build.diagnostics import CompileError
 from grader.execution.build.resource_usage import ResourceUsage, resource_usage
 from grader.frontend.toolchain.compilers import Compiler, find_nvcc
-from grader.frontend.toolchain.occupancy import SmLimits, gpu_for
+from grader.frontend.toolchain.gpus import Gpu, gpu_for
 from grader.frontend.toolchain.process import RunCommand
 from grader.setup.errors import GraderError
 from grader.verdict import KernelResources
@@ -42,7 +42,7 @@ _TROUBLE = re.compile(
 class Answer:
     """What nvcc made of a file."""
 
-    gpu: SmLimits
+    gpu: Gpu
     compiler: Compiler | None = None
     """None: it did not look at it."""
     why_not: str = ""
@@ -84,7 +84,7 @@ def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
         return Answer(gpu, why_not=error.message)
 
 
-def _resources(kernel: ResourceUsage, gpu: SmLimits, launch: tuple[int, int] | None) -> KernelResources:
+def _resources(kernel: ResourceUsage, gpu: Gpu, launch: tuple[int, int] | None) -> KernelResources:
     result = KernelResources(
         kernel=kernel.name,
         architecture=kernel.arch,

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
+from grader.frontend.toolchain.gpus import Gpu
 from grader.judge.cases import Run, plan, run_case
 from grader.judge.simulated import read_report
-from grader.judge.timing.gpus import PeakRates
 from grader.judge.timing.limiter import time_bound
 from grader.setup.errors import GraderError
 from grader.simulator.disassembly import find_objdump
@@ -76,7 +76,7 @@ class Operations:
         self._lines = self._lines or report.source_lines
         self._kernels = self._kernels or report.kernels
 
-    def add_to(self, stage: Stage, counted: Run, gpu: PeakRates) -> None:
+    def add_to(self, stage: Stage, counted: Run, gpu: Gpu) -> None:
         """Show them, line by line, beside the counters of the first run; and how long ``gpu`` needs for it at least."""
         stage.note = " ".join(filter(None, (stage.note, self._note)))
         if self._lines:
@@ -86,7 +86,7 @@ class Operations:
         stage.bound = bound_of(counted, kernels, gpu)
 
 
-def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: PeakRates) -> TimeBound:
+def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: Gpu) -> TimeBound:
     """How long a GPU needs at least for a run, by its counters; without counted operations for all but arithmetic."""
     return time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
 

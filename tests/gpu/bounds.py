@@ -24,7 +24,7 @@ import msgspec
 from grader.course import Course, course_root
 from grader.course.task import Case
 from grader.execution.in_process.kernel import load_kernel
-from grader.judge.timing.gpus import gpu
+from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.timing.limiter import time_bound
 from grader.setup.errors import GraderError
 from tests.gpu.counted import Counted, build_ahead, counted, of_case, runnable
@@ -105,7 +105,7 @@ def count(names: list[str]) -> list[dict[str, Any]]:
         began = time.monotonic()
         kernel = load_kernel(item.file, device="cpu", operations=True)
         item.call(kernel, "cpu")
-        bound = time_bound(kernel.report.kernels, gpu(GPU), size)
+        bound = time_bound(kernel.report.kernels, find_gpu(GPU), size)
         assert bound.limiter is not None
         units = {unit.unit: [float(f"{unit.work:.6g}"), float(f"{unit.microseconds:.4g}")] for unit in bound.units}
         rows.append(
@@ -207,7 +207,7 @@ def main() -> int:
         wrong = violations(json.loads(COUNTED.read_text())["rows"], content["rows"])
         print("\n".join(wrong) or f"each of {len(content['rows'])} bounds lies below its time")
     else:
-        content |= {"gpu": gpu(GPU).name, "rows": count(arguments.names)}
+        content |= {"gpu": find_gpu(GPU).name, "rows": count(arguments.names)}
     where = [arguments.out] if arguments.out else []
     where += [TIMED if arguments.time else COUNTED] if arguments.record else []
     for path in where:

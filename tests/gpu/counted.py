@@ -18,7 +18,7 @@ from grader.course import Course, Entry, course_root
 from grader.course.task import Case, Exercise, torch_dtype
 from grader.execution.build.build import build, compile_directly, plan_kernel
 from grader.execution.runner.gpu import gpu_architecture
-from grader.frontend.toolchain.occupancy import runs
+from grader.frontend.toolchain.gpus import runs
 from tests.gpu.launch_solutions import on_gpu
 
 SEED = 1

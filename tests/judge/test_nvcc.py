@@ -14,7 +14,7 @@ from grader.course.task import Bar
 from grader.execution.runner import tiers
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain.compilers import find_nvcc
-from grader.frontend.toolchain.occupancy import gpu_for
+from grader.frontend.toolchain.gpus import gpu_for
 from grader.frontend.toolchain.process import RunCommand
 from grader.judge import build_threads, check, nvcc
 from grader.judge.build_job import Job

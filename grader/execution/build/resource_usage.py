@@ -14,7 +14,8 @@ from pathlib import Path
 from grader.frontend.course_headers import line_directive, with_headers
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import Compiler, cuda_home
-from grader.frontend.toolchain.occupancy import Occupancy, SmLimits, occupancy
+from grader.frontend.toolchain.gpus import Gpu
+from grader.frontend.toolchain.occupancy import Occupancy, occupancy
 from grader.frontend.toolchain.process import Command, RunCommand, run_command
 
 _LISTING = "ptxas.txt"
@@ -40,7 +41,7 @@ class ResourceUsage:
         """Whether registers did not suffice."""
         return self.spill_stores > 0 or self.spill_loads > 0
 
-    def occupancy(self, gpu: SmLimits, block_size: int, dynamic_shared: int = 0) -> Occupancy:
+    def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:
         """How many blocks of this kernel fit on an SM."""
         return occupancy(gpu, block_size, self.registers, self.static_shared, dynamic_shared)
 

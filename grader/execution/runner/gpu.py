@@ -11,7 +11,7 @@ import ctypes
 import os
 from typing import Any
 
-from grader.frontend.toolchain.occupancy import runs
+from grader.frontend.toolchain.gpus import runs
 from grader.setup.errors import GraderError
 
 _PINNED, _ON_DEVICE, _AS_FILE, _READ_WRITE = 1, 1, 1, 3

@@ -35,7 +35,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grader.judge.timing.gpus import PeakRates
+from grader.frontend.toolchain.gpus import Gpu
 from grader.verdict import TimeBound, UnitTime
 from grader.verdict.facts import Unit
 
@@ -50,7 +50,7 @@ WARP, QUARTERS = 32, 4
 
 def time_bound(
     kernels: Sequence[KernelCounters],
-    gpu: PeakRates,
+    gpu: Gpu,
     case: str = "",
     dtype: str = "",
     dims: Mapping[str, Any] | None = None,
@@ -65,7 +65,7 @@ def time_bound(
     ) -> None:
         """``work`` of each kernel, of which a multiprocessor does so much in a cycle."""
         parts = [_used(kernel, gpu, by_warps) for kernel in kernels]
-        whole = [sum(work) / gpu.multiprocessors, *(amount / used for amount, used in zip(work, parts) if used)]
+        whole = [sum(work) / gpu.sms, *(amount / used for amount, used in zip(work, parts) if used)]
         units.append(UnitTime(unit, sum(work) if sums is None else sums, 1e6 * max(whole) / per_cycle / clock))
 
     def each(name: str) -> list[float]:
@@ -86,14 +86,14 @@ def time_bound(
     blocks = (
         0 if any(kernel.fits_device for kernel in kernels) else max((kernel.blocks for kernel in kernels), default=0)
     )
-    return TimeBound(gpu.name, case, dtype, dict(dims or {}), units, counted, blocks, gpu.multiprocessors)
+    return TimeBound(gpu.name, case, dtype, dict(dims or {}), units, counted, blocks, gpu.sms)
 
 
-def _used(kernel: KernelCounters, gpu: PeakRates, by_warps: bool) -> float:
+def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
     """How many multiprocessors a kernel can occupy at most; by warps, a part of one counts as such."""
     if kernel.fits_device:
-        return gpu.multiprocessors
-    blocks = min(gpu.multiprocessors, kernel.blocks)
+        return gpu.sms
+    blocks = min(gpu.sms, kernel.blocks)
     if not by_warps:
         return blocks
     threads = math.prod(kernel.block)
@@ -104,13 +104,13 @@ def _used(kernel: KernelCounters, gpu: PeakRates, by_warps: bool) -> float:
     return min(blocks, warps / QUARTERS)
 
 
-def _dram_bytes(kernels: Sequence[KernelCounters], gpu: PeakRates) -> float:
+def _dram_bytes(kernels: Sequence[KernelCounters], gpu: Gpu) -> float:
     read = sum(kernel.totals.get("first_read_bytes", 0.0) for kernel in kernels)
     written = max((k.totals.get("touched_bytes_written", 0.0) / max(1, k.launches) for k in kernels), default=0.0)
     return read + max(0.0, written - gpu.l2_bytes)
 
 
-def _tensor_cycles(kernel: KernelCounters, gpu: PeakRates) -> float:
+def _tensor_cycles(kernel: KernelCounters, gpu: Gpu) -> float:
     """Cycles of one multiprocessor."""
     known = {
         name.removeprefix("tensor_operations_"): operations

@@ -15,7 +15,7 @@ from typing import Any
 _HOMES = {
     "accesses": ["Request", "compare", "draw_banks", "draw_sectors", "pattern", "requests"],
     "bounds": ["bounds_plot", "recorded_bounds"],
-    "gpus": ["GPUS", "PeakRates"],
+    "gpus": ["GPUS", "Gpu"],
     "pictures.attention": ["draw_band", "draw_merge", "draw_ownership", "draw_tile_route"],
     "pictures.cache": ["draw_cache_layout"],
     "pictures.gpu": ["draw_gpu", "draw_warps"],

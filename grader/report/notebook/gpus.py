@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from grader.judge.timing.gpus import GPUS, PeakRates, gpu
+from grader.frontend.toolchain.gpus import GPUS, Gpu
+from grader.frontend.toolchain.gpus import find_gpu as gpu
 
-__all__ = ["GPUS", "PeakRates", "gpu"]
+__all__ = ["GPUS", "Gpu", "gpu"]

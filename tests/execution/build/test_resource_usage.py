@@ -4,7 +4,7 @@ import pytest
 
 from grader.execution.build.resource_usage import parse_ptxas, resource_usage
 from grader.frontend.toolchain.compilers import find_nvcc
-from grader.frontend.toolchain.occupancy import GPUS
+from grader.frontend.toolchain.gpus import GPUS
 from grader.setup.errors import BuildError
 
 LISTING = """ptxas info    : 0 bytes gmem, 64 bytes cmem[3]

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from grader.frontend.toolchain.compilers import cuda_home, find_cxx, find_nvcc
-from grader.frontend.toolchain.occupancy import DEFAULT_GPU, GPUS, find_gpu, gpu_for, occupancy, runs
+from grader.frontend.toolchain.gpus import DEFAULT_GPU, GPUS, find_gpu, gpu_for, runs
+from grader.frontend.toolchain.occupancy import occupancy
 from grader.setup.errors import GraderError
 
 
@@ -77,14 +78,14 @@ PROGRAM = """
 #include <cstdio>
 #include "cuda_occupancy.h"
 int main() {
-    int major, minor, block, registers; long per_sm, per_block, sms; int threads_sm; long fixed, dynamic;
-    while (scanf("%d %d %ld %d %ld %ld %d %d %ld %ld", &major, &minor, &sms, &threads_sm, &per_sm, &per_block, &block,
-                 &registers, &fixed, &dynamic) == 10) {
+    int major, minor, block, registers; long per_sm, per_block, sms, reserved; int threads_sm; long fixed, dynamic;
+    while (scanf("%d %d %ld %d %ld %ld %ld %d %d %ld %ld", &major, &minor, &sms, &threads_sm, &per_sm, &per_block, &reserved, &block,
+                 &registers, &fixed, &dynamic) == 11) {
         cudaOccDeviceProp p = {};
         p.computeMajor = major; p.computeMinor = minor; p.maxThreadsPerBlock = 1024;
         p.maxThreadsPerMultiprocessor = threads_sm; p.regsPerBlock = 65536; p.regsPerMultiprocessor = 65536;
         p.warpSize = 32; p.sharedMemPerBlock = 49152; p.sharedMemPerMultiprocessor = per_sm; p.numSms = sms;
-        p.sharedMemPerBlockOptin = per_block; p.reservedSharedMemPerBlock = 1024;
+        p.sharedMemPerBlockOptin = per_block; p.reservedSharedMemPerBlock = reserved;
         cudaOccFuncAttributes a; a.maxThreadsPerBlock = 1024; a.numRegs = registers; a.sharedSizeBytes = fixed;
         a.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN; a.maxDynamicSharedSizeBytes = dynamic; a.numBlockBarriers = 1;
         cudaOccDeviceState s; s.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
@@ -111,7 +112,7 @@ def test_nvidias_own_calculation_agrees(tmp_path):
             (1, 32, 96, 128, 160, 256, 480, 512, 768, 1024), (1, 16, 31, 32, 40, 64, 72, 100, 128, 168, 255), shared
         ):
             cases.append((gpu, block, registers, fixed, dynamic))
-            limits = f"{gpu.sms} {gpu.warps * 32} {gpu.shared_per_sm} {gpu.shared_per_block}"
+            limits = f"{gpu.sms} {gpu.limits.warps * 32} {gpu.limits.shared_per_sm} {gpu.limits.shared_per_block} {gpu.limits.reserved_shared}"
             lines.append(f"{number[:-1]} {number[-1]} {limits} {block} {registers} {fixed} {dynamic}")
     done = subprocess.run(["./o"], cwd=tmp_path, input="\n".join(lines), capture_output=True, text=True, check=True)
     theirs = [int(line) for line in done.stdout.split()]

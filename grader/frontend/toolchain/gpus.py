@@ -1,0 +1,186 @@
+"""The GPUs that the grader knows: limits of an SM for occupancy, and peak rates for rooflines and lower bounds.
+
+Limits of a compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates per
+cycle: NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackwell), and "Throughput of Native
+Arithmetic Instructions" in the programming guide. Peak rates and SM counts: each product's data sheet, dense.
+
+Data sheets give operations per second at a clock of the vendor's choice, which chips exceed (an H100's 989 TFLOP/s are those
+of 1.83 GHz, and it runs at up to 1.98). A bound therefore uses the rates per cycle and the highest clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.setup.errors import GraderError
+
+_KB = 1024
+_MB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class SmLimits:
+    """The resources of one SM."""
+
+    warps: int
+    blocks: int
+    shared_per_sm: int
+    """Bytes."""
+    shared_per_block: int
+    """Bytes, with ``cudaFuncAttributeMaxDynamicSharedMemorySize``."""
+    reserved_shared: int = 1024
+    """Bytes of shared memory that CUDA reserves for each block."""
+    shared_unit: int = 128
+    """Shared memory is allocated in multiples of this many bytes."""
+    registers: int = 65536
+    """Per SM, and per block."""
+    registers_per_thread: int = 255
+    threads_per_block: int = 1024
+
+
+@dataclass(frozen=True)
+class PerCycle:
+    """The most that one SM can do in a cycle."""
+
+    f32: float
+    """Additions, multiplications or fused multiply-adds on CUDA cores."""
+    f16: float
+    """The same for 16-bit numbers, in pairs."""
+    tensor: Mapping[str, float]
+    """Additions and multiplications on tensor cores, by the names of ``grader.simulator.report_format.TENSOR_TYPES``."""
+    special: float = 16
+    """Special functions."""
+    instructions: float = 4
+    """Warp instructions: one from each of four schedulers."""
+    wavefronts: float = 1
+    """Wavefronts of 128 bytes between registers and the L1 cache and shared memory."""
+    l2_bytes: float = 64
+    """Bytes from the L2 cache, and as many to it."""
+
+
+def _tensor(f16: float, tf32: float = 0, fp8: float = 0, bf16: bool = True, f64: float = 0) -> dict[str, float]:
+    """Return rates by type, without those that are 0: the type does not exist on these tensor cores."""
+    rates = {"f16": f16, "f16_sums": f16, "bf16": f16 * bf16, "tf32": tf32, "e4m3": fp8, "e5m2": fp8, "f64": f64}
+    return {name: rate for name, rate in {**rates, "s8": 2 * f16, "u8": 2 * f16}.items() if rate}
+
+
+SM_LIMITS = {
+    "sm_75": SmLimits(32, 16, 64 * _KB, 64 * _KB, reserved_shared=0, shared_unit=256),
+    "sm_80": SmLimits(64, 32, 164 * _KB, 163 * _KB),
+    "sm_86": SmLimits(48, 16, 100 * _KB, 99 * _KB),
+    "sm_89": SmLimits(48, 24, 100 * _KB, 99 * _KB),
+    "sm_90": SmLimits(64, 32, 228 * _KB, 227 * _KB),
+    "sm_100": SmLimits(64, 32, 228 * _KB, 227 * _KB),
+    "sm_120": SmLimits(48, 24, 100 * _KB, 99 * _KB),
+}
+"""The limits of an SM, by architecture as nvcc names it."""
+
+PER_CYCLE = {
+    "sm_75": PerCycle(64, 128, _tensor(1024, bf16=False)),
+    "sm_80": PerCycle(64, 256, _tensor(2048, tf32=1024, f64=128)),
+    "sm_86": PerCycle(128, 128, _tensor(1024, tf32=512)),
+    "sm_89": PerCycle(128, 128, _tensor(1024, tf32=512, fp8=2048)),
+    "sm_90": PerCycle(128, 256, _tensor(4096, tf32=2048, fp8=8192, f64=256)),
+    "sm_100": PerCycle(128, 256, _tensor(8192, tf32=4096, fp8=16384, f64=128)),
+    "sm_120": PerCycle(128, 128, _tensor(1024, tf32=512, fp8=2048)),
+}
+"""The rates of an SM, by architecture."""
+
+F32_SUMS = ("f16", "bf16", "tf32")
+"""Operand types of tensor cores whose sums are always f32: GeForce cards have half the rate."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    name: str
+    arch: str
+    """The architecture, as nvcc names it."""
+    sms: int
+    clock: float
+    """Cycles per second at most: the highest graphics clock that the driver lets an unchanged card reach. It is the boost
+    clock of the data sheet for data-center cards, and above it for GeForce."""
+    bandwidth: float
+    """Bytes per second from and to its memory."""
+    f32: float
+    """Floating-point operations per second on CUDA cores; a fused multiply-add counts as two."""
+    f16_tensor: float
+    """Floating-point operations per second on tensor cores: f16 or bf16 operands, f32 accumulators."""
+    l2_bytes: float
+    """Size of the L2 cache."""
+    geforce: bool = False
+
+    @property
+    def limits(self) -> SmLimits:
+        """The resources of one SM."""
+        return SM_LIMITS[self.arch]
+
+    @property
+    def per_cycle(self) -> PerCycle:
+        """The most that one SM can do in a cycle."""
+        return PER_CYCLE[self.arch]
+
+    def ridge(self, tensor_cores: bool = False) -> float:
+        """Return the operations per byte at which memory and arithmetic take equally long."""
+        return (self.f16_tensor if tensor_cores else self.f32) / self.bandwidth
+
+    def tensor(self, operands: str) -> float:
+        """Return an SM's tensor-core operations per cycle; the fastest type's where the type is unknown."""
+        rates = self.per_cycle.tensor
+        rate = rates.get(operands, max(rates.values()))
+        return rate / 2 if self.geforce and operands in F32_SUMS else rate
+
+
+GPUS = {
+    gpu.name: gpu
+    for gpu in (
+        Gpu("H200", "sm_90", 132, 1.98e9, 4.8e12, 67e12, 989e12, 60 * _MB),
+        Gpu("H100", "sm_90", 132, 1.98e9, 3.35e12, 67e12, 989e12, 50 * _MB),
+        Gpu("A100", "sm_80", 108, 1.41e9, 2.039e12, 19.5e12, 312e12, 40 * _MB),
+        Gpu("L4", "sm_89", 58, 2.04e9, 0.3e12, 30.3e12, 121e12, 48 * _MB),
+        Gpu("T4", "sm_75", 40, 1.59e9, 0.32e12, 8.1e12, 65e12, 4 * _MB),
+        Gpu("RTX 3090", "sm_86", 82, 2.1e9, 0.936e12, 35.6e12, 71e12, 6 * _MB, geforce=True),
+        Gpu("RTX 4090", "sm_89", 128, 3.105e9, 1.008e12, 82.6e12, 165.2e12, 72 * _MB, geforce=True),
+        Gpu("RTX 3060 Laptop", "sm_86", 30, 2.1e9, 0.336e12, 13.1e12, 26.2e12, 3 * _MB, geforce=True),
+        Gpu("B200", "sm_100", 148, 1.98e9, 8e12, 75e12, 2250e12, 126 * _MB),
+        Gpu("RTX 5090", "sm_120", 170, 3.09e9, 1.792e12, 104.8e12, 209.5e12, 96 * _MB, geforce=True),
+    )
+}
+DEFAULT_GPU = "H100"
+"""The GPU whose occupancy is shown unless a kernel needs another architecture."""
+
+
+def find_gpu(name: str) -> Gpu:
+    """Return a GPU by its product name ("h100", "NVIDIA H200", "rtx4090") or its architecture ("sm_80").
+
+    Raises:
+        GraderError: the name is not known; the hint lists the known names.
+    """
+    words = _words(name)
+    for gpu in GPUS.values():
+        if "".join(words) in ("".join(_words(gpu.name)), "".join(_words(gpu.arch))):
+            return gpu
+    for gpu in GPUS.values():  # "NVIDIA H100 80GB HBM3"
+        own = _words(gpu.name)
+        if any(words[i : i + len(own)] == own for i in range(len(words))):
+            return gpu
+    raise GraderError(f"unknown GPU {name!r}", f"Known GPUs: {', '.join(GPUS)}.")
+
+
+def runs(architecture: str, needed: str) -> bool:
+    """Return whether a GPU ("sm_90") runs code for an architecture: "sm_80" and all later ones, but "sm_90a" only sm_90."""
+    have, least = (int(name.removeprefix("sm_").removesuffix("a")) for name in (architecture, needed))
+    return have == least if needed.endswith("a") else have >= least
+
+
+def gpu_for(needed: str) -> Gpu:
+    """Return the GPU whose occupancy is shown for an architecture: the default one if that runs it."""
+    known = [GPUS[DEFAULT_GPU], *GPUS.values()]
+    return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", name.lower())
