@@ -172,10 +172,10 @@ def test_one_function_with_its_comment(tmp_path: Path) -> None:
 def test_a_part_of_a_function_and_a_folded_listing(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(
-        "__global__ void f() {\n    for (int k = 0;\n         k < 2; ++k) {\n        g(k);  // }\n    }\n}\n"
+        "__global__ void f() {\n    for (int k = 0;\n         k < 2; ++k) {\n#pragma unroll\n        g(k);  // }\n    }\n}\n"
     )
     part = show_source(path, "f", part="for (int k")
-    assert str(part) == "for (int k = 0;\n     k < 2; ++k) {\n    g(k);  // }\n}"
+    assert str(part) == "for (int k = 0;\n     k < 2; ++k) {\n#pragma unroll\n    g(k);  // }\n}"
     with pytest.raises(GraderError, match="no statement with a block that begins with 'while'"):
         show_source(path, part="while")
     folded = show_source(path, folded="After you have solved <it>")._repr_mimebundle_()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -79,7 +78,9 @@ def statement(text: str, beginning: str, file: str = "the file") -> str:
     if found is None or opening < 0:
         raise GraderError(f"{file} has no statement with a block that begins with {beginning!r}")
     end = text.find("\n", _matching_brace(masked, opening))
-    return textwrap.dedent(text[found.start() : end if end >= 0 else len(text)])
+    indent = found[0].removesuffix(beginning)
+    lines = text[found.start() : end if end >= 0 else len(text)].splitlines()
+    return "\n".join(line.removeprefix(indent) for line in lines)  # a preprocessor line begins at column 0
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
