@@ -39,7 +39,7 @@ from grader.execution.runner.gpu import gpu_architecture, uuid
 from grader.execution.runner.program import build_runner
 from grader.frontend.prototype import parse_prototype, require_launcher
 from grader.judge.timing import others, turns
-from grader.judge.timing.events import WARMUP, in_turns, percentiles, statistics, time_on_gpu
+from grader.judge.timing.events import ROUNDS, WARMUP, in_turns, percentiles, statistics, time_on_gpu
 from grader.judge.timing.machine import Machine, measure_machine, roofline
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
@@ -82,6 +82,7 @@ def bench(
     *,
     machine: Machine | None = None,
     compiled: bool = True,
+    rounds: int = ROUNDS,
     sizes: Sequence[str] | None = None,
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
@@ -90,7 +91,7 @@ def bench(
     """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
 
     ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
-    torch.compile, which takes seconds for each size. ``sizes``: only the ones of these names.
+    torch.compile, which takes seconds for each size. ``rounds``: how often the kernel and torch take turns. ``sizes``: only the ones of these names.
     ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
@@ -103,7 +104,7 @@ def bench(
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
             machine = machine or measure_machine()
-            timings = _on_gpu(task, path, machine, compiled, sizes, say, jail)
+            timings = _on_gpu(task, path, machine, compiled, rounds, sizes, say, jail)
         if seen.busy or not granted:
             for timing in timings:
                 timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
@@ -128,6 +129,7 @@ def _on_gpu(
     path: Path,
     machine: Machine,
     compiled: bool,
+    rounds: int,
     sizes: Sequence[str] | None,
     say: Callable[[str], None],
     jail: Jail,
@@ -149,12 +151,14 @@ def _on_gpu(
             for dtype in case.dtypes or task.dtypes:
                 require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
                 say(f"{case.name} ({dtype})")
-                timings.append(_time_one(task, case, dtype, child, machine, compiled))
+                timings.append(_time_one(task, case, dtype, child, machine, compiled, rounds))
                 torch.cuda.empty_cache()
     return timings
 
 
-def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool) -> Timing:
+def _time_one(
+    task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, rounds: int
+) -> Timing:
     call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype))
     least = task.roofline_bytes(call)
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
@@ -166,7 +170,7 @@ def _time_one(task: Exercise, case: Case, dtype: str, child: Child, machine: Mac
         if task.torch_baseline is not None:
             theirs, result = _torch_clocks(task, call, timing, sets, flush, compiled)
             clocks.update(theirs)
-        times = in_turns(clocks)
+        times = in_turns(clocks, rounds)
         content = buffers.snapshot()
         outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
     timing.runs = len(times[OURS])

@@ -54,15 +54,15 @@ def runs_for(microseconds: float) -> int:
     return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
 
 
-def in_turns(clocks: Mapping[str, Callable[[int], list[float]]]) -> dict[str, list[float]]:
+def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = ROUNDS) -> dict[str, list[float]]:
     """Microseconds of each run, by name; ``clocks[name](runs)`` times so many. All take turns, and each finds the GPU rested, not as the
     one before left it."""
     runs = {}
     for name, clock in clocks.items():
         us = min(clock(3))
-        runs[name] = -(-min(runs_for(us), max(FEWEST_RUNS, int(ROUNDS * TURN_US / max(us, 1.0)))) // ROUNDS)
+        runs[name] = -(-min(runs_for(us), max(FEWEST_RUNS, int(rounds * TURN_US / max(us, 1.0)))) // rounds)
     times: dict[str, list[float]] = {name: [] for name in clocks}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, clock in clocks.items():
             time.sleep(PAUSE)
             times[name] += clock(runs[name])
