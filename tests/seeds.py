@@ -1,7 +1,7 @@
 """The seed of what tests draw. Learners get fresh inputs at each check; tests get the same ones in every run.
 
-A test that passes today must pass tomorrow, so the seed is fixed. ``TEST_SEED=fresh`` draws one, and ``TEST_SEED=N`` draws
-again what a run that printed N drew: the way to look for cases that catch a mistake only now and then.
+A test that passes today must pass tomorrow, so the seed is fixed. ``TEST_SEED=fresh`` draws one, and ``TEST_SEED=N``
+draws again what a run that printed N drew: the way to look for cases that catch a mistake only now and then.
 """
 
 from __future__ import annotations

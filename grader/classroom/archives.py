@@ -1,4 +1,4 @@
-"""What a name in an archive may be, whoever packed it."""
+"""Allowed names in an archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Refused(Exception):
 
 
 def checked_name(member: zipfile.ZipInfo) -> str:
-    """The name of a member, or ``Refused``."""
+    """Return the name of a member, or raise ``Refused``."""
     # Python cuts names at a null byte and turns backslashes round on Windows: the original name tells.
     name = member.orig_filename
     parts = PurePosixPath(name).parts
@@ -36,5 +36,5 @@ def checked_name(member: zipfile.ZipInfo) -> str:
 
 
 def shown(name: str) -> str:
-    """A name of somebody else's, short and safe to print."""
+    """Return a name from an archive, short and safe to print."""
     return ascii(name[:80])

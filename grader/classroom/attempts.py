@@ -1,9 +1,10 @@
-"""Which node of a cluster has which job. What is not back in time goes to another node as well, and the first answer counts.
+"""Assignment of jobs to the nodes of a cluster: late jobs are tried again elsewhere, and the first answer counts.
 
-A network that is cut says nothing, and a machine that hangs says nothing: the job is not back, that is all. So nobody here decides
-whether a node lives. A job that is late has another attempt on a node with room (Dean and Ghemawat, "MapReduce", OSDI 2004,
-section 3.6, call those backup tasks); a node that is silent has its few jobs and gets no more; and one that wakes may answer
-what is answered already, which is dropped. To be wrong costs a job done twice, never a grade.
+A network that is cut says nothing, and a machine that hangs says nothing: the job is not back, that is all. So nobody
+here decides whether a node lives. A job that is late has another attempt on a node with room (Dean and Ghemawat,
+"MapReduce", OSDI 2004, section 3.6, call those backup tasks); a node that is silent has its few jobs and gets no more;
+and one that wakes may answer what is answered already, which is dropped. To be wrong costs a job done twice, never a
+grade.
 """
 
 from __future__ import annotations
@@ -48,31 +49,31 @@ class Attempts:
 
     @property
     def references(self) -> list[Any]:
-        """Of all attempts, those at jobs that another one answered, too: they hold a core."""
+        """Return all attempts, including those at jobs that another attempt has answered: they occupy a core."""
         return list(self._at_work)
 
     @property
     def busy(self) -> bool:
-        """Whether a job has no answer."""
+        """Return whether any job has no answer."""
         return bool(self._waiting)
 
     @property
     def room(self) -> bool:
-        """Whether a node takes another job."""
+        """Return whether a node takes another job."""
         ranked = self._ranked("cpu")
         return any(not full for full, _ in ranked) if ranked else len(self._at_work) < LEAST_JOBS
 
     def node_for(self, job: Job) -> str:
-        """The one with the least to do for what it has, if it can be one with room, on which nothing is late; "": none can do it."""
+        """Return the least loaded suitable node, preferring one with room and nothing late; "" if none is suitable."""
         return next((node for _, node in self._ranked(job.device)), "")
 
     def add(self, reference: Any, job: Job, node: str) -> None:
-        """An attempt begins."""
+        """Record the start of an attempt."""
         self._at_work[reference] = _Attempt(job, node, self.clock() + LATE)
         self._waiting.add(job.key)
 
     def late(self) -> Iterator[tuple[Job, str]]:
-        """What is to be tried once more, and where; the caller adds one before it asks for the next."""
+        """Return a late job and the node to retry it on; the caller adds the attempt before it asks again."""
         tried: dict[str, list[_Attempt]] = {}
         for attempt in self._at_work.values():
             tried.setdefault(attempt.job.key, []).append(attempt)
@@ -84,7 +85,7 @@ class Attempts:
                     yield job, node
 
     def end(self, reference: Any, outcome: Callable[[], Outcome]) -> tuple[Job, Outcome] | None:
-        """An attempt ended: what became of the job, unless that is known already, or another attempt may still tell."""
+        """Record the end of an attempt; return the job's result unless it is known already or another attempt may still answer."""
         attempt = self._at_work.pop(reference)
         job = attempt.job
         if job.key not in self._waiting:
@@ -99,7 +100,7 @@ class Attempts:
         return job, what
 
     def _ranked(self, device: str) -> list[tuple[bool, str]]:
-        """Of each node that can do such a job whether it is full, and its name; the best first."""
+        """Return for each suitable node whether it is full, and its name; the best first."""
         resource, now = "GPU" if device == "cuda" else "CPU", self.clock()
         held = Counter(
             one.node for one in self._at_work.values() if device in ("cpu", one.job.device)

@@ -1,7 +1,7 @@
 """The archive of a whole class, as "download all submissions" of a learning system gives it.
 
-It is unpacked into a folder of its own, only what a submission may be made of, every name checked and every size counted
-while it is read: students chose the names and the content.
+It is unpacked into a folder of its own, only what a submission may be made of, every name checked and every size
+counted while it is read: students chose the names and the content.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _DAY = re.compile(r"day\d+_")
 
 
 def is_of_one_student(path: Path) -> bool:
-    """Whether an archive holds kernels as the course lays them out, in place of a folder or archive for each student."""
+    """Return whether an archive has kernels in the course's layout, instead of a folder or archive per student."""
     with _opened(path) as archive:
         return any(name == LISTED or _DAY.match(name) for name in archive.namelist()[:MOST_ENTRIES])
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Writes the archive's submissions into an empty folder."""
+    """Write the archive's submissions into an empty folder."""
     total = 0
     with _opened(path) as archive:
         if len(archive.infolist()) > MOST_ENTRIES:

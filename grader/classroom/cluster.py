@@ -1,8 +1,8 @@
 """The nodes of a Ray cluster. Ray gives a job of the simulator a free core, and one on ``cuda`` a whole free GPU.
 
-Ray (https://docs.ray.io) is the extra ``cluster``. Which node has which job is said here, as Ray keeps waiting for one that falls silent
-(attempts.py). A job that ends its worker, or whose node goes away, comes back as that: who retries it, and how often, is the
-session's matter.
+Ray (https://docs.ray.io) is the extra ``cluster``. Which node has which job is said here, as Ray keeps waiting for one
+that falls silent (attempts.py). A job that ends its worker, or whose node goes away, comes back as that: who retries
+it, and how often, is the session's matter.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Cluster:
             return Died(f"the process that graded it ended: {type(error).__name__}: {error}")
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        """What a call gives; TimeoutError where the head is silent: the call goes on, and nobody waits for it."""
+        """Return a call's result; raise TimeoutError if the head is silent, while the call continues in the background."""
         answer = Future[Any]()
 
         def run() -> None:
@@ -184,7 +184,7 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
 
 
 def _refuse(address: str) -> None:
-    """What Ray would wait for without end, or say in words of its own."""
+    """Raise a message for requests that Ray would wait for forever, or report in its own words."""
     if "://" in address:
         raise GraderError(
             f"--cluster {address} is an address of Ray's client, which the grader does not speak",
@@ -202,7 +202,7 @@ def _refuse(address: str) -> None:
 
 
 def _leave() -> None:
-    """The end of a process in which Ray waits for a silent head: Python's own way out waits with it, and then crashes."""
+    """End a process in which Ray waits for a silent head: Python's normal exit waits with it, and then crashes."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(2)
@@ -210,7 +210,7 @@ def _leave() -> None:
 
 @contextlib.contextmanager
 def _lost() -> Any:
-    """A cluster that cannot be reached any more is a message."""
+    """Convert a lost cluster into a message."""
     try:
         yield
     except GraderError:

@@ -1,4 +1,4 @@
-"""What a node of a cluster gets of the course: the grader, the exercises and the headers, as one folder.
+"""The part of the course that cluster nodes get: the grader, the exercises and the headers, as one folder.
 
 Ray packs it, names it by its content, and unpacks it once on each node, where jobs run in it: nothing of ours need be
 installed there. Solutions and tests stay here.

@@ -1,4 +1,4 @@
-"""Who does the jobs: the processes of this machine (local.py), or the nodes of a cluster (cluster.py)."""
+"""The interface of executors: processes of this machine (local.py), or nodes of a cluster (cluster.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LOSSES = 10
 
 @dataclass(frozen=True)
 class Died:
-    """What did the job is no more, and gave no answer."""
+    """The worker ended without an answer."""
 
     why: str
     machine: bool = False
@@ -34,11 +34,11 @@ class Executor(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether there is a job in it."""
+        """Return whether it has a job."""
 
     @property
     def room(self) -> bool:
-        """Whether it takes another job now: it should never wait for one, and never hold the whole class."""
+        """Return whether it takes another job now, without waiting for one and without holding the whole class."""
 
     def submit(self, job: Job) -> None:
         """Take a job."""

@@ -1,4 +1,4 @@
-"""What the process has loaded from which all workers of a class are forked: torch is in memory once.
+"""The libraries of the process that all workers of a class are forked from: torch is in memory once.
 
 Importing this is all that it is for. No thread may run at the fork, so the libraries below torch must not start theirs.
 """

@@ -29,7 +29,7 @@ class GradeBook(msgspec.Struct, kw_only=True):
 
     @property
     def maximum(self) -> float:
-        """Of all exercises together."""
+        """Return the maximum of all exercises together."""
         return round(sum(self.maxima.values()), 2)
 
 
@@ -47,12 +47,12 @@ def make(
 
 
 def save(book: GradeBook, out: Path) -> None:
-    """Writes grades.json."""
+    """Write grades.json."""
     write(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may hold halves of characters
 
 
 def load(out: Path) -> GradeBook:
-    """Reads it; a GraderError says how to get one."""
+    """Read grades.json; raise a GraderError that says how to get one."""
     path = out / FILE
     hint = f"Name the folder that `grader grade FOLDER --out {out}` wrote."
     try:

@@ -35,7 +35,7 @@ class Incident:
 
     @property
     def told(self) -> str:
-        """What a student reads."""
+        """Return the message for the student."""
         return (
             f"The grader itself failed: this is no fault of the submission. It is graded again when the class is.\n"
             f"The instructor finds out more by the reference {self.reference}."

@@ -60,7 +60,7 @@ _CASE_KEYS = {"exercise", "name", "dims", "dtypes", "offsets"}
 
 
 def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instructions:
-    """Reads the file; every mistake in it is a message. ``device``: cpu or cuda, where the class is graded."""
+    """Read the instructor's file; report every mistake in it. ``device``: cpu or cuda, where the class is graded."""
     path = path.resolve()
     if path.is_relative_to(course.root.resolve()):
         raise GraderError(f"{path} lies in the course's folder", "Keep it elsewhere: students have that folder.")
@@ -120,7 +120,7 @@ def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:
 
 
 def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exercise:
-    """The exercise with the hidden cases after its own."""
+    """Return the exercise with the hidden cases after its own."""
     import dataclasses
 
     from grader.course.task import Case

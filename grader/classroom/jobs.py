@@ -48,12 +48,12 @@ class Job:
 
     @property
     def may_not_end(self) -> bool:
-        """Whether it had better start early. A guess, which changes no grade."""
+        """Return whether the job may be endless and should start early; a guess that changes no grade."""
         return bool(MAY_NOT_END.search(self.content))
 
 
 def plan(entry: Entry, content: bytes, seed: int, cases: list[dict[str, Any]], root: Path, device: str = "cpu") -> Job:
-    """What is to be done with a kernel file: the simulator's job, and a GPU's after it where ``device`` is ``cuda``."""
+    """Return the jobs of a kernel file: the simulator's, and a GPU's after it if ``device`` is ``cuda``."""
     listed = [entry.name, entry.title, entry.kind, entry.points, entry.architecture]
     decides = [__version__, code_digest(), seed, listed, cases, _of_file(entry.tasks), _of_headers()]
 
@@ -66,14 +66,14 @@ def plan(entry: Entry, content: bytes, seed: int, cases: list[dict[str, Any]], r
 
 @functools.cache
 def code_digest() -> str:
-    """Of all that judges: with another grader or simulator, every grade is made anew."""
+    """Return a hash of all code that decides a verdict: another version grades everyone again."""
     package = Path(grader.__file__).parent
     return _of_files(package, [path for path in package.rglob("*") if "__pycache__" not in path.parts])
 
 
 @functools.cache
 def _of_headers() -> str:
-    """Of the course's headers, which become part of a kernel."""
+    """Return a hash of the course's headers, which become part of a kernel."""
     return _of_files(course_headers.FOLDER, list(course_headers.FOLDER.glob("*.cuh")))
 
 

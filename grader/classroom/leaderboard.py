@@ -1,7 +1,8 @@
-"""Who moves the fewest bytes, and whose kernel takes the least time: of those who passed and want to be named.
+"""Leaderboards of bytes moved and of time, of students who passed and want to be named.
 
-Bytes are what the simulator counted in the case of the stage *efficient*, the same for everybody. Times are only those that
-the grader's own clock took on a GPU (``verified_us``): what a kernel's own process measured is no ground for a rank.
+Bytes are what the simulator counted in the case of the stage *efficient*, the same for everybody. Times are only those
+that the grader's own clock took on a GPU (``verified_us``): what a kernel's own process measured is no ground for a
+rank.
 """
 
 from __future__ import annotations

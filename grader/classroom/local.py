@@ -75,7 +75,7 @@ class Local:
         return done
 
     def _hear(self, one: _Worker) -> Outcome | None:
-        """What a worker says of its job; None where it says that it is there."""
+        """Return a worker's result; None if it only reports that it has started."""
         try:
             said = one.pipe.recv_bytes()
         except (EOFError, OSError):
@@ -120,7 +120,7 @@ class Local:
 
 
 def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: worker.Grade) -> None:
-    """A worker: what is asked of it, until the pipe is closed."""
+    """Run a worker: handle requests until the pipe is closed."""
     os.environ.clear()  # the fork server's is the one of its start
     os.environ.update(environment)
     begin()
@@ -134,7 +134,7 @@ def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: wor
 
 
 def answer(grade: worker.Grade, job: Job) -> bytes:
-    """What became of a job, whatever happens."""
+    """Return the result of a job, whatever happens."""
     from grader.course import Course
 
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong most often in a class: the first thing that each student should look at, counted over the class."""
+"""The most common mistakes in a class: the first thing each student should look at, counted over the class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mistake:
 
 
 def commonest(students: Iterable[Stored]) -> list[Mistake]:
-    """The commonest first."""
+    """Return the mistakes, the most common first."""
     found: dict[Hashable, Mistake] = {}
     for student in students:
         for verdict in student.verdicts:
@@ -78,5 +78,5 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
 
 
 def _pattern(message: str) -> str:
-    """A message without the names and numbers in it."""
+    """Return a message without the names and numbers in it."""
     return re.sub(r"\d+", "0", re.sub(r"‘[^’]*’|'[^']*'|\"[^\"]*\"|`[^`]*`", "''", message))

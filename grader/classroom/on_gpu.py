@@ -1,6 +1,7 @@
 """A class on a GPU: the simulator judges each kernel first; one that passes is run, and timed, on a GPU.
 
-The student gets one verdict: *safe* and *efficient* are the simulator's, *fast* is the GPU's, and *correct* must hold on both.
+The student gets one verdict: *safe* and *efficient* are the simulator's, *fast* is the GPU's, and *correct* must hold
+on both.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ MARK = " on cuda"
 
 
 def wanted(graded: Graded) -> bool:
-    """Whether a GPU has to look at what the simulator judged."""
+    """Return whether a GPU must grade what the simulator judged."""
     return all(verdict.passed for verdict in graded.verdicts)
 
 
 def merged(verdicts: list[Verdict]) -> Verdict:
-    """The simulator's verdict, alone or with the GPU's after it."""
+    """Return the simulator's verdict, alone or with the GPU's added."""
     if len(verdicts) == 1:
         return verdicts[0]
     verdict, real = verdicts

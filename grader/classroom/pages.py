@@ -1,7 +1,7 @@
 """The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for everybody.
 
-Each is one file that works offline and loads nothing: no script, no font, one style sheet whose hash stands in the page's
-Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
+Each is one file that works offline and loads nothing: no script, no font, one style sheet whose hash stands in the
+page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a verdict is worth: partial points by stage, lateness and extra points, as the instructor's file says.
+"""Points of a verdict: partial points by stage, lateness and extra points, from the instructor's file.
 
     [points."day02_reductions/softmax"]    # in place of all or nothing; other exercises keep the course's points
     builds = 1
@@ -58,7 +58,7 @@ class Late(msgspec.Struct, forbid_unknown_fields=True):
         return math.ceil((submitted - due) / DAY)
 
     def taken(self, earned: float, days_late: int) -> float:
-        """The points that lateness costs."""
+        """Return the points that lateness costs."""
         if self.days is not None and days_late > self.days:
             return earned
         return earned * min(1.0, self.percent_per_day * days_late / 100)
@@ -87,11 +87,11 @@ class Policy:
 
     @property
     def given(self) -> bool:
-        """Whether the instructor says anything about points at all."""
+        """Return whether the instructor's file has anything about points."""
         return bool(self.stages or self.late or self.extra)
 
     def check_class(self, students: Iterable[str]) -> None:
-        """What only the class's names can tell: raises before anybody is graded."""
+        """Check what needs the class's names; raise before anybody is graded."""
         known = set(students)
         for number, extra in enumerate(self.extra, 1):
             if extra.student not in known:
@@ -116,11 +116,11 @@ class Policy:
             )
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
-        """The most that each exercise gives. ``points``: those of the course, by exercise."""
+        """Return the maximum of each exercise. ``points``: those of the course, by exercise."""
         return {name: sum(self.stages[name].values()) if name in self.stages else full for name, full in points.items()}
 
     def earned(self, verdict: Mapping[str, Any]) -> float:
-        """The points of one verdict, as results.json holds it."""
+        """Return the points of one verdict, as results.json has it."""
         stages = self.stages.get(verdict["exercise"])
         if stages is None:
             return float(verdict["score"])
@@ -128,7 +128,7 @@ class Policy:
 
 
 class Grade(msgspec.Struct, kw_only=True):
-    """What one student gets, and how it came about."""
+    """One student's grade, and how it was computed."""
 
     student: str
     folder: str
@@ -157,7 +157,7 @@ def grade(
     failed: bool,
     handed_in: tuple[datetime, datetime] | None = None,
 ) -> Grade:
-    """A student's grade, by the results as they are stored. ``handed_in``: when, and when it was due."""
+    """Return a student's grade from the stored results. ``handed_in``: the times of submission and due date."""
     student = result["student"]
     points = {verdict["exercise"]: round(policy.earned(verdict), 2) for verdict in result["verdicts"]}
     made = Grade(
@@ -184,9 +184,10 @@ def grade(
 
 
 def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str) -> Policy:
-    """The tables of an instructor's file at ``path``; whatever does not fit is one message with the key and what to do.
+    """Return the policy from an instructor's file at ``path``; each error names the key and what to do.
 
-    ``device``: cpu or cuda, where the class is graded."""
+    ``device``: cpu or cuda, where the class is graded.
+    """
     points = data.get("points", {})
     if not isinstance(points, dict):
         raise GraderError(f"{path}: points is not a table", 'Begin each with [points."day02_reductions/softmax"].')

@@ -1,4 +1,4 @@
-"""What is written: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
+"""Written results: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
 
 Each file appears whole or not at all, and results.json last: a student with one is done.
 """
@@ -26,7 +26,7 @@ from grader.verdict.wording.results import results
 def write_student(
     out: Path, submission: Submission, key: str, wanted: list[str], graded: Graded, remarks: list[str]
 ) -> None:
-    """The three files of a student. ``key`` says what was graded, and how."""
+    """Write the three files of a student. ``key`` identifies what was graded, and how."""
     folder, verdicts = out / submission.folder_name, graded.verdicts
     missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
     data = {
@@ -69,7 +69,7 @@ class _KeptVerdict(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """What is read again of a results.json."""
+    """The part of a results.json that is read again."""
 
     student: str
     submission: str
@@ -83,7 +83,7 @@ class _Kept(msgspec.Struct):
 
 
 def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
-    """The results of a student who is done; None where there are none, or not such as we write."""
+    """Return the results of a finished student; None if there are none, or they are not ours."""
     try:
         data: dict[str, Any] = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
         msgspec.convert(data, _Kept)
@@ -93,7 +93,7 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
 
 
 def could_not_grade(result: Mapping[str, Any]) -> bool:
-    """Whether the grader failed, and not the submission: such a student is graded again."""
+    """Return whether the grader failed, not the submission: such a student is graded again."""
     return bool(result.get("references")) or any(
         stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
     )
@@ -105,7 +105,7 @@ def printable(text: str) -> str:
 
 
 def remove_unfinished(out: Path) -> None:
-    """The files that a killed run was writing."""
+    """Remove the files that a killed run was writing."""
     for path in [*out.glob(".*"), *out.glob("*/.*")]:
         writer = path.suffix[1:]
         if writer.isdigit() and not is_running(int(writer)):
@@ -113,7 +113,7 @@ def remove_unfinished(out: Path) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is such a process, of whatever user."""
+    """Return whether a process exists, of any user."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
-"""Which job is next: those that take long begin early, so that no core waits for the last of them alone.
+"""The order of jobs: long ones start early, so that no core waits for the last of them alone.
 
-First what may never end, as it takes many times what others do; then the exercise that takes longest, by those of its jobs
-that are done. An exercise of which nothing is known is tried early.
+First what may never end, as it takes many times what others do; then the exercise that takes longest, by those of its
+jobs that are done. An exercise of which nothing is known is tried early.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Schedule:
         self._waiting[job.may_not_end, job.exercise, job.device].append(job)
 
     def pop(self) -> Job:
-        """The next one; IndexError where there is none."""
+        """Remove and return the next job; raise IndexError if there is none."""
         kind = max((kind for kind, jobs in self._waiting.items() if jobs), key=self._rank, default=None)
         if kind is None:
             raise IndexError("no job waits")

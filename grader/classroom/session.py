@@ -51,7 +51,7 @@ class Student:
 
     @property
     def keys(self) -> list[str]:
-        """Of all jobs."""
+        """Return the keys of all jobs."""
         return [step.key for job in self.jobs.values() for step in job.steps]
 
 
@@ -110,7 +110,7 @@ class Session:
         return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found)
 
     def _forget(self, students: list[Student]) -> None:
-        """What is to be graded anew. Killed after this, the next run does it, too."""
+        """Remove results that are to be graded again; if killed after this, the next run does so."""
         known = {student.submission.student for student in students}
         for name in set(self.again_students) - known:
             close = difflib.get_close_matches(name, known, n=3)
@@ -123,7 +123,7 @@ class Session:
                         self.store.forget(step.key)
 
     def _kept(self, students: list[Student], on_done: Done) -> dict[str, dict[str, Any]]:
-        """The results of those who are done, by the name of their folder; of the others, which jobs are missing."""
+        """Return the results of finished students by folder name, and the missing jobs of the others."""
         done = self.store.done({key for student in students for key in student.keys})
         results = {}
         for student in students:
@@ -140,7 +140,7 @@ class Session:
         return results
 
     def _judged(self, job: Job) -> bool:
-        """Whether there is a verdict that stands: where the grader failed, it tries again."""
+        """Return whether a valid verdict exists: if the grader failed, it tries again."""
         graded = self.store.read(job.key)
         return graded is not None and not graded.incidents and all(v.exit_code != 2 for v in graded.verdicts)
 
@@ -182,7 +182,7 @@ class Session:
                             yield student
 
     def _answers(self, schedule: Schedule, executor: Executor) -> Generator[tuple[Job, bytes]]:
-        """What became of each job, as it comes. What ended with its worker is tried again."""
+        """Yield the result of each job as it arrives, retrying jobs whose worker died."""
         deaths, losses = Counter[str](), Counter[str]()
 
         def hand_out() -> None:
@@ -207,7 +207,7 @@ class Session:
             yield from answers
 
     def _write(self, student: Student) -> dict[str, Any]:
-        """The student's files, and the log for the instructor."""
+        """Write the student's files, and the log for the instructor."""
         submission, wanted = student.submission, list(self._wanted())
         graded = self._of(student)
         if submission.incident:
@@ -228,7 +228,7 @@ class Session:
         return result
 
     def _of(self, student: Student) -> Graded:
-        """What became of all jobs of a student, those on a GPU in one verdict with those on the simulator."""
+        """Return the result of all jobs of a student, GPU and simulator in one verdict."""
         found = []
         for name, job in student.jobs.items():
             steps = [self.store.read(step.key) for step in job.steps]
@@ -268,7 +268,7 @@ class Session:
         return self.exercises or self.instructions.exercises
 
     def _kernels(self, submission: Submission) -> dict[str, tuple[str, bytes]]:
-        """The files of a submission by exercise: by the file's name, and by the day where two days have that name."""
+        """Return the files of a submission by exercise: by file name, and by day if two days have that name."""
         found: dict[str, tuple[str, bytes]] = {}
         for place, content in sorted(submission.kernels.items()):
             path = PurePosixPath(place)
@@ -280,7 +280,7 @@ class Session:
         return dict(sorted(found.items()))
 
     def _remarks(self, submission: Submission) -> list[str]:
-        """What the student and the instructor should know of the files: those that were not graded."""
+        """Return remarks for the student and the instructor about files that were not graded."""
         graded = {place for place, _ in self._kernels(submission).values()}
         names = {entry.variable for entry in self.entries.values()}
         left = [place for place in sorted(submission.kernels) if place not in graded]
@@ -307,12 +307,12 @@ class Session:
 
 
 def _without_copy(stem: str) -> str:
-    """The name of a file without what browsers and learning systems add to a second copy: " (1)", "-1"."""
+    """Return the name of a file without the suffixes of second copies: " (1)", "-1"."""
     return re.sub(r"( ?\(\d+\)|-\d+)$", "", stem).lower()
 
 
 def _listed(places: list[str]) -> str:
-    """A few names, safe to print."""
+    """Return a few names, safe to print."""
     shown = ", ".join(records.printable(place) for place in places[:3])
     return f"{shown} and {len(places) - 3} more" if len(places) > 3 else shown
 

@@ -1,10 +1,10 @@
 """Submissions that are nearly the same, whatever their names, comments and blanks are.
 
-A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word. What the course gives does not
-count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the share of the
-smaller set that the other has, too, so that code added to a copy changes nothing until the copy has twice the size. A class
-is small: all k-grams are kept, where large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing:
-Local Algorithms for Document Fingerprinting, 2003).
+A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word. What the course gives
+does not count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the
+share of the smaller set that the other has, too, so that code added to a copy changes nothing until the copy has twice
+the size. A class is small: all k-grams are kept, where large collections keep a sample of them (Schleimer, Wilkerson
+and Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
 
 Short kernels are alike by nature, and two friends who talked write alike. A pair is a reason to look, never a proof.
 """
@@ -43,13 +43,13 @@ class Pair:
 
 
 def k_grams(text: str) -> KGrams:
-    """A file's k-grams of tokens."""
+    """Return a file's k-grams of tokens."""
     words = _words(_tokens(Source(text)))
     return frozenset(tuple(words[i : i + K]) for i in range(len(words) - K + 1))
 
 
 def given(entry: Entry) -> KGrams:
-    """The k-grams that an exercise's files have from the course."""
+    """Return the k-grams that an exercise's files have from the course."""
     headers = sorted((entry.root / "lessons" / "llmk").glob("*.cuh"))
     return frozenset().union(*(_of_file(path) for path in [entry.skeleton, *headers]))
 
@@ -63,7 +63,7 @@ def _of_file(path: Path) -> KGrams:
 
 
 def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = frozenset()) -> list[Pair]:
-    """The pairs of students above the limit, the most similar first. ``files``: the k-grams of each student's file."""
+    """Return the pairs of students above the limit, the most similar first. ``files``: the k-grams of each student's file."""
     own = {student: grams - skeleton for student, grams in files.items() if len(grams - skeleton) >= FEWEST}
     pairs = []
     for (first, a), (second, b) in combinations(sorted(own.items()), 2):
@@ -77,7 +77,7 @@ def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = froze
 
 
 def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """The pairs of each exercise, those of one group together: who is like somebody of it belongs to it. Largest first."""
+    """Group the pairs of each exercise into connected groups, the largest first."""
     found: list[tuple[set[str], list[Pair]]] = []
     for pair in sorted(pairs, key=lambda pair: pair.exercise):
         mine = {pair.first, pair.second}
@@ -95,7 +95,7 @@ def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
 
 
 def common_lines(first: str, second: str, given: KGrams) -> tuple[set[int], set[int]]:
-    """The 1-based lines of two texts that the similarity is made of."""
+    """Return the 1-based lines of two texts that the similarity consists of."""
     shared = (k_grams(first) & k_grams(second)) - given
     return _lines_of(first, shared), _lines_of(second, shared)
 

@@ -14,7 +14,7 @@ RECENT = 300.0
 
 @dataclass(frozen=True)
 class Status:
-    """What a folder of results says."""
+    """The status of a folder of results."""
 
     running: bool
     executor: str
@@ -33,7 +33,7 @@ class Status:
 
 
 def status(out: Path, now: float | None = None) -> Status:
-    """Of a folder of results. ``now``: seconds since 1970."""
+    """Return the status of a folder of results. ``now``: seconds since 1970."""
     store, now = Store(out), time.time() if now is None else now
     plan = store.read_plan()
     done = store.done(set(plan.jobs))

@@ -1,4 +1,4 @@
-"""What a run keeps between the first job and the last, in the folder of results: ``.jobs``.
+"""The state that a run keeps between the first job and the last, in the folder of results: ``.jobs``.
 
 ``KEY.json``   what became of one job, named by the hash of all that decides it; written whole or not at all
 ``plan.json``  which jobs there are, for ``grader grade --status``
@@ -24,7 +24,7 @@ PLAN, LOCK = "plan.json", "lock"
 
 
 class Plan(msgspec.Struct):
-    """What a run sets out to do."""
+    """The plan of a run."""
 
     executor: str
     started: float
@@ -41,14 +41,14 @@ class Store:
         self.folder = out / FOLDER
 
     def make(self) -> None:
-        """The folder itself."""
+        """Create the folder."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise GraderError(f"cannot write {self.folder}: {error.strerror}") from error
 
     def read(self, key: str) -> Graded | None:
-        """What became of a job; None where that is not known, or the grader failed."""
+        """Return the result of a job; None if it is unknown, or the grader failed."""
         try:
             graded = Graded.from_json(self._path(key).read_bytes())
         except (OSError, ValueError, KeyError, TypeError, RecursionError, GraderError):
@@ -70,11 +70,11 @@ class Store:
         self._path(key).unlink(missing_ok=True)
 
     def write_plan(self, plan: Plan) -> None:
-        """What there is to do."""
+        """Write the plan."""
         records.write(self.folder / PLAN, msgspec.json.encode(plan).decode())
 
     def read_plan(self) -> Plan:
-        """The plan of the last run; GraderError where there was none."""
+        """Return the plan of the last run; raise GraderError if there was none."""
         try:
             return msgspec.json.decode((self.folder / PLAN).read_bytes(), type=Plan)
         except OSError as error:
@@ -110,7 +110,7 @@ class Store:
             os.close(file)
 
     def running(self) -> bool:
-        """Whether a run is at work here."""
+        """Return whether a run is in progress here."""
         try:
             file = os.open(self.folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

@@ -1,4 +1,4 @@
-"""What a folder of results says of one student, with the files that were graded beside it: what pages are made from."""
+"""Stored results of one student, with the graded files: the input of pages."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
 
 
 def _shown(content: bytes) -> str:
-    """A file's text, its lines as compilers count them, without what cannot be seen."""
+    """Return a file's text, with lines as compilers count them, and without invisible characters."""
     text = in_utf8(content).decode(errors="replace").replace("\r\n", "\n")
     return clean(text, len(text))

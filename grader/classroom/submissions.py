@@ -32,7 +32,7 @@ _NOT_READ = (".cu", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
 
 @dataclass
 class Submission:
-    """What one student handed in."""
+    """One student's submission."""
 
     student: str
     path: Path
@@ -58,8 +58,9 @@ class Submission:
     def folder_name(self) -> str:
         """A name for the student's results: no path, no surprises, different for different students.
 
-        Only a name of small letters, digits and dashes stays as it is. It has no dot, as the names of our own files have,
-        and differs from others by more than capital letters; no student can be called like what has a hash at its end.
+        Only a name of small letters, digits and dashes stays as it is. It has no dot, as the names of our own files
+        have, and differs from others by more than capital letters; no student can be called like what has a hash at its
+        end.
         """
         if re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,79}", self.student) and not re.search(r"-[0-9a-f]{16}$", self.student):
             return self.student
@@ -70,7 +71,8 @@ class Submission:
 def find_submissions(folder: Path) -> list[Submission]:
     """All of a folder, sorted by student; hidden files and other files are left out.
 
-    In place of the folder an archive of it, as learning systems give it, or of one student, as ``grader submit`` makes it.
+    In place of the folder an archive of it, as learning systems give it, or of one student, as ``grader submit`` makes
+    it.
     """
     if folder.is_file() and folder.suffix.lower() == ".zip":
         return _in_archive(folder)
@@ -108,7 +110,7 @@ def read_submission(student: str, folder: Path) -> Submission:
 
 
 def _in_archive(path: Path) -> list[Submission]:
-    """The submissions in a downloaded archive: one student's where it holds kernels as the course lays them out."""
+    """Return the submissions in a downloaded archive: one student's if it has the course's layout."""
     if class_archive.is_of_one_student(path):
         return [_read(Submission(path.stem, path), _from_archive)]
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +169,7 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> list[str]:
-    """The places of all files below a folder, sorted; nothing else may be there but folders."""
+    """Return the paths of all files below a folder, sorted; raise for anything but files and folders."""
     files = []
     folders = [PurePosixPath()]
     entries = 0
@@ -193,7 +195,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _open(path: Path) -> BinaryIO:
-    """A file, and nothing that only looks like one: opening a pipe would wait for whoever writes into it."""
+    """Open a regular file only: opening a pipe would wait for its writer."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -232,7 +234,7 @@ def _from_archive(path: Path) -> dict[str, bytes]:
 
 
 def _nickname(content: bytes) -> str:
-    """What a student wants to be called: one line without anything that cannot be seen."""
+    """Return a student's nickname: one line without invisible characters."""
     lines = content[: 8 * MOST_NICKNAME].decode("utf-8-sig", errors="replace").strip().splitlines()
     line = "".join(c if c.isprintable() else " " for c in lines[0]) if lines else ""
     return " ".join(line.split())[:MOST_NICKNAME]

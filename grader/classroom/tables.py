@@ -72,7 +72,7 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
 
 
 def no_formula(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula; without control characters."""
+    """Return a cell that no spreadsheet takes for a formula, without control characters."""
     text = printable(text)
     # Full-width and small forms are the same characters to a spreadsheet, and some leave out blanks in front.
     first = unicodedata.normalize("NFKC", text).lstrip()[:1]

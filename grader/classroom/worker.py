@@ -31,7 +31,7 @@ Grade = Callable[[Job], "Graded"]
 
 
 def begin() -> None:
-    """A worker ends with the process that started it, leaves Ctrl-C to it, and uses one core."""
+    """Start a worker: it ends with its parent, leaves Ctrl-C to it, and uses one core."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -39,7 +39,7 @@ def begin() -> None:
 
 
 def one_core() -> None:
-    """The class keeps all cores busy by itself: what one job does at the same time would only take more memory."""
+    """Limit this process to one core: the class keeps all cores busy, and parallel jobs would only take more memory."""
     import torch
 
     from grader.judge import cases
@@ -70,7 +70,7 @@ def seconds_of(answer: bytes) -> float:
 
 @dataclass
 class Graded:
-    """What became of a job, or of all jobs of a student."""
+    """The result of a job, or of all jobs of a student."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     """In the order of the exercises."""
@@ -87,14 +87,14 @@ class Graded:
 
     @classmethod
     def from_json(cls, text: bytes) -> Graded:
-        """What ``to_json`` wrote; ValueError, KeyError, TypeError or GraderError where it did not."""
+        """Parse the output of ``to_json``; raise ValueError, KeyError, TypeError or GraderError for anything else."""
         data = json.loads(text)
         verdicts = [Verdict.from_dict(verdict) for verdict in data["verdicts"]]
         return cls(verdicts, [Incident(**incident) for incident in data["incidents"]], float(data["seconds"]))
 
 
 def grade(job: Job) -> Graded:
-    """What the grader cannot do with one job is no harm to others."""
+    """Grade one job; a failure of the grader affects only this job."""
     began = time.monotonic()
     graded = Graded()
     entry = Course(job.root).find(job.exercise)
@@ -113,7 +113,7 @@ def grade(job: Job) -> Graded:
 
 
 def _without_seeds(verdict: Verdict) -> None:
-    """Who knows the seed knows the inputs: it is the instructor's. 0 is not shown."""
+    """Remove seeds: whoever knows the seed knows the inputs. 0 is not shown."""
     verdict.seed = 0
     for stage in verdict.stages:
         for case in stage.cases:
@@ -121,13 +121,13 @@ def _without_seeds(verdict: Verdict) -> None:
 
 
 def could_not_grade(entry: Entry, why: str) -> Verdict:
-    """The verdict of an exercise that the grader could not judge."""
+    """Return the verdict of an exercise that the grader could not judge."""
     stage = Stage("builds", ERROR, "could not be graded", message=why)
     return Verdict(entry.name, entry.title, "", "cpu", 0, entry.kind, entry.points, stages=[stage])
 
 
 def failed(entry: Entry, incident: Incident) -> Graded:
-    """What became of a job that the grader could not grade at all."""
+    """Return the result of a job that the grader could not grade at all."""
     return Graded([could_not_grade(entry, incident.told)], [incident])
 
 

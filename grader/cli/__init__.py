@@ -14,14 +14,14 @@ from contextlib import suppress
 
 
 def of_an_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: where classes and modules are made, Python and others raise another because of it."""
+    """Return whether Ctrl-C caused an error: Python raises another one when it interrupts the creation of a class or a module."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     if sys.argv[1:2] not in (["run"], ["nvcc"]):  # which start other people's programs
         # NumPy's other threads would spin for 0.1 s on cores that compilers need.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -46,9 +46,9 @@ def main() -> None:
         if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:  # one that ends early may still be loading torch
             sys.exit(code)
         atexit._run_exitfuncs()
-    # Ending as usual would look through all that torch holds, which took 0.1 to 0.4 s and goes with the process. After an
-    # interrupt it would wait for compilers in other threads; and Python, where the key was pressed inside an import of torch,
-    # would end by the signal and lose the exit code.
+    # Ending as usual would look through all that torch holds, which took 0.1 to 0.4 s and goes with the process. After
+    # an interrupt it would wait for compilers in other threads; and Python, where the key was pressed inside an import
+    # of torch, would end by the signal and lose the exit code.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nobody reads on
             stream.flush()

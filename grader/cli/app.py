@@ -46,7 +46,7 @@ def _options(
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
-    """The command that the arguments begin with, or all of them where it is none."""
+    """Return the command that the arguments begin with, or all commands if there is none."""
     app = typer.Typer(
         name="grader",
         help="Grades the exercises of 'LLM kernels, day by day', on a simulated GPU or on a real one.",

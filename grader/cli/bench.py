@@ -137,7 +137,7 @@ def command(
 
 
 def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> Path:
-    """The file to time."""
+    """Return the file to time."""
     if file is not None or solution:
         return file or entry.solution
     if entry.kind == "implement" and pristine.untouched(course, entry):
@@ -149,7 +149,7 @@ def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> 
 
 
 def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
-    """The recorded reports; a named exercise must have one."""
+    """Return the recorded reports; raise if a named exercise has none."""
     from grader.judge.timing.recordings import recorded
 
     reports = [report for report in map(recorded, entries) if report is not None]
@@ -180,7 +180,7 @@ def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
 
 
 def _default_device() -> str:
-    """A GPU where torch sees one."""
+    """Return cuda if torch sees a GPU, else cpu."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,7 +11,7 @@ from grader.setup.errors import GraderError
 
 
 def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
-    """The exercises that have a grid: of all those that do, of named ones each must."""
+    """Return the exercises that have a grid; raise if a named one has none."""
     having = [entry for entry in entries if entry.load().grid is not None]
     if every:
         if not having:

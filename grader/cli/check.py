@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Device(enum.StrEnum):
-    """Where kernels run."""
+    """The device that kernels run on."""
 
     cpu = "cpu"
     cuda = "cuda"
@@ -69,7 +69,8 @@ def command(
 ) -> int:
     """Grade one exercise.
 
-    The stages are builds, correct, safe, efficient, and on a GPU fast. Exit code: 0 passed, 1 failed, 2 could not grade.
+    The stages are builds, correct, safe, efficient, and on a GPU fast. Exit code: 0 passed, 1 failed, 2 could not
+    grade.
     """
     course = Course()
     entry = course.find(exercise)
@@ -128,7 +129,7 @@ def grade(
 
 
 def _player(recordings: list[Recorded]) -> dict[str, str] | None:
-    """What the page shows of a block, if one was recorded."""
+    """Return the page's player of a block, if one was recorded."""
     if not recordings:
         return None
     from grader.report.player.page import frame
@@ -143,7 +144,7 @@ def _player(recordings: list[Recorded]) -> dict[str, str] | None:
 
 @contextlib.contextmanager
 def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None] | None]:
-    """A line that says which stage and case is being graded; nothing where nobody watches."""
+    """Show the stage and the case being graded on a terminal; show nothing elsewhere."""
     if not console.is_terminal:
         yield None
         return
@@ -163,7 +164,7 @@ def _plain(console: Console) -> bool:
 
 
 def is_own_file(entry: Entry, file: Path | None) -> bool:
-    """Whether the learner's own file in exercises/ was graded: only that counts as progress."""
+    """Return whether the learner's own file in exercises/ was graded; only that counts as progress."""
     return file is None or file.resolve() == entry.skeleton.resolve()
 
 
@@ -183,7 +184,7 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
 
 
 def first_task(entry: Entry) -> RenderableType:
-    """What is asked of a learner who has yet to begin."""
+    """Return the task, for a learner who has not changed the skeleton."""
     return Group(
         Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"),
         render_task(entry.load()),

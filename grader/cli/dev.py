@@ -19,7 +19,7 @@ app.add_typer(new, name="new")
 
 
 class Kind(enum.StrEnum):
-    """What the learner does."""
+    """The kind of an exercise."""
 
     implement = "implement"
     debug = "debug"
@@ -107,7 +107,7 @@ def _name(part: Part) -> str:
 
 
 def _parts(course: Course, part: str | None) -> list[Part]:
-    """What to look at: everything, a day with its exercises, or one exercise."""
+    """Return the parts to check: everything, a day with its exercises, or one exercise."""
     days = [day for day in course.days if part is None or part.rstrip("/") in (day.folder, str(day.number))]
     if not days and part is not None:
         return [course.find(part)]
@@ -118,7 +118,7 @@ def _parts(course: Course, part: str | None) -> list[Part]:
 
 
 def _say(course: Course, files: list[Path], name: str) -> None:
-    """The files that were written, and what comes next."""
+    """Print the files that were written, and the next step."""
     console = theme.console()
     for file in files:
         console.print(Text(f"  {shown_path(file, course)}"), soft_wrap=True)

@@ -60,7 +60,7 @@ def command(
 
 
 def print_examined(examined: list[Examined]) -> None:
-    """The findings as a table, and the conclusion."""
+    """Print the findings as a table, and the conclusion."""
     console = theme.console()
     plain = ascii_only(console)
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -85,7 +85,7 @@ def print_examined(examined: list[Examined]) -> None:
 
 
 def grader_itself() -> Examined:
-    """The grader and the Python that runs it."""
+    """Examine the grader and the Python that runs it."""
     version = platform.python_version()
     found = (
         f"{__version__}, Python {version} on {platform.system()} {platform.machine()}, {words.count(_cores(), 'core')}"
@@ -94,7 +94,7 @@ def grader_itself() -> Examined:
 
 
 def kind_of_machine() -> Examined:
-    """Whether the course was tried on machines of this kind."""
+    """Examine whether the course was tried on machines of this kind."""
     said = untried()
     found = "of a kind on which the course was tried" if not said else "not all of it is of a kind that was tried"
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
@@ -115,7 +115,7 @@ def torch_package() -> Examined:
 
 
 def torch_build() -> str:
-    """What the installed torch was built for: "CPUs", "CUDA 13.0"...; empty where it does not say. torch is not imported."""
+    """Return the target of the installed torch: "CPUs", "CUDA 13.0"...; empty if unknown. torch is not imported."""
     try:
         file = importlib.metadata.distribution("torch").locate_file("torch/version.py")
         text = Path(str(file)).read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def torch_build() -> str:
 
 
 def cxx_compiler() -> Examined:
-    """The C++ compiler that builds kernels for the simulator: found, and able to build something."""
+    """Examine the C++ compiler for the simulator: it is found, and can compile a program."""
     from grader.frontend.toolchain.compilers import find_cxx
 
     try:
@@ -191,7 +191,7 @@ def objdump() -> Examined:
 
 
 def gpu() -> Examined:
-    """A real GPU: asked of the driver's own tool, so that torch need not be loaded."""
+    """Examine the GPU through the driver's own tool, so that torch need not be imported."""
     advice = "Everything but times works without one."
     tool = shutil.which("nvidia-smi")
     if tool is None:
@@ -212,7 +212,7 @@ def gpu() -> Examined:
 
 
 def jail() -> Examined:
-    """What stands between a kernel and the rest of the machine, found out by trying to get out."""
+    """Examine the jail by trying to break out of it."""
     from grader.execution.runner import tiers
 
     try:
@@ -224,7 +224,7 @@ def jail() -> Examined:
 
 
 def jail_on_gpu() -> Examined:
-    """The same for kernels on a real GPU, where there is one that can be used."""
+    """Examine the jail for kernels on a real GPU, if there is a usable one."""
     if gpu().status != GOOD:
         return Examined("jail on the GPU", OPTIONAL, "not tried, as there is no GPU to use")
     from grader.execution.runner import tiers
@@ -239,7 +239,7 @@ def jail_on_gpu() -> Examined:
 
 
 def browser() -> Examined:
-    """What shows the lessons: JupyterLab, in a browser."""
+    """Examine whether JupyterLab can show the lessons in a browser."""
     try:
         lab = f"JupyterLab {importlib.metadata.version('jupyterlab')}"
     except importlib.metadata.PackageNotFoundError:
@@ -252,7 +252,7 @@ def browser() -> Examined:
 
 
 def build_cache() -> Examined:
-    """Where compiled kernels are kept, and how much space they take."""
+    """Examine the cache of compiled kernels and its size."""
     from grader.frontend.toolchain.cache import cache_folder
 
     folder = cache_folder()
@@ -268,7 +268,7 @@ def build_cache() -> Examined:
 
 
 def _bytes_below(folder: Path) -> int:
-    """The bytes of all files below a folder; what a run beside this one removes meanwhile counts as nothing."""
+    """Return the bytes of all files below a folder, without files that another run removes meanwhile."""
     used = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -278,7 +278,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def course_folder() -> Examined:
-    """The course, and whether progress can be kept in it."""
+    """Examine the course's folder, and whether progress can be saved in it."""
     try:
         course = Course()
         entries = course.exercises

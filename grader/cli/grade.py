@@ -63,8 +63,9 @@ def command(
 ) -> int:
     """Grade all submissions in a folder.
 
-    Writes results.json, junit.xml, feedback.txt and feedback.html for each student, grades.csv and similar.csv, class.html for
-    the instructor and leaderboard.html for the class, and errors.log where the grader itself failed. Exit code: 0 graded, 2 could not grade.
+    Writes results.json, junit.xml, feedback.txt and feedback.html for each student, grades.csv and similar.csv,
+    class.html for the instructor and leaderboard.html for the class, and errors.log where the grader itself failed.
+    Exit code: 0 graded, 2 could not grade.
     """
     if status:
         return _status(status)

@@ -1,7 +1,7 @@
 """``python -m grader.cli.install``: builds the grader's own C++ parts ahead, so that the first verdict need not wait for them.
 
-They go beside the Python in use (a virtual environment). Without this, or when the sources or the compiler change, they are
-built on first use, into the build cache.
+They go beside the Python in use (a virtual environment). Without this, or when the sources or the compiler change, they
+are built on first use, into the build cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.simulator.library import ensure_library
 
 
 def main() -> int:
-    """Builds the simulator, the runner and what belongs to the jail; a machine where this fails is told so, and goes on without."""
+    """Build the simulator, the runner and the jail's programs; report a failure and go on."""
     compile_modules(Path(grader.__file__).parent)
     folder = cache.installed_folder()
     try:
@@ -43,8 +43,8 @@ def main() -> int:
 def compile_modules(package: Path) -> None:
     """Keep the bytecode of a package, as pip does for one that it copies.
 
-    Where Python is told to write none (``PYTHONDONTWRITEBYTECODE``, usual in containers), each of the processes of a check
-    would compile a hundred modules again, for an eighth of a second.
+    Where Python is told to write none (``PYTHONDONTWRITEBYTECODE``, usual in containers), each of the processes of a
+    check would compile a hundred modules again, for an eighth of a second.
     """
     compileall.compile_dir(package, quiet=2)
 

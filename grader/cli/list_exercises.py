@@ -33,7 +33,7 @@ def command(
 
 
 def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
-    """The first exercise that is not passed yet; with ``after``, the first behind it, then from the start again."""
+    """Return the first exercise that is not passed yet; with ``after``, the first one behind it, then from the start again."""
     order = course.exercises
     if after is not None:
         names = [entry.name for entry in order]
@@ -43,7 +43,7 @@ def next_exercise(course: Course, progress: Progress, after: Entry | None = None
 
 
 def print_list(course: Course, progress: Progress, with_next: bool = True, console: Console | None = None) -> None:
-    """The list for the terminal; ``with_next``: the command that goes on."""
+    """Print the list on the terminal; ``with_next`` adds the command that continues."""
     console = console or theme.console()
     plain = ascii_only(console)
     entries = course.exercises
@@ -103,7 +103,7 @@ def _name_width(course: Course) -> int:
 
 
 def as_data(course: Course, progress: Progress) -> dict[str, Any]:
-    """The list for programs."""
+    """Return the list as data for programs."""
     exercises = []
     for entry in course.exercises:
         done = progress.of(entry.name)

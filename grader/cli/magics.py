@@ -48,7 +48,7 @@ class Stopped(KeyboardInterrupt):
     """The stop button, or Ctrl-C. Cells that wait behind this one are not run, as with any interrupt."""
 
     def _render_traceback_(self) -> list[str]:
-        """What is shown in place of a traceback."""
+        """Return the message that replaces a traceback."""
         return [str(self)]
 
 
@@ -77,10 +77,12 @@ class Magics:
         self.shell = shell
 
     def kernel(self, line: str, cell: str | None = None) -> None:
-        """%%kernel EXERCISE [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
+        """Save the cell as the exercise's file, and grade it.
 
-        Makes the cell the exercise's file, and grades it. Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ...
-        As a line, `%kernel EXERCISE` puts the exercise's file into this cell to go on with.
+        %%kernel EXERCISE [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
+
+        Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ...
+        `%kernel EXERCISE`, on one line, puts the exercise's file into this cell.
         """
         asked = _parser("%%kernel" if cell is not None else "%kernel", grading=cell is not None).read(line)
         if asked is None:
@@ -104,9 +106,9 @@ class Magics:
         self._grade(course, entry, None, asked, kept)
 
     def grade(self, line: str) -> None:
-        """%grade EXERCISE [--file F] [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
+        """Grade the exercise's file, or another one.
 
-        Grades the exercise's file, or another one.
+        %grade EXERCISE [--file F] [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
         """
         asked = _parser("%grade", grading=True, file=True).read(line)
         if asked is None:
@@ -115,9 +117,9 @@ class Magics:
         self._grade(course, course.find(asked.exercise), asked.file, asked, "")
 
     def hint(self, line: str) -> None:
-        """%hint EXERCISE
+        """Show the task, and one hint more than last time.
 
-        Shows the task, and one hint more than last time.
+        %hint EXERCISE
         """
         asked = _parser("%hint").read(line)
         if asked is not None:
@@ -127,9 +129,9 @@ class Magics:
             display(_printed(lambda console: hint.show_next(course, entry, again, console)))
 
     def progress(self, line: str) -> None:
-        """%progress
+        """Show days, exercises, points and your progress.
 
-        Shows days, exercises, points and how far you are.
+        %progress
         """
         if line.strip():
             raise GraderError(f"%progress takes nothing, and was given {line.strip()!r}")
@@ -186,7 +188,7 @@ def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> lis
 
 
 def complete(_: Any, event: Any) -> list[str]:
-    """The exercises, or the options, that a word may become. Completion never fails aloud."""
+    """Return the exercises or options that a word may become. Never raise: completion must not fail."""
     if event.symbol.startswith("-"):
         return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
     try:
@@ -231,7 +233,7 @@ class _Output:
             self._say(f"grading {self.name}: {event.stage} {event.done} of {event.total}")
 
     def show(self, result: Panel) -> None:
-        """The end."""
+        """Show the final output."""
         if self._handle is None:
             display(result)
         else:
@@ -247,7 +249,7 @@ class _Parser(argparse.ArgumentParser):
     """Options of a magic, whose mistakes are one message."""
 
     def read(self, line: str) -> argparse.Namespace | None:
-        """What a line asks for; None where it asked for help, which is then printed."""
+        """Parse a line's arguments; return None after printing help."""
         try:
             words = shlex.split(line)
         except ValueError as error:
@@ -286,7 +288,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _printed(write: Callable[[Console], None]) -> Panel:
-    """What a command prints, as an output."""
+    """Return a command's printed output as a cell output."""
     buffer = io.StringIO()
     write(theme.console(buffer, width=WIDTH, force_terminal=True, color_system="standard"))
     return Panel(Text.from_ansi(buffer.getvalue()))

@@ -13,7 +13,7 @@ from grader.report import theme
 
 
 def print_error(message: str, hint: str = "") -> None:
-    """What went wrong, and below it what to do about it, on stderr."""
+    """Print an error and its advice on stderr."""
     _print("error", "bad.title", message, hint)
 
 
@@ -33,13 +33,13 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
 
 
 def short_name(entry: Entry, course: Course) -> str:
-    """The shortest name that still means this exercise: ``flash_attention`` unless two days have one."""
+    """Return the shortest unambiguous name of an exercise: ``flash_attention`` unless two days have one."""
     same = [other for other in course.exercises if other.variable == entry.variable]
     return entry.variable if len(same) == 1 else entry.name
 
 
 def shown_path(path: object, course: Course) -> str:
-    """A path as a learner would type it: relative to the working folder when it is inside, else as it is."""
+    """Return a path as a learner would type it: relative to the working folder if inside it, else unchanged."""
     full = Path(str(path))
     with_dots = os.path.relpath(full)
     return with_dots if not with_dots.startswith("..") else str(full)

@@ -78,7 +78,7 @@ def command(context: typer.Context) -> int:
 
 
 def _print_commands(toolkit: Path) -> None:
-    """What CMake reads of ``nvcc -v``: where the toolkit is, and how nvcc would have linked."""
+    """Print what CMake reads of ``nvcc -v``: the toolkit's folder, and how nvcc would have linked."""
     libraries = f'"-L{toolkit}/lib64"'
     print(f"#$ PATH={toolkit}/bin:\n#$ TOP={toolkit}")
     print(f"#$ NVVMIR_LIBRARY_DIR={toolkit}/nvvm/libdevice\n#$ LIBRARIES= {libraries}")
@@ -87,7 +87,7 @@ def _print_commands(toolkit: Path) -> None:
 
 
 def _write_rule(file: Path, target: str, unit: Unit) -> None:
-    """What make has to know to compile again when a header has changed."""
+    """Write the make rule that recompiles when a header changes."""
     from grader.execution.programs.preprocess import own_files
 
     names = [str(path).replace("$", "$$").replace("#", r"\#").replace(" ", r"\ ") for path in own_files(unit)]

@@ -19,7 +19,7 @@ SEED = 1
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m grader.cli.picture", description="Draw a report as SVG.")
     parser.add_argument("exercise")
     parser.add_argument("out", type=Path)

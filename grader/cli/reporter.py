@@ -9,7 +9,7 @@ from grader.setup.errors import GraderError
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Run the command line."""
     from grader.execution.programs import results
     from grader.execution.programs.execute import read_left_report
     from grader.report import theme

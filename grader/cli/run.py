@@ -24,7 +24,7 @@ _ARGUMENTS = "grader.run.arguments"
 
 
 class CommandClass(TyperCommand):
-    """What follows ``--`` is for the program."""
+    """A command whose arguments after ``--`` belong to the program."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
@@ -67,9 +67,9 @@ def command(
 ) -> int:
     """Run a CUDA program, with a main of its own, on the simulated GPU.
 
-    What follows '--' is for the program. No output or finding depends on the number of cores: blocks whose order matters run
-    one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if it ended well but there
-    are findings; 2 if it could not be built, or does what is not simulated.
+    What follows '--' is for the program. No output or finding depends on the number of cores: blocks whose order
+    matters run one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if
+    it ended well but there are findings; 2 if it could not be built, or does what is not simulated.
     """
     from grader.execution.jail.compiling import run_in
     from grader.execution.jail.running import Jail
@@ -119,7 +119,7 @@ def show(
     json_out: Path | None = None,
     html_out: Path | None = None,
 ) -> None:
-    """The report of a program that has ended, on stderr and where else it is wanted."""
+    """Show the report of a program that has ended, on stderr and in the requested files."""
     from grader.execution.programs import results
     from grader.report.program import print_program
     from grader.verdict.wording import results as written

@@ -26,8 +26,8 @@ def command(
 ) -> int:
     """Pack your solved exercises into one archive to hand in.
 
-    It holds your files of the exercises, what your own checks found and nothing else. Exit code: 0 packed all that was asked
-    for, 1 something is missing, 2 nothing was packed.
+    It holds your files of the exercises, what your own checks found and nothing else. Exit code: 0 packed all that was
+    asked for, 1 something is missing, 2 nothing was packed.
     """
     from grader.course.learner.packing import pack
     from grader.course.learner.progress import ProgressFile

@@ -18,7 +18,7 @@ def untried(
     library: str | None = None,
     python: tuple[int, int] | None = None,
 ) -> list[str]:
-    """What of this machine nobody has tried the course on, each as a sentence; every argument in place of the machine's own."""
+    """Return the properties of this machine that the course was never tried with, a sentence each."""
     system, processor, release = (
         system or platform.system(),
         processor or platform.machine(),

@@ -99,7 +99,7 @@ def watch(course: Course, start: Entry | None) -> int:
 
 
 class WatchLoop:
-    """What the learner works on now, and what each event does about it."""
+    """The exercise that the learner works on, and the reaction to each event."""
 
     def __init__(self, course: Course, start: Entry | None, console: Console, grade: Grade) -> None:
         self.course = course
@@ -115,7 +115,7 @@ class WatchLoop:
         """The verdict on the screen."""
 
     def run(self) -> int:
-        """The loop: grade once, then take events until the end."""
+        """Grade once, then handle events until the end."""
         keep = self.current is not None and self.progress.read().of(self.current.name).passed
         if not self.check(stay=keep):
             return 0
@@ -135,7 +135,7 @@ class WatchLoop:
                 return 0
 
     def saved(self, path: Path) -> None:
-        """A file was written. A check that runs meanwhile is of the file before it, and is stopped. From any thread."""
+        """Handle a saved file: stop a running check, which is of the file before it. Callable from any thread."""
         self.events.put(Saved(path))
         if self.grading and self.loaded.is_set() and self._entry_of(path) is not None:
             signal.pthread_kill(_main_thread(), signal.SIGUSR1)
@@ -159,7 +159,7 @@ class WatchLoop:
                 signal.signal(number, handler)
 
     def _entry_of(self, path: Path) -> Entry | None:
-        """The exercise that a saved file means: its own, or for a tasks.py the one that is open."""
+        """Return the exercise that a saved file belongs to: its own, or for a tasks.py the one that is open."""
         for entry in self.course.exercises:
             if path == entry.skeleton.resolve():
                 return entry
@@ -232,7 +232,7 @@ class WatchLoop:
         return True
 
     def _graded(self, entry: Entry) -> Verdict | GraderError | None:
-        """The verdict, or why there is none; nothing when the file was saved meanwhile."""
+        """Return the verdict, or the error; None if the file was saved meanwhile."""
         try:
             self.grading = True
             try:
@@ -264,7 +264,7 @@ class WatchLoop:
         self._print_lines(lines)
 
     def _within(self, room: int, verdict: Verdict, steps: Sequence[NextStep]) -> Lines:
-        """The report in so many lines: how it begins and how it ends, and where the rest can be seen."""
+        """Return the report in at most this many lines: its beginning and end, and where to see the rest."""
         plain, width = ascii_only(self.console), self.console.width
         lines = self._lines(render(verdict, width, False, steps, plain))
         if len(lines) <= room:
@@ -291,7 +291,7 @@ class WatchLoop:
         self.console.print()
 
     def print_footer(self) -> None:
-        """What is being waited for, how far the learner is, and the keys."""
+        """Print the current state, the learner's progress and the keys."""
         assert self.current is not None
         progress = self.progress.read()
         entries = self.course.exercises
@@ -318,7 +318,7 @@ class WatchLoop:
         return sys.stdin.isatty() and self.console.is_terminal
 
     def print_goodbye(self) -> None:
-        """The last words of a session that the learner ends."""
+        """Print the last words of a session that the learner ends."""
         progress = self.progress.read()
         entries = self.course.exercises
         passed = [entry for entry in entries if progress.of(entry.name).passed]
@@ -337,7 +337,7 @@ class WatchLoop:
         self.console.print()
 
     def print_finished(self) -> None:
-        """The last words when nothing is left."""
+        """Print the last words when nothing is left."""
         total = sum(entry.points for entry in self.course.exercises)
         self.console.print()
         line = Text("  Every exercise is passed", style="good")

@@ -37,7 +37,8 @@ def check(
         options: how to check.
         changes: fields of ``options`` to change, by name.
 
-    A kernel that fails is a verdict. ``GraderError`` means that the grader could not judge: a missing file, no compiler.
+    A kernel that fails is a verdict. ``GraderError`` means that the grader could not judge: a missing file, no
+    compiler.
     """
     from grader.judge.driver import run_check
 

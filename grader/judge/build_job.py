@@ -1,4 +1,4 @@
-"""What the stage *builds* is to make, and what comes of it: cheap to import, and to send from one process to another."""
+"""The job of the stage *builds* and its result: cheap to import, and to send from one process to another."""
 
 from __future__ import annotations
 

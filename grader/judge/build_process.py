@@ -1,7 +1,8 @@
 """The work of the stage *builds*, in a process of its own, for a check that has yet to import torch.
 
-That import holds Python's lock for most of a second: threads beside it would wait for each line that they run. The process gets
-its job through a pipe, sends each part when it is made, and ends with the pipe: when this process stops it, or is gone.
+That import holds Python's lock for most of a second: threads beside it would wait for each line that they run. The
+process gets its job through a pipe, sends each part when it is made, and ends with the pipe: when this process stops
+it, or is gone.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Process(Building):
 
 
 def _look_ahead(part: str, result: Any) -> None:
-    """What every start of a runner asks is answered before the first one."""
+    """Answer ahead the questions that every start of a runner asks."""
     with suppress(GraderError):  # the first start will meet it, too
         if part == "runner":
             shared_libraries(result)
@@ -68,7 +69,7 @@ def _look_ahead(part: str, result: Any) -> None:
 
 
 def main() -> None:
-    """The other process: what it prints goes to standard error, as its standard output is the pipe."""
+    """Run in the other process; print to standard error, as standard output is the pipe."""
     gc.set_threshold(50_000)
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -72,7 +72,7 @@ class Threads(Building):
         )
 
     def _refuse_tricks(self, kernel: BuiltKernel) -> None:
-        """What would switch the simulator's checks off is an error here, in words."""
+        """Raise an error for a construct that would switch off the simulator's checks."""
         assert kernel.libsim
         name = kernel.file.name
         if instrumentation_bypass.renumbers_lines(kernel.plan.original):

@@ -24,7 +24,7 @@ from grader.verdict.wording import stages
 
 @dataclass
 class Built:
-    """What the later stages need."""
+    """The built files that later stages need."""
 
     kernel: Compiled
     runner: Path
@@ -46,12 +46,12 @@ class Builder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Where nobody wants the answer any more (Ctrl-C), no compiler is left."""
+        """Stop all compilers if the result is no longer wanted (Ctrl-C)."""
         if kind is not None and not issubclass(kind, Exception):
             self.building.stop()
 
     def finish(self, exercise: Exercise) -> tuple[Stage, Built | None]:
-        """The stage, and the built files when it passed. Raises GraderError when the grader itself cannot build."""
+        """Return the stage, and the built files if it passed. Raise GraderError if the grader itself cannot build."""
         stage = Stage("builds")
         built = None
         try:
@@ -78,7 +78,7 @@ def _threads(job: Job) -> Building:
 
 
 def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]]) -> None:
-    """What nvcc said, in the stage that passed without it; ``launches`` as in ``Answer.resources``."""
+    """Add nvcc's result to the stage that passed without it; ``launches`` as in ``Answer.resources``."""
     if answer.error is not None:
         _refuse(stage, answer.error)
         stage.summary = f"{answer.compiler} does not compile it for {answer.gpu.arch}"
@@ -88,7 +88,7 @@ def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, i
 
 
 def _refuse(stage: Stage, error: GraderError) -> None:
-    """The stage fails with what a compiler said."""
+    """Fail the stage with a compiler's messages."""
     stage.status = FAILED
     stage.message = str(error)
     if isinstance(error, (CompileError, RewriteError)):
@@ -98,7 +98,7 @@ def _refuse(stage: Stage, error: GraderError) -> None:
 
 
 def _diagnostic(message: CompilerMessage) -> Diagnostic:
-    """A compiler's message as the verdict holds it."""
+    """Convert a compiler's message into the verdict's form."""
     return Diagnostic(
         message.severity, message.message, message.file, message.line, message.column, message.source_line
     )

@@ -123,7 +123,7 @@ class CasePool:
             child.stop()
 
     def _stopped(self) -> bool:
-        """Whether somebody wants no result any more (Ctrl-C, a file that was saved again): nothing is waited for then."""
+        """Return whether the result is no longer wanted (Ctrl-C, a file saved again); then nothing waits."""
         return self._failure is not None and not isinstance(self._failure, Exception)
 
     def _give_up(self, error: BaseException) -> None:
@@ -140,7 +140,7 @@ class CasePool:
 
 
 def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, counted: bool = False) -> list[Run]:
-    """The runs of some cases, nothing drawn yet."""
+    """Return the runs of some cases, without drawing inputs."""
     runs = []
     for case, dtype in cases:
         own = exercise.case_seed(seed, case, dtype)
@@ -197,7 +197,7 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
 
 
 def leaves_all(call: Call, expected: dict[str, Any]) -> bool:
-    """Whether every output is to stay as it starts."""
+    """Return whether every output should keep its initial content."""
     return all(name in call.tensors and bool((call.tensors[name] == wanted).all()) for name, wanted in expected.items())
 
 
@@ -263,7 +263,7 @@ def add_writers(result: CaseResult, call: Call, child: Child) -> None:
 
 
 def flat_index(index: list[int], shape: list[int]) -> int:
-    """The place of an element in a contiguous tensor."""
+    """Return the offset of an element in a contiguous tensor."""
     flat = 0
     for position, size in zip(index, shape):
         flat = flat * size + position

@@ -189,7 +189,7 @@ class _Check:
         return stages
 
     def record(self) -> Recorded | None:
-        """What one block did, for a page that plays it."""
+        """Record one block, for a page that plays it."""
         if self.device != "cpu":
             return None
         from grader.judge.recorded import record
@@ -238,14 +238,14 @@ class _Check:
     def _child(
         self, library: Path | None = None, libsim: Path | None = None, settings: dict[str, str] = SETTINGS
     ) -> Child:
-        """A child for the kernel, or for another library of it."""
+        """Return a child for the kernel, or for another library built from it."""
         kernel = self.built.kernel
         settings = settings if self.device == "cpu" else {}
         return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
 
 
 def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> tuple[list[Run], list[Run]]:
-    """The runs of *correct*, and those of *efficient*."""
+    """Return the runs of *correct*, and those of *efficient*."""
     counted: list[Run] = []
     if device == "cpu" and "efficient" in stages and task.efficient and task.bars:
         dtypes = task.efficient.dtypes or task.dtypes
@@ -254,7 +254,7 @@ def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> t
 
 
 def _in_order(runs: list[Run], counted: list[Run]) -> list[Run]:
-    """Counted cases are large: one that begins last would keep one child waiting for the other."""
+    """Order the runs: counted cases are large, and a last one would keep one child waiting for the other."""
     begin = max(len(runs) - LAST, (len(runs) + 1) // 2)
     return [*runs[:begin], *counted, *runs[begin:]]
 
@@ -273,7 +273,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
-    """The kernel file, which must be there."""
+    """Return the kernel file; raise if it does not exist."""
     if file is None:
         if not isinstance(entry, Entry):
             raise GraderError("which file should be checked?", "Give one with --file.")

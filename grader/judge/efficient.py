@@ -1,6 +1,7 @@
 """Stage 4, *efficient*: limits on what the simulator counted, so that performance is graded without a GPU.
 
-A bar is an expression over these names. All are numbers of one call of the launcher in the exercise's ``efficient`` case:
+A bar is an expression over these names. All are numbers of one call of the launcher in the exercise's ``efficient``
+case:
 
     minimum                the bytes that any kernel must move (every input once, every output once, or the task's own)
     flops_needed           the operations of the task's formula, 0 where it has none
@@ -13,7 +14,8 @@ A bar is an expression over these names. All are numbers of one call of the laun
     flops, special_functions, active_lanes    of a second run, built to count them (grader/judge/operations.py): an
                            exercise with a bar on these takes a second longer
 
-with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the bars.
+with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the
+bars.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ OF_NVCC = ("registers", "spill_bytes", "stack_bytes")
 
 
 def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence[KernelResources] = ()) -> Stage:
-    """The stage from the counted runs, and from what nvcc said, if it was there."""
+    """Return the stage from the counted runs, and from nvcc's resource usage if available."""
     stage = Stage("efficient")
     compiled = {name: max(float(getattr(kernel, name)) for kernel in resources) for name in OF_NVCC if resources}
     bars = [bar for bar in exercise.bars if compiled or not names_in(bar) & set(OF_NVCC)]
@@ -75,12 +77,12 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
 
 
 def needs(exercise: Exercise, names: Collection[str]) -> bool:
-    """Whether a bar of an exercise names one of these."""
+    """Return whether a bar of an exercise names one of these."""
     return any(names_in(bar) & set(names) for bar in exercise.bars)
 
 
 def names_in(bar: Bar) -> set[str]:
-    """The counters and sizes that a bar names."""
+    """Return the counters and sizes that a bar names."""
     return {n.id for n in ast.walk(_parsed(bar)) if isinstance(n, ast.Name)} - set(_FUNCTIONS)
 
 
@@ -92,7 +94,7 @@ def _parsed(bar: Bar) -> ast.Expression:
 
 
 def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:
-    """The value of a bar's expression, and whether it is within the limits."""
+    """Return the value of a bar's expression, and whether it is within the limits."""
     tree, used = _parsed(bar), sorted(names_in(bar))
     unknown = [name for name in used if name not in names]
     if unknown:

@@ -1,4 +1,4 @@
-"""What ``check`` tells whoever waits for it."""
+"""Progress events of ``check``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckEvent:
-    """What ``check`` is doing: called at the start of a stage, after each case, and at the end of a stage."""
+    """The progress of ``check``: sent at the start of a stage, after each case, and at the end of a stage."""
 
     stage: str
     event: str

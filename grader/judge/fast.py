@@ -1,12 +1,13 @@
 """Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
 
 Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
-clock (``grader.judge.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and fails only
-where the exercise has a limit for this very GPU (``TimeBar``). What else fails is a kernel that cannot be timed, that is
-wrong at the sizes that are timed, or whose time cannot be true.
+clock (``grader.judge.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and
+fails only where the exercise has a limit for this very GPU (``TimeBar``). What else fails is a kernel that cannot be
+timed, that is wrong at the sizes that are timed, or whose time cannot be true.
 
-A limit is on the median that events saw, the figure that ``grader bench`` shows: the grader's own clock also sees what it
-costs to hand memory over, and is too coarse for times of a few microseconds. A median that it refutes has failed before.
+A limit is on the median that events saw, the figure that ``grader bench`` shows: the grader's own clock also sees what
+it costs to hand memory over, and is too coarse for times of a few microseconds. A median that it refutes has failed
+before.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
 def judge_measured(
     stage: Stage, task: Exercise, measured: Sequence[verified.Measured], gpu: str, busy: bool = False
 ) -> Stage:
-    """The stage from its times. ``busy``: others used the GPU, so that no time, own or taken away, says anything of the kernel."""
+    """Return the stage from its times. ``busy``: others used the GPU, so that no time says anything about the kernel."""
     failed = next((result for result in measured if result.problem and not (busy and result.impossible)), None)
     if failed is not None:
         stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
@@ -99,7 +100,7 @@ def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) 
 
 
 def _unseen(timing: Timing) -> bool:
-    """Whether events saw far less than the grader's clock, by more than the chances of a busy machine."""
+    """Return whether events saw far less time than the grader's clock, beyond the noise of a busy machine."""
     if timing.verified_us is None or timing.verified_error_us is None:
         return False
     return timing.verified_us - verified.SIGNIFICANT * timing.verified_error_us > 1.5 * timing.median_us + 300

@@ -1,8 +1,9 @@
-"""What a wrong output would be right for: the same call with one input that was read in a usual wrong way.
+"""Recognition of a wrong output as the right result for one input that was misread in a common way.
 
-``grader/judge/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again, with an input
-changed as the mistake would change it. An output that is then right at every element is no coincidence. A tile of shared
-memory that was loaded by the wrong thread index shows in no other way: every element is wrong, and none looks like another's.
+``grader/judge/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again,
+with an input changed as the mistake would change it. An output that is then right at every element is no coincidence. A
+tile of shared memory that was loaded by the wrong thread index shows in no other way: every element is wrong, and none
+looks like another's.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -
 
 
 def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
-    """Which input, read otherwise, makes the output ``name`` right. ``actual``: what the kernel wrote, on the CPU."""
+    """Return the misread input that makes the output ``name`` right. ``actual``: the kernel's output, on the CPU."""
     inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
     if not actual.is_floating_point() or sum(tensor.numel() for tensor in inputs.values()) > MOST_ELEMENTS:
         return None
@@ -56,7 +57,7 @@ def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
-    """An input as usual mistakes read it: what kind of mistake, the size of a tile or 0, and a tensor of the same shape."""
+    """Yield an input as common mistakes read it: the kind of mistake, the tile size or 0, and a tensor of the same shape."""
     import torch
 
     yield "input_left_out", 0, torch.zeros_like(tensor)

@@ -1,13 +1,14 @@
-"""What the real compiler says of a kernel file, where one is found: its errors are the verdict's, as are its figures.
+"""nvcc's result for a kernel file, where nvcc is installed: its errors and resource figures are part of the verdict.
 
-A pass on the simulator is to mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: the device's
-side alone, ptxas included; a whole build takes half as long again and refuses nothing more that the simulator's own
-compiler lets through). So it begins at once, runs beside the simulator's compiler and the cases, and is waited for at the
-end; where the simulator's compiler refuses the file, nobody waits: nvcc stops at the same line. Its answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the
-block size that occupancy depends on is that of the launches which the simulator saw.
+A pass on the simulator is to mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: the
+device's side alone, ptxas included; a whole build takes half as long again and refuses nothing more that the
+simulator's own compiler lets through). So it begins at once, runs beside the simulator's compiler and the cases, and is
+waited for at the end; where the simulator's compiler refuses the file, nobody waits: nvcc stops at the same line. Its
+answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the block size
+that occupancy depends on is that of the launches which the simulator saw.
 
-Nothing depends on its being there: without it, where ``GRADER_CHECK_NVCC=off`` says so, or when it was stopped, the stage
-says in its line that nvcc did not look at the file.
+Nothing depends on its being there: without it, where ``GRADER_CHECK_NVCC=off`` says so, or when it was stopped, the
+stage says in its line that nvcc did not look at the file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TROUBLE = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """What nvcc made of a file."""
+    """nvcc's result for a file."""
 
     gpu: Gpu
     compiler: Compiler | None = None
@@ -59,7 +60,7 @@ class Answer:
         return f"by {self.compiler} for {self.gpu.arch}, too"
 
     def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
-        """The resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""
+        """Return the resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""
         by_name = {plain_name(name): value for name, value in launches.items()}
         return [_resources(kernel, self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
 
@@ -103,7 +104,7 @@ def _resources(kernel: ResourceUsage, gpu: Gpu, launch: tuple[int, int] | None) 
 
 
 def plain_name(kernel: str) -> str:
-    """A kernel's name without namespaces and template arguments."""
+    """Return a kernel's name without namespaces and template arguments."""
     return kernel.partition("<")[0].rpartition("::")[2].strip()
 
 

@@ -92,7 +92,7 @@ def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: Gpu) -> TimeB
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:
-    """The lines, with what they executed; and those of the same files that only compute."""
+    """Return the lines with their executed operations, and those of the same files that only compute."""
     found = {(line.file, line.line): line for line in lines}
     files = {line.file for line in lines}
     for line in executed:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """What to check, where, and whom to inform."""
+    """The options of a check: what runs where, and who is informed."""
 
     device: str = "cpu"
     """"cpu" is the simulator, "cuda" a real GPU."""

@@ -1,7 +1,7 @@
-"""What one block did, for a page that plays it: one more run of one case, in the same jail.
+"""A recording of one block, for a page that plays it: one more run of one case, in the same jail.
 
-The block is that of the first finding, or the one that wrote the worst element of a wrong output; of a kernel with neither
-it is the first block of the smallest case in which a block has more than one warp.
+The block is that of the first finding, or the one that wrote the worst element of a wrong output; of a kernel with
+neither it is the first block of the smallest case in which a block has more than one warp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_LAUNCHES = 6
 
 @dataclass
 class Recorded:
-    """What one block did in one case."""
+    """The recording of one block in one case."""
 
     case: str
     dtype: str

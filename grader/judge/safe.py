@@ -10,7 +10,7 @@ from grader.verdict.causes import causes_first
 
 
 def judge_safe(runs: Sequence[Run]) -> Stage:
-    """The stage from the findings of all cases; the same finding in several cases is one."""
+    """Return the stage from the findings of all cases; the same finding in several cases counts once."""
     findings = causes_first(merged(finding for run in runs for finding in run.result.findings))
     watched = sum(bool(run.report) for run in runs)
     return Stage("safe", FAILED if findings else PASSED, findings=findings, runs=watched)

@@ -19,7 +19,7 @@ MOST_FINDINGS = 50
 
 
 def read_report(run: Run, library: Path, source: Path) -> Report | None:
-    """The report of a run with its places in the source; None when the child gave none, or one that it made up."""
+    """Return the report of a run with its source places; None if the child gave none, or forged one."""
     if not run.report.strip():
         return None
     from grader.simulator.report import Report
@@ -32,7 +32,7 @@ def read_report(run: Run, library: Path, source: Path) -> Report | None:
 
 
 def _launched_nothing(run: Run, report: Report) -> bool:
-    """Whether the launcher returned without launching a kernel, and so without writing anything."""
+    """Return whether the launcher returned without launching a kernel, and so without writing anything."""
     empty = all(output.unwritten == output.elements for output in run.result.outputs)
     return empty and not report.totals.get("launches")
 

@@ -19,7 +19,7 @@ Series = dict[tuple[int, int], list[Row]]
 
 
 def series(rows: Sequence[Row], batch: int) -> Series:
-    """The rows of one batch that have figures, one series for each pair of C and H."""
+    """Return the rows of one batch that have figures, one series for each pair of C and H."""
     found: Series = {}
     for row in sorted(rows, key=lambda row: (row.C, row.H, row.N)):
         if batch == row.B and row.mean_us is not None:
@@ -28,7 +28,7 @@ def series(rows: Sequence[Row], batch: int) -> Series:
 
 
 def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each exercise and dtype, of its newest source and GPU in the file."""
+    """Return the rows of each exercise and dtype, of its newest source and GPU in the file."""
     found: dict[str, list[Row]] = {}
     newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
     for row in rows:
@@ -38,8 +38,7 @@ def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """A row of two panels for each kernel: tokens per second of the batch with the most figures (the largest of those), and the
-    smallest batch's latency, P50 to P99."""
+    """Draw two panels per kernel: tokens per second of the best covered batch, and the smallest batch's latency."""
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
@@ -74,7 +73,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 
 def save_plot(rows: Sequence[Row], path: Path) -> None:
-    """The same as a PNG file."""
+    """Save the plot as a PNG file."""
     import matplotlib
 
     matplotlib.use("agg")

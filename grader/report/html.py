@@ -30,31 +30,31 @@ def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None 
 
 
 def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
-    """The page as text."""
+    """Return the page as text."""
     return template("verdict.html.j2").render(_shown(verdict, source_view.read_source(verdict.file), player))
 
 
 def report(verdict: Verdict, source: Sequence[str]) -> str:
-    """What the page says below its head, for a page with several verdicts. ``source``: the lines that were graded."""
+    """Return the part of the page below its head, for a page with several verdicts. ``source``: the graded lines."""
     page = template("verdict.html.j2")
     return "".join(page.blocks["report"](page.new_context(_shown(verdict, source))))
 
 
 def style() -> str:
-    """The style sheet of the page."""
+    """Return the style sheet of the page."""
     page = template("verdict.html.j2")
     return "".join(page.blocks["style"](page.new_context({})))
 
 
 def only_this_style(text: str) -> str:
-    """A Content-Security-Policy for a page that loads and runs nothing: it has this style sheet, and that is all."""
+    """Return a Content-Security-Policy that allows this style sheet and nothing else."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 @functools.cache
 def template(name: str) -> jinja2.Template:
-    """A template beside this file. All that it shows is escaped, unless it is ``Markup``."""
+    """Return a template beside this file. It escapes all values except ``Markup``."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -92,7 +92,7 @@ def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str
 
 
 def caret(where: Side | Diagnostic) -> str:
-    """A source line with a caret below it."""
+    """Return a source line with a caret below it."""
     shown = where.source_line.expandtabs(4).rstrip()
     return f"{shown}\n{' ' * source_view.caret_offset(where.source_line, where.column)}^"
 
@@ -107,7 +107,7 @@ def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
 
 
 def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
-    """The lines that cost most, with what is wrong with each."""
+    """Return the most expensive lines, with the waste of each."""
     bars = [bar for stage in verdict.stages for bar in stage.bars]
     return [
         {"line": line.line, "source": line.source.strip(), "advice": line.waste}
@@ -116,7 +116,7 @@ def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def operation_rows(verdict: Verdict) -> dict[str, Any]:
-    """What the kernel computes, in a sentence and by line; empty where that was not counted."""
+    """Return the computed operations, in a sentence and by line; empty if they were not counted."""
     stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
     if stage is None:
         return {}
@@ -128,7 +128,7 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
 
 
 def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:
-    """The whole source with its counters and findings, one row a line; empty when there is nothing to show."""
+    """Return the whole source with its counters and findings, one row a line; empty if there is nothing to show."""
     margin = _margin(verdict)
     if not margin or source is None:
         return []

@@ -23,7 +23,7 @@ def save_junit(verdict: Verdict, path: str | Path) -> None:
 
 
 def junit_xml(verdict: Verdict) -> str:
-    """The XML text."""
+    """Return the XML text."""
     root = ET.Element("testsuites", name=verdict.exercise, time=f"{verdict.seconds:.3f}")
     for stage in verdict.stages:
         root.append(_suite(verdict, stage))

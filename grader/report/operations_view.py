@@ -1,4 +1,4 @@
-"""What a kernel computes: its floating-point operations beside the bytes it moves, and the lanes that stand aside.
+"""A view of a kernel's computation: floating-point operations beside the bytes it moves, and inactive lanes.
 
 Only of kernels that were built to count them: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
 """
@@ -20,18 +20,18 @@ MOST = 4
 
 
 def counted(totals: Mapping[str, float]) -> bool:
-    """Whether operations were counted at all."""
+    """Return whether operations were counted at all."""
     return "flops" in totals
 
 
 def computing(lines: Sequence[SourceLine]) -> list[SourceLine]:
-    """The lines with the most operations, most first."""
+    """Return the lines with the most operations, most first."""
     found = [line for line in lines if _work(line)]
     return sorted(found, key=lambda line: (-_work(line), line.line))[:MOST]
 
 
 def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
-    """The lines in which most lanes that exist stood aside while their warp went on, worst first."""
+    """Return the lines with the most inactive lanes, worst first."""
     found = [line for line in lines if _idle(line)]
     return sorted(found, key=lambda line: (-_idle(line), line.line))[:MOST]
 

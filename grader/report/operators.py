@@ -1,7 +1,7 @@
 """The operators of a transformer in one table, each in every dtype at every size: the end of ``grader bench --all``.
 
-Which exercise's kernel stands for which operator is said by the exercise (``Exercise.operator``). Two exercises may share one:
-the linear layer is one kernel in f32 and another, on tensor cores, in f16 and bf16.
+Which exercise's kernel stands for which operator is said by the exercise (``Exercise.operator``). Two exercises may
+share one: the linear layer is one kernel in f32 and another, on tensor cores, in f16 and bf16.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ COLORS = TerminalTheme(
 
 
 def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
-    """The report of a verdict as SVG text, under the command that makes it."""
+    """Return the report of a verdict as SVG text, below the command that makes it."""
     console = Console(
         file=io.StringIO(),
         record=True,
@@ -52,7 +52,7 @@ def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
 
 
 def timeless(verdict: Verdict) -> Verdict:
-    """The verdict without what changes from run to run and from machine to machine: times, and whether nvcc is there."""
+    """Return the verdict without what changes between runs and machines: times, and whether nvcc is installed."""
     stages = [structs.replace(stage, seconds=0.0) for stage in verdict.stages]
     for stage in stages:
         if stage.name == "builds" and stage.passed:

@@ -25,7 +25,7 @@ PAIR = 13
 
 @dataclass
 class MarginLine:
-    """What the simulator counted on one line, as far as the margin shows it."""
+    """The simulator's counts on one line, as far as the margin shows them."""
 
     line: int
     source: str = ""
@@ -50,7 +50,7 @@ class MarginLine:
 
     @property
     def waste(self) -> str:
-        """What is wrong with the line, in a sentence."""
+        """Return the waste of the line, in a sentence."""
         return counters.waste(self.sector_ratio, self.ways)
 
     @property
@@ -62,12 +62,12 @@ class MarginLine:
 
     @property
     def counted(self) -> bool:
-        """Whether the margin has anything to say."""
+        """Return whether the margin has anything to show."""
         return bool(self.sectors or self.wavefronts)
 
 
 def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) -> dict[int, MarginLine]:
-    """The margin by line number. All lines are taken to be of one file (see ``main_file``)."""
+    """Return the margin by line number. All lines are taken to be of one file (see ``main_file``)."""
     margin: dict[int, MarginLine] = {}
     for line in lines:
         counted = line.counters
@@ -84,7 +84,7 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
 
 
 def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> str:
-    """The file with the most counters: a kernel's own, not a header's."""
+    """Return the file with the most counters: a kernel's own, not a header's."""
     weight: dict[str, int] = {}
     for file in [*(line.file for line in lines), *(finding.file for finding in findings)]:
         weight[file] = weight.get(file, 0) + 1
@@ -92,7 +92,7 @@ def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> 
 
 
 def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list[MarginLine]:
-    """The three lines with the most traffic to save: first those that waste what a missed bar counts, then by size."""
+    """Return the three lines with the most traffic to save: first those that waste what a missed bar counts, then by size."""
     missed = {counter for bar in bars if not bar.passed for counter in bar.values}
     sectors, shared = "sectors" in missed, not missed.isdisjoint(("bank_conflict_ways", "shared_wavefronts"))
 
@@ -104,7 +104,7 @@ def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list
 
 
 def render_worst(margin: dict[int, MarginLine], file: str, bars: Iterable[BarResult] = ()) -> RenderableType | None:
-    """The worst lines with what is wrong with each; None when no line wastes anything."""
+    """Return the worst lines with the waste of each; None if no line wastes anything."""
     lines = worst(margin, bars)
     if not lines:
         return None
@@ -123,7 +123,7 @@ def render_source(
     whole: bool = False,
     ascii_only: bool = False,
 ) -> RenderableType:
-    """The source with its margin. ``whole`` keeps lines that are far from any counter."""
+    """Return the source with its margin. ``whole`` keeps lines that are far from any counter."""
     return _Drawing(source, margin, width, ascii_only).draw(_shown_lines(len(source), margin, whole))
 
 
@@ -143,7 +143,7 @@ class _Drawing:
         )
 
     def draw(self, shown: Sequence[int]) -> RenderableType:
-        """The lines of those numbers, with folds between them and carets below them."""
+        """Return the lines of those numbers, with folds between them and carets below them."""
         rows: list[RenderableType] = self._head()
         previous = 0
         for number in shown:
@@ -203,7 +203,7 @@ def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list
 
 
 def _pair(amount: float, ratio: float) -> Text:
-    """A counter and how many times the ideal it is: quiet when there is nothing to gain."""
+    """Return a counter and its ratio to the ideal, dimmed if there is nothing to gain."""
     style = "quiet" if ratio < 1.05 else ("warn" if ratio < 2 else "bad")
     text = Text(f"{words.short(amount):>7}", style="quiet" if ratio < 1.05 else "")
     text.append(f"{ratio:>5.1f}x" if ratio < 999.95 else f"{ratio:>5.0f}x", style=style)
@@ -211,7 +211,7 @@ def _pair(amount: float, ratio: float) -> Text:
 
 
 def caret_offset(source: str, column: int) -> int:
-    """Where a caret stands under ``source`` with its tabs expanded; under the first word when the column is unknown."""
+    """Return the caret's position under ``source`` with tabs expanded; under the first word if the column is unknown."""
     if column > 0:
         return len(source[: column - 1].expandtabs(4))
     expanded = source.expandtabs(4)
@@ -219,7 +219,7 @@ def caret_offset(source: str, column: int) -> int:
 
 
 def read_source(file: str | Path) -> list[str] | None:
-    """The lines of a source file; None when it cannot be read."""
+    """Return the lines of a source file; None if it cannot be read."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What an exercise asks for: the summary, the launcher's prototype, and each tensor with its shape."""
+"""The task of an exercise: the summary, the launcher's prototype, and each tensor with its shape."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def print_verdict(
 def as_text(
     verdict: Verdict, width: int = theme.WIDTH, verbose: bool = False, next_steps: Sequence[NextStep] = ()
 ) -> str:
-    """The report as plain text, without colors."""
+    """Return the report as plain text, without colors."""
     buffer = io.StringIO()
     console = theme.console(buffer, width=width, color_system=None)
     console.print(render(verdict, width, verbose, next_steps), crop=False)
@@ -38,7 +38,7 @@ def as_text(
 
 
 def ascii_only(console: Console) -> bool:
-    """Whether the terminal cannot show the marks and rules."""
+    """Return whether the terminal cannot show the marks and rules."""
     return not (console.encoding or "").lower().startswith("utf")
 
 
@@ -49,7 +49,7 @@ def render(
     next_steps: Sequence[NextStep] = (),
     ascii_only: bool = False,
 ) -> RenderableType:
-    """The whole report."""
+    """Return the whole report."""
     parts: list[RenderableType] = [Text(""), *header(verdict, width), Text(""), stage_table(verdict, ascii_only)]
     for stage in verdict.stages:
         details = stage_details(verdict, stage, width, verbose, ascii_only)
@@ -67,7 +67,7 @@ def render(
 
 
 def header(verdict: Verdict, width: int) -> list[RenderableType]:
-    """What was graded: title, name, file, device, seed."""
+    """Return what was graded: title, name, file, device, seed."""
     left, right = verdict.title, verdict.exercise
     first = Text("  ")
     first.append(left, style="title")
@@ -114,7 +114,7 @@ def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
 
 
 def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """What is to be said about one stage below the table; nothing for most that passed."""
+    """Return the details of one stage below the table; empty for most that passed."""
     rows: list[RenderableType] = []
     failed = stage.status not in (PASSED, SKIPPED)
     if failed and stage.diagnostics:
@@ -143,7 +143,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
 
 
 def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """The worst lines; the whole source with its margin when ``verbose``."""
+    """Return the worst lines; the whole source with its margin if ``verbose``."""
     safe = verdict.stage("safe")
     findings = safe.findings if safe else []
     file = source_view.main_file(stage.lines, findings)
@@ -164,7 +164,7 @@ def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
 
 
 def resources_view(stage: Stage) -> list[RenderableType]:
-    """Registers, spills, shared memory and occupancy of each kernel, as the real compiler sees it."""
+    """Return registers, spills, shared memory and occupancy of each kernel, as nvcc reports them."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
     for column, justify in (
         ("kernel", "left"),
@@ -192,7 +192,7 @@ def resources_view(stage: Stage) -> list[RenderableType]:
 
 
 def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> list[RenderableType]:
-    """The verdict itself, where to look first, and what to do now."""
+    """Return the verdict, where to look first, and the next steps."""
     rows: list[RenderableType] = []
     if verdict.passed:
         last = Text.assemble(("  Passed", "good"))

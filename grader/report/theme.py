@@ -39,7 +39,7 @@ _ASCII_MARKS = {PASSED: "ok", FAILED: "x", SKIPPED: "-", ERROR: "!"}
 
 
 def console(file: TextIO | None = None, width: int | None = None, **options: object) -> Console:
-    """A console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
+    """Return a console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
     stream = file or sys.stdout
     if hasattr(stream, "reconfigure") and not (stream.encoding or "").lower().startswith("utf"):
         # What a kernel prints may hold any character: a question mark is better than an exception.
@@ -61,5 +61,5 @@ def _within_limits(width: int) -> int:
 
 
 def mark(status: str, ascii_only: bool = False) -> str:
-    """The sign in front of a stage or a case."""
+    """Return the mark of a stage or a case."""
     return (_ASCII_MARKS if ascii_only else _MARKS).get(status, "?")

@@ -49,7 +49,7 @@ def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> Ren
 
 
 def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
-    """A table whose first column begins its lines, or stands above them where it is too wide: then titles take two lines, if they must."""
+    """Return a table whose first column begins its lines, or stands above them if it is too wide."""
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
@@ -68,7 +68,7 @@ def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 def render_timings(
     timings: Sequence[Timing], limits: Sequence[TimeBarResult] = (), verbose: bool = False
 ) -> list[RenderableType]:
-    """What the stage *fast* shows: all percentiles, the times by the grader's own clock, limits, and what was remarked."""
+    """Return the stage *fast*: all percentiles, the times by the grader's own clock, limits, and remarks."""
     rows: list[RenderableType] = [percentiles_table(timings)]
     if verbose:
         rows.append(spread_table(timings))
@@ -90,7 +90,7 @@ _STYLES = {PASSED: "good", FAILED: "bad"}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
-    """A line of a table: ``words`` columns to the left, then numbers to the right."""
+    """Return a row of a table: ``words`` columns left-aligned, then numbers right-aligned."""
     padded = [
         cell.ljust(width) if place < words else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths))
@@ -99,7 +99,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = 
 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
-    """The median of each size for several kernels."""
+    """Return the median of each size for several kernels."""
     table = _table()
     table.add_column("kernel", overflow="fold")
     table.add_column("size", overflow="fold")
@@ -124,7 +124,7 @@ def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
 
 
 def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
-    """The whole answer of ``grader bench`` for one exercise; ``verbose``: with the spread of the times."""
+    """Return the output of ``grader bench`` for one exercise; ``verbose`` adds the spread of the times."""
     head = Text("  ")
     head.append(report.exercise, style="title")
     head.append(f"  {report.file}", style="quiet")
@@ -138,7 +138,7 @@ def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
 
 
 def machine_line(machine: Machine, device: str) -> str:
-    """What was measured on, in a line."""
+    """Return the machine in one line."""
     if device != "cuda":
         return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
     parts = [machine.device]
@@ -158,7 +158,7 @@ SAME_BYTES = "same bytes"
 
 
 def _compared(timings: Sequence[Timing]) -> list[str]:
-    """The titles of what ``_judged`` says. Times that were kept before there was a ``copy_us`` have none."""
+    """Return the titles of ``_judged``'s columns; records older than ``copy_us`` have none."""
     same = [SAME_BYTES] if any(timing.copy_us for timing in timings) else []
     return ["roofline", "copy", *same, "x torch"]
 

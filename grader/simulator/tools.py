@@ -53,7 +53,8 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
 
 class Server:
     """A program that is asked again and again, and so reads the library once. Its processor time and memory are limited, for all
-    that it is asked together; it ends when nobody has it any more."""
+    that it is asked together; it ends when nobody has it any more.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -65,7 +66,8 @@ class Server:
 
     def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:
         """What it prints when it is told something, up to and with ``last``, which ends the answer. ``said`` has less than a pipe
-        holds, 64 KiB. None where the answer fails or goes beyond the limits: then all later ones do, too."""
+        holds, 64 KiB. None where the answer fails or goes beyond the limits: then all later ones do, too.
+        """
         if not self._end.alive:
             return None
         answer = self._answer(said, last)

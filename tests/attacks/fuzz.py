@@ -1,9 +1,9 @@
 """Hostile texts for all that reads a submission in the grader's own process: no crash, and time and memory in proportion.
 
-``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from the words
-of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE then holds how
-many were tried, the most processor time and memory that one took, and what failed. ``--recorded`` prints what half an hour found
-(fuzz.json, which a test reads).
+``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from
+the words of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE
+then holds how many were tried, the most processor time and memory that one took, and what failed. ``--recorded`` prints
+what half an hour found (fuzz.json, which a test reads).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The cost of a check beside the kernel's own work: ``python -m tests.attacks.overhead``. Run it on an idle machine.
 
-The start of a child in each tier, less that of the same child without a jail; and the stages after *builds* of a small right
-kernel, less the processor time that its launches took. The least of several runs, as others' work only ever adds.
+The start of a child in each tier, less that of the same child without a jail; and the stages after *builds* of a small
+right kernel, less the processor time that its launches took. The least of several runs, as others' work only ever adds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A class of 300, really graded: ``python -m tests.classroom.class_of_300``. Run it on an idle machine.
 
 Right kernels, wrong ones, slow, crashing and endless ones, text that is no C++, each as different source (as students
-write it), in folders, archives and under the names that learning systems give. Prints the wall time, the processor time,
-the peak of memory and how many got which verdict; ends with an error if a kernel got what it does not deserve.
+write it), in folders, archives and under the names that learning systems give. Prints the wall time, the processor
+time, the peak of memory and how many got which verdict; ends with an error if a kernel got what it does not deserve.
 """
 
 from __future__ import annotations

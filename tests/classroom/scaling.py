@@ -1,10 +1,10 @@
 """How a class scales on one machine: ``python -m tests.classroom.scaling --submissions 300 --workers 1,2,4,16 --record``.
 
-For each number of workers a class is graded that no cache knows (tests/classroom/synthetic.py), with a build cache of its own
-that has the grader's own parts (``--cold``: that is empty). ``--even``: the class is as large as the number of workers, so
-that one worker does not take hours; speeds are compared, not times. Recorded are seconds, kernels a second, efficiency
-(against one worker, per worker), how long the workers were busy, and memory. Two yardsticks say what the machine itself
-gives so many processes at once: Python alone, and compilers alone. Nothing else should run meanwhile.
+For each number of workers a class is graded that no cache knows (tests/classroom/synthetic.py), with a build cache of
+its own that has the grader's own parts (``--cold``: that is empty). ``--even``: the class is as large as the number of
+workers, so that one worker does not take hours; speeds are compared, not times. Recorded are seconds, kernels a second,
+efficiency (against one worker, per worker), how long the workers were busy, and memory. Two yardsticks say what the
+machine itself gives so many processes at once: Python alone, and compilers alone. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations

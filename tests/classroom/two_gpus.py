@@ -1,7 +1,8 @@
 """A class on one GPU, and on two of the same machine at once: ``python -m tests.classroom.two_gpus --record``.
 
-A Ray cluster of one node, which gives each job of ``--device cuda`` a whole GPU. Recorded are the seconds, how busy each GPU was
-(NVML, ten times a second), and the times that the grader's clock gave the same kernel beside a busy neighbor and without one.
+A Ray cluster of one node, which gives each job of ``--device cuda`` a whole GPU. Recorded are the seconds, how busy
+each GPU was (NVML, ten times a second), and the times that the grader's clock gave the same kernel beside a busy
+neighbor and without one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """How long a verdict takes, for whoever changes what it takes: ``python -m tests.cli.speed``.
 
-Each run grades a kernel with another comment, so that it is compiled, while the grader's own parts and the headers are in the
-cache. *cold* is ``grader check`` in a process of its own, from its start to its end; *watch* is ``grader watch`` in a terminal,
-from the save to the end of the verdict. Processor time is that of the process and of those that it has waited for.
-``--first``: as root, before all others on a busy machine (SCHED_RR), which comes close to an idle one. ``--nvcc``: with nvcc, too.
+Each run grades a kernel with another comment, so that it is compiled, while the grader's own parts and the headers are
+in the cache. *cold* is ``grader check`` in a process of its own, from its start to its end; *watch* is ``grader watch``
+in a terminal, from the save to the end of the verdict. Processor time is that of the process and of those that it has
+waited for. ``--first``: as root, before all others on a busy machine (SCHED_RR), which comes close to an idle one.
+``--nvcc``: with nvcc, too.
 """
 
 from __future__ import annotations

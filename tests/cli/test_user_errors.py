@@ -1,6 +1,7 @@
 """Every mistake a user can make ends in one clear message and the right exit code: nothing faked.
 
-Where settings or signals matter it is a command of its own; elsewhere this process runs it, which has loaded torch already.
+Where settings or signals matter it is a command of its own; elsewhere this process runs it, which has loaded torch
+already.
 """
 
 from __future__ import annotations

@@ -142,7 +142,8 @@ def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -
 def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
     """Return a verdict that fails as it should, of as few cases as that takes.
 
-    A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not enough.
+    A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not
+    enough.
     """
     verdict = verdict_until_one_fails(entry, file, last)
     if verdict.failed_stage is not None and verdict.failed_stage.name == "correct" and not says(verdict, failure):

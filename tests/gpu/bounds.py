@@ -1,11 +1,12 @@
 """Bounds from the simulator's counters beside the times of an H200: each bound has to lie below the time.
 
-``python -m tests.gpu.bounds --record`` counts every solution, what learners of *optimize* exercises start from, and day 4's lesson
-versions on the simulator, in the case that an exercise is counted in, at the sizes of ``grader bench`` that are small, and at
-middle sizes (``MIDDLE``), and writes lessons/can_i_believe_this/bounds.json. It needs no GPU.
+``python -m tests.gpu.bounds --record`` counts every solution, what learners of *optimize* exercises start from, and day
+4's lesson versions on the simulator, in the case that an exercise is counted in, at the sizes of ``grader bench`` that
+are small, and at middle sizes (``MIDDLE``), and writes lessons/can_i_believe_this/bounds.json. It needs no GPU.
 
-``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, from a cold L2 cache,
-and writes bounds_h200.json beside it; also how long a launch takes after another. ``grader.report.notebook.bounds`` draws both.
+``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, from a
+cold L2 cache, and writes bounds_h200.json beside it; also how long a launch takes after another.
+``grader.report.notebook.bounds`` draws both.
 """
 
 from __future__ import annotations

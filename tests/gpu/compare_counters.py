@@ -1,8 +1,8 @@
 """Compare the simulator's counters with Nsight Compute's, kernel by kernel, and record the comparison.
 
-``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call is
-run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed. ``--again`` counts the
-simulator's side of a record anew and needs no GPU.
+``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call
+is run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed.
+``--again`` counts the simulator's side of a record anew and needs no GPU.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ METRICS = {
 }
 """What the simulator counts, and the metrics of ncu that are summed for it (as far as this GPU has them).
 
-``mem_shared`` without an operation is no measure of a kernel's own accesses: it is above zero in kernels that have none.
-"""
+``mem_shared`` without an operation is no measure of a kernel's own accesses: it is above zero in kernels that have
+none. """
 
 SECTORS = {f"{_MULTICAST}_size_{bytes}B": bytes // 32 for bytes in (32, 64, 96, 128)}
 """What one request of a metric counts for, where that is not one."""

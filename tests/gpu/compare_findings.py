@@ -1,8 +1,8 @@
 """Compare the simulator's findings with compute-sanitizer's, over the corpus of faulty kernels, and record the comparison.
 
-``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each faulty
-kernel and its clean twin run under the four tools; what the simulator reports for them is marked in the corpus' files and
-checked by ``tests/simulator/test_corpus.py``.
+``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each
+faulty kernel and its clean twin run under the four tools; what the simulator reports for them is marked in the corpus'
+files and checked by ``tests/simulator/test_corpus.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How far every solution is from float64, by dtype, over all cases of its exercise.
 
-``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU, and prints for
-each dtype the largest error beside what is tolerated. With ``--record`` it writes
-lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows: with names, the rows of these
-solutions in place of their earlier ones.
+``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU,
+and prints for each dtype the largest error beside what is tolerated. With ``--record`` it writes
+lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows: with names, the rows of
+these solutions in place of their earlier ones.
 """
 
 from __future__ import annotations

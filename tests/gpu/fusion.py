@@ -1,7 +1,7 @@
 """Day 5's fused kernels against the kernels that they replace, on this machine's GPU.
 
-``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures the bytes that they move (DRAM and L2, by
-Nsight Compute) beside those that the simulator counts, and prints a table. With ``--record`` it also writes
+``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures the bytes that they move (DRAM and L2,
+by Nsight Compute) beside those that the simulator counts, and prints a table. With ``--record`` it also writes
 lessons/day05_fusion/fusion_h200.json, which the lesson shows.
 """
 

@@ -3,10 +3,10 @@
     python -m tests.gpu.hopper_instructions [wgmma] [copies]            prints what was compared
     python -m tests.gpu.hopper_instructions [wgmma] [copies] --record   also writes lessons/can_i_believe_this/hopper_h200.json
 
-The kernels, the numpy references and the random cases are those of tests/simulator/test_wgmma.py and test_tensor_copies.py; there
-the simulator agrees with the references to the last bit. Boxes of the copy engine must agree here to the last bit, too. Sums of
-wgmma are rounded by the hardware in a way that is not documented: recorded are how many elements are the same, and the largest
-difference, in units of the sum of the products' magnitudes.
+The kernels, the numpy references and the random cases are those of tests/simulator/test_wgmma.py and
+test_tensor_copies.py; there the simulator agrees with the references to the last bit. Boxes of the copy engine must
+agree here to the last bit, too. Sums of wgmma are rounded by the hardware in a way that is not documented: recorded are
+how many elements are the same, and the largest difference, in units of the sum of the products' magnitudes.
 """
 
 from __future__ import annotations

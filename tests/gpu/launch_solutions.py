@@ -89,7 +89,8 @@ def main() -> int:
         name, exercise = entry.name, entry.load()
         try:
             kernel = future.result()
-            # Where only the end of a tensor exists, compute-sanitizer would need all of it; the grader runs those cases.
+            # Where only the end of a tensor exists, compute-sanitizer would need all of it; the grader runs those
+            # cases.
             whole = [(case, dtype) for case, dtype in exercise.runs() if not case.before]
             runs = sorted(whole, key=lambda run: size_of(exercise, *run, arguments.seed))
             began, launched = time.monotonic(), 0

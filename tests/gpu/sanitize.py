@@ -2,9 +2,10 @@
 
 ``python -m tests.gpu.sanitize --out FILE.json [--record] [NAME...]``
 
-Each solution and tool has a process of its own, several at a time. A tool may slow a kernel down a thousandfold, so the cases are
-launched smallest first and no new one after ``--seconds``: the tool then ends with its summary, and the record says how many cases
-it saw. With ``--record`` the rows also go to lessons/can_i_believe_this/sanitizer_h200.json, each in place of its earlier one.
+Each solution and tool has a process of its own, several at a time. A tool may slow a kernel down a thousandfold, so the
+cases are launched smallest first and no new one after ``--seconds``: the tool then ends with its summary, and the
+record says how many cases it saw. With ``--record`` the rows also go to lessons/can_i_believe_this/sanitizer_h200.json,
+each in place of its earlier one.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     python -m tests.gpu.shared_patterns --out FILE     also writes the record
     python -m tests.gpu.shared_patterns --again FILE   the record's patterns on the simulator; no GPU is needed
 
-A pattern is one warp's access of 4, 8 or 16 bytes a lane: 32 slots, in units of the access, -1 where a lane takes no part. Each is
-a launch of its own (tests/simulator/kernels/shared_patterns.cu), and the patterns are the same in every run.
+A pattern is one warp's access of 4, 8 or 16 bytes a lane: 32 slots, in units of the access, -1 where a lane takes no
+part. Each is a launch of its own (tests/simulator/kernels/shared_patterns.cu), and the patterns are the same in every
+run.
 """
 
 from __future__ import annotations

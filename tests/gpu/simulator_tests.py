@@ -3,9 +3,10 @@
     python -m tests.gpu.simulator_tests              runs them
     python -m tests.gpu.simulator_tests --record     also writes lessons/can_i_believe_this/simulator_tests_h200.json
 
-Each test calls kernels of tests/simulator/kernels with numpy arrays and compares every element with numpy's figures, or with what CUDA's
-documentation says. Here nvcc builds the same files and a GPU runs them. What only the simulator has (findings, counters, orders of
-threads) is left out; so are tests of wrong kernels. A test that fails is a difference between the simulator and the GPU.
+Each test calls kernels of tests/simulator/kernels with numpy arrays and compares every element with numpy's figures, or
+with what CUDA's documentation says. Here nvcc builds the same files and a GPU runs them. What only the simulator has
+(findings, counters, orders of threads) is left out; so are tests of wrong kernels. A test that fails is a difference
+between the simulator and the GPU.
 """
 
 from __future__ import annotations

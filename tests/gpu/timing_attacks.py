@@ -1,9 +1,9 @@
 """Kernels that try to look faster than they are, against the clock of the stage *fast*, on a real GPU.
 
-``python -m tests.gpu.timing_attacks [--out FILE.json] [--record] [NAME...]`` times the honest solution of an exercise before and after
-the attacks of tests/attacks/gpu, which all call it, and prints for each attack the time that events in its own process show, the
-time by the grader's own clock, and what the attack gained on its honest time: less than 5 %, or it is reported as a failure.
-``--recorded`` prints the table that ``--record`` kept, and needs no GPU.
+``python -m tests.gpu.timing_attacks [--out FILE.json] [--record] [NAME...]`` times the honest solution of an exercise
+before and after the attacks of tests/attacks/gpu, which all call it, and prints for each attack the time that events in
+its own process show, the time by the grader's own clock, and what the attack gained on its honest time: less than 5 %,
+or it is reported as a failure. ``--recorded`` prints the table that ``--record`` kept, and needs no GPU.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Everything that a real GPU must show, in one command: verdicts, errors, memory, compute-sanitizer, times.
 
-``python -m tests.gpu.verify --out DIR [--record] [--steps STEP,...] [NAME...]`` grades every solution on the GPU, measures its
-errors against float64 and the memory of flash attention at 65,536 keys, runs the solutions under compute-sanitizer and times
-them against torch: the cheapest step first. Each step has a limit of its own, is stopped there with what it has found so far kept,
-and leaves its output in DIR/<step>.txt; how each one ended is in DIR/steps.json. ``--record`` also puts the figures where the lessons show them.
+``python -m tests.gpu.verify --out DIR [--record] [--steps STEP,...] [NAME...]`` grades every solution on the GPU,
+measures its errors against float64 and the memory of flash attention at 65,536 keys, runs the solutions under
+compute-sanitizer and times them against torch: the cheapest step first. Each step has a limit of its own, is stopped
+there with what it has found so far kept, and leaves its output in DIR/<step>.txt; how each one ended is in
+DIR/steps.json. ``--record`` also puts the figures where the lessons show them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``python -m tests.machines [NAME...]``: makes machines of other people and does there what a newcomer does.
 
 Needs root and debootstrap, and a network; takes some minutes for each machine, and half an hour more for each that runs
-the whole suite. ``--record`` keeps what came of it in recorded.json, and in the table of tests/README.md. ``--compilers`` runs the
-simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated processor run solutions and
-skeletons (arm64.py; it needs no root).
+the whole suite. ``--record`` keeps what came of it in recorded.json, and in the table of tests/README.md.
+``--compilers`` runs the simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated
+processor run solutions and skeletons (arm64.py; it needs no root).
 """
 
 from __future__ import annotations

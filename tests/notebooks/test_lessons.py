@@ -32,7 +32,8 @@ each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def warm_cache(path: Path) -> None:
     """Build the simulator, the runner and the kernels that a lesson loads: its cells then find them ready.
 
-    Solutions are built as they are to be graded: ``load_kernel`` would make a library of its own, beside that of other tests.
+    Solutions are built as they are to be graded: ``load_kernel`` would make a library of its own, beside that of other
+    tests.
     """
     from grader.execution.build.build import compile_kernel
     from grader.execution.runner.program import build_runner

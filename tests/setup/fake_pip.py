@@ -1,7 +1,7 @@
 """Stands in for pip in a .venv: slow, failing or hanging at the place that `fake.json` in the course names.
 
-As the real one it believes what lies in site-packages: a package whose dist-info is there counts as installed, even where
-an unpacking that was interrupted left only half of it.
+As the real one it believes what lies in site-packages: a package whose dist-info is there counts as installed, even
+where an unpacking that was interrupted left only half of it.
 """
 
 from __future__ import annotations

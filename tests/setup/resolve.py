@@ -1,7 +1,7 @@
 """``python -m tests.setup.resolve``: whether the pins go together and have wheels, for each Python on each kind of machine.
 
-It asks the package index, so it is no test: run it when constraints.txt or the dependencies change. Nothing is installed.
-It needs uv, which resolves for other Pythons than the one in use: pip install -c constraints.txt uv.
+It asks the package index, so it is no test: run it when constraints.txt or the dependencies change. Nothing is
+installed. It needs uv, which resolves for other Pythons than the one in use: pip install -c constraints.txt uv.
 """
 
 from __future__ import annotations

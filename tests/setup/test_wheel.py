@@ -26,7 +26,8 @@ class Installed:
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
         self.bin = folder / "bin"
         self.packages = next(folder.glob("lib/python3*/site-packages"))
-        # What a line of a .pth names is searched last, and the .pth files in it are not read: no clone is found that way.
+        # What a line of a .pth names is searched last, and the .pth files in it are not read: no clone is found that
+        # way.
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
         if installed_folder().is_dir():  # the simulator, built ahead by `make`; otherwise it is built now

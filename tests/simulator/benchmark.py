@@ -1,13 +1,14 @@
 """How fast the simulator runs, without checks and with them: kernels whose work is of different kinds.
 
-``python -m tests.simulator.benchmark`` prints the median of several runs of each on one core: processor time, which a busy
-machine does not falsify, without checks with its goal, with all checks and counters, and the ratio of both with its
-limit: 25 for kernels whose work is in shared memory, 5 for others. Tensors are placed as when a kernel is judged: what its
-launcher takes as pointer to const may not be written.
+``python -m tests.simulator.benchmark`` prints the median of several runs of each on one core: processor time, which a
+busy machine does not falsify, without checks with its goal, with all checks and counters, and the ratio of both with
+its limit: 25 for kernels whose work is in shared memory, 5 for others. Tensors are placed as when a kernel is judged:
+what its launcher takes as pointer to const may not be written.
 
-``--workers N`` compares one core with N: runs of either take turns, and the medians are shown of the time that passed, and of
-the processor time of all cores. The ratio of the former says how much sooner the launch was over on this machine as it was; N
-times the ratio of the latter, what N cores come to that nobody else uses. Here nothing is read-only, as in `grader run`.
+``--workers N`` compares one core with N: runs of either take turns, and the medians are shown of the time that passed,
+and of the processor time of all cores. The ratio of the former says how much sooner the launch was over on this machine
+as it was; N times the ratio of the latter, what N cores come to that nobody else uses. Here nothing is read-only, as in
+`grader run`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 ``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
 
-Opens libraries with global visibility, as ``import torch`` opens NVIDIA's, or imports modules that do. Then it calls the
-simulated GPU in every way, and checks that each answer was the simulator's. A library named by ``after:`` is opened after
-the simulator. ``without:torch`` leaves out what needs torch, for libraries that torch cannot run beside.
+Opens libraries with global visibility, as ``import torch`` opens NVIDIA's, or imports modules that do. Then it calls
+the simulated GPU in every way, and checks that each answer was the simulator's. A library named by ``after:`` is opened
+after the simulator. ``without:torch`` leaves out what needs torch, for libraries that torch cannot run beside.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ class Box:
     def elements(self, start: int, written: bool = False) -> Iterator[tuple[int, int | None]]:
         """For each element: its byte in shared memory, and its byte in the tensor, None outside of it.
 
-        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it. ``written``: a
-        row ends at the next multiple of 16 bytes, which no document says and an H200 does.
+        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it. ``written``:
+        a row ends at the next multiple of 16 bytes, which no document says and an H200 does.
         """
         row = -(-self.size[0] * self.item // 16) * 16 // self.item if written else self.size[0]
         sizes = (row, *self.size[1:])

@@ -1,7 +1,7 @@
 """nvcc's rejections are rejected here too, so that a kernel which runs on the simulator also compiles for a GPU.
 
-Above all the conversions of half, which are ambiguous as soon as another number is near. Each of these was compiled with
-nvcc 13.0. What it accepts stands in kernels/expressions.cu.
+Above all the conversions of half, which are ambiguous as soon as another number is near. Each of these was compiled
+with nvcc 13.0. What it accepts stands in kernels/expressions.cu.
 """
 
 from __future__ import annotations

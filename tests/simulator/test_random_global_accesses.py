@@ -1,10 +1,12 @@
 """Random accesses to global memory: the checks find a race, or an access past the end, exactly where a model does.
 
-The model looks at every pair of accesses. Two threads race when they touch one cell, at least one of them changes it, and
-not both do so by an atomic operation; unless they are of one block and a barrier lies between. Nothing orders two blocks.
+The model looks at every pair of accesses. Two threads race when they touch one cell, at least one of them changes it,
+and not both do so by an atomic operation; unless they are of one block and a barrier lies between. Nothing orders two
+blocks.
 
-The checks keep for each cell the last write and a set of either reads or atomic operations. So a read that is ordered after
-an atomic operation hides it, and the other way round; of such programs only half is asserted: what is found is a race.
+The checks keep for each cell the last write and a set of either reads or atomic operations. So a read that is ordered
+after an atomic operation hides it, and the other way round; of such programs only half is asserted: what is found is a
+race.
 """
 
 from __future__ import annotations

@@ -181,7 +181,8 @@ def test_shuffles_of_all_and_of_some_lanes(record: Record) -> None:
         ("__shfl_xor_sync", ALL),
         ("__shfl_xor_sync", ALL[16:]),
     ]
-    # The lower half has ended before the upper one meets again, for all who live: the counters take that for two requests.
+    # The lower half has ended before the upper one meets again, for all who live: the counters take that for two
+    # requests.
     assert [event.lanes for event in of(recording, "write", "out")] == [ALL[16:], ALL[:16], ALL[16:]]
 
 

@@ -1,6 +1,7 @@
 """The kernels of these tests are CUDA: nvcc, where there is one, accepts them.
 
-Files that nvcc reads together stand in namespaces of one file, below the headers of all: those take nvcc longer than the kernels.
+Files that nvcc reads together stand in namespaces of one file, below the headers of all: those take nvcc longer than
+the kernels.
 """
 
 from __future__ import annotations

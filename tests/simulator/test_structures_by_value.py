@@ -69,8 +69,8 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
 def test_requests_are_those_of_nvcc(launcher: str, loads: int) -> None:
     """With g++; clang++ takes a structure apart before its instrumentation sees it.
 
-    The expected numbers are those of ``ld.global`` in what ``nvcc -ptx`` makes of the file, but for the last: a structure
-    of 32 bytes that is not aligned is read in steps of 16 bytes here and of 4 bytes there.
+    The expected numbers are those of ``ld.global`` in what ``nvcc -ptx`` makes of the file, but for the last: a
+    structure of 32 bytes that is not aligned is read in steps of 16 bytes here and of 4 bytes there.
     """
     kernel = built("g++")
     error, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, launcher, SOURCE)

@@ -73,8 +73,8 @@ class Form:
     def kernel(self) -> str:
         """Return a kernel of one warpgroup, and its launcher ``run_<name>``.
 
-        image: what shared memory holds; a_bits, b_bits: descriptors without their addresses, which are a_start and b_start
-        bytes after the beginning; registers: A, [128][4]; c and out: accumulators, [128][registers].
+        image: what shared memory holds; a_bits, b_bits: descriptors without their addresses, which are a_start and
+        b_start bytes after the beginning; registers: A, [128][4]; c and out: accumulators, [128][registers].
         """
         held = "float" if self.d == "f32" else "int"
         count = self.registers

@@ -1,13 +1,15 @@
 """Canvas: "Import" of the gradebook, and "Re-upload submissions" of an assignment.
 
-The gradebook's file is read by the columns *Student*, *ID*, *SIS User ID*, *SIS Login ID*, *Section* and one for each assignment,
-called "Title (1234)" by its number; a row "Points Possible" may come first (instructure/canvas-lms: lib/gradebook_importer.rb;
-Canvas's instructor guide, "How do I import grades in the Gradebook?"). Canvas exports such a file; grades are written into
-the column of one assignment, and only the columns that say who a student is go with it, so that nothing else can change.
+The gradebook's file is read by the columns *Student*, *ID*, *SIS User ID*, *SIS Login ID*, *Section* and one for each
+assignment, called "Title (1234)" by its number; a row "Points Possible" may come first (instructure/canvas-lms:
+lib/gradebook_importer.rb; Canvas's instructor guide, "How do I import grades in the Gradebook?"). Canvas exports such a
+file; grades are written into the column of one assignment, and only the columns that say who a student is go with it,
+so that nothing else can change.
 
-Submissions come from Canvas as ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: the student's number, then
-the attachment's. A re-uploaded file finds its student by the same two numbers and is shown under the name of the attachment
-(Assignment#infer_comment_context_from_filename in the same source), so feedback for an archive is an archive.
+Submissions come from Canvas as ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: the student's number,
+then the attachment's. A re-uploaded file finds its student by the same two numbers and is shown under the name of the
+attachment (Assignment#infer_comment_context_from_filename in the same source), so feedback for an archive is an
+archive.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ HINT = 'In Canvas: Grades, "Export", "Export Entire Gradebook".'
 
 
 def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment: str) -> Export:
-    """Writes canvas-grades.csv and canvas-feedback.zip into the folder ``target``."""
+    """Write canvas-grades.csv and canvas-feedback.zip into the folder ``target``."""
     made = Export()
     grades = gradable(book, made)
     rows = read_table(gradebook, ("Student", "ID", "Section"), HINT)
@@ -77,12 +79,12 @@ def _keys(grade: Grade) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """The name of the submission, as Canvas made it; nothing that leads elsewhere."""
+    """Return the name of the submission, as Canvas made it, without path parts."""
     return re.sub(r"[^\w. ()+-]", "-", name.encode(errors="replace").decode()).lstrip(".")
 
 
 def _assignment(head: list[str], wanted: str, path: Path) -> int:
-    """The column of an assignment by its title, its number or both."""
+    """Return the column of an assignment by its title, its number or both."""
     of_assignments = [i for i, name in enumerate(head) if re.search(r"\(\d+\)\s*$", name)]
     for i in of_assignments:
         title, _, number = head[i].strip().rpartition(" (")

@@ -12,7 +12,7 @@ from grader.setup.errors import GraderError
 
 @dataclass
 class Export:
-    """What was written, and who is not in it."""
+    """The written files, and the students who are not in them."""
 
     files: list[Path] = field(default_factory=list)
     graded: int = 0
@@ -29,7 +29,7 @@ def gradable(book: GradeBook, export: Export) -> list[Grade]:
 
 
 def page(out: Path, grade: Grade) -> bytes:
-    """The student's feedback.html."""
+    """Return the student's feedback.html."""
     path = out / grade.folder / "feedback.html"
     try:
         return path.read_bytes()

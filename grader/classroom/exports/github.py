@@ -1,10 +1,11 @@
 """GitHub Actions and GitHub Classroom: a workflow that checks the exercises at each push and keeps JUnit, HTML and JSON.
 
-For Classroom the workflow awards points by its own actions: one step of ``classroom-resources/autograding-command-grader``
-for each exercise (inputs test-name, command, timeout in minutes, max-score; a command that ends with 0 has passed), then
-``classroom-resources/autograding-grading-reporter`` with the list of their ids and each result in ``<ID>_RESULTS``. Those are
-GitHub's own examples (docs.github.com, "Use autograding"; the actions' README and action.yml). Results of a student's own
-repository can be changed by the student: what counts is graded again by ``grader grade``.
+For Classroom the workflow awards points by its own actions: one step of
+``classroom-resources/autograding-command-grader`` for each exercise (inputs test-name, command, timeout in minutes,
+max-score; a command that ends with 0 has passed), then ``classroom-resources/autograding-grading-reporter`` with the
+list of their ids and each result in ``<ID>_RESULTS``. Those are GitHub's own examples (docs.github.com, "Use
+autograding"; the actions' README and action.yml). Results of a student's own repository can be changed by the student:
+what counts is graded again by ``grader grade``.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ _UPLOAD = """      - name: Keep the reports
 
 
 def export(entries: Sequence[Entry], target: Path, classroom: bool = False) -> None:
-    """Writes the workflow."""
+    """Write the workflow."""
     write(target, workflow(entries, classroom).encode())
 
 
 def workflow(entries: Sequence[Entry], classroom: bool) -> str:
-    """The workflow's text."""
+    """Return the workflow's text."""
     rights = ["contents: read", *(["checks: write", "actions: read"] if classroom else [])]
     text = _HEAD.format(
         name="Autograding Tests" if classroom else "Check the exercises",
@@ -103,10 +104,10 @@ def workflow(entries: Sequence[Entry], classroom: bool) -> str:
 
 
 def _id(entry: Entry) -> str:
-    """Of a step: letters, digits, - and _ (docs.github.com, "Workflow syntax"), and a name of an environment variable."""
+    """Return the id of a step: letters, digits, - and _ (docs.github.com, "Workflow syntax"), valid as a variable name."""
     return entry.name.replace("/", "-").replace("-", "_")
 
 
 def _quoted(text: str) -> str:
-    """A JSON text is a YAML one."""
+    """Return a quoted text: JSON is also YAML."""
     return json.dumps(text, ensure_ascii=False)

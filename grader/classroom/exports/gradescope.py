@@ -1,8 +1,8 @@
 """Gradescope: the archive of an autograder.
 
-Its layout is that of gradescope-autograders.readthedocs.io ("Autograder Specifications"): setup.sh and run_autograder at the
-archive's root, which is unpacked to /autograder/source; the harness copies run_autograder to /autograder, puts the student's
-files into /autograder/submission and submission_metadata.json beside it, and takes results/results.json.
+Its layout is that of gradescope-autograders.readthedocs.io ("Autograder Specifications"): setup.sh and run_autograder
+at the archive's root, which is unpacked to /autograder/source; the harness copies run_autograder to /autograder, puts
+the student's files into /autograder/submission and submission_metadata.json beside it, and takes results/results.json.
 
 The archive holds the grader, the exercises and what the instructor's file says, and no solution.
 """
@@ -29,7 +29,7 @@ COURSE = "course"
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
-    """What was chosen when the archive was made."""
+    """The options chosen when the archive was created."""
 
     exercises: list[str]
     visibility: str = "visible"
@@ -65,7 +65,7 @@ def export(
     visibility: str = "visible",
     unsafe: bool = False,
 ) -> int:
-    """Writes the archive; how many files it has."""
+    """Write the archive; return its number of files."""
     if visibility not in VISIBILITIES:
         raise GraderError(f"visibility {visibility!r} is none of Gradescope's", f"They are {', '.join(VISIBILITIES)}.")
     settings = Settings([entry.name for entry in entries], visibility, unsafe)
@@ -94,7 +94,7 @@ def export(
 
 
 def _files(course: Course) -> Iterable[Path]:
-    """What grading needs: never a solution, a test or a learner's own state."""
+    """Return the files that grading needs: never a solution, a test or a learner's own state."""
     root = course.root
     wanted = ["Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt"]
     wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml wants them to be there

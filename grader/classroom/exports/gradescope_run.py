@@ -1,9 +1,9 @@
 """Grades one submission inside Gradescope: ``python -m grader.classroom.exports.gradescope_run /autograder``.
 
-Reads submission/ and submission_metadata.json, writes results/results.json as gradescope-autograders.readthedocs.io says
-("Autograder Specifications", "Submission Metadata"): the score, a test for each exercise, what the student reads, and for who
-opted in the leaderboard. A fault of the machine or of the instructor's file is no grade: it is said on standard output, which
-instructors read, and Gradescope reports the missing results.json.
+Reads submission/ and submission_metadata.json, writes results/results.json as gradescope-autograders.readthedocs.io
+says ("Autograder Specifications", "Submission Metadata"): the score, a test for each exercise, what the student reads,
+and for who opted in the leaderboard. A fault of the machine or of the instructor's file is no grade: it is said on
+standard output, which instructors read, and Gradescope reports the missing results.json.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class _Assignment(msgspec.Struct):
 
 
 class _Metadata(msgspec.Struct):
-    """What is read of submission_metadata.json."""
+    """The part of submission_metadata.json that is read."""
 
     created_at: datetime | None = None
     assignment: _Assignment = msgspec.field(default_factory=_Assignment)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line: 0 with results.json written, 2 without."""
+    """Run the command line; return 0 if results.json was written, else 2."""
     try:
         run(Path(arguments[0] if arguments else "/autograder"))
     except GraderError as error:
@@ -100,7 +100,7 @@ def _results(
     result: Mapping[str, Any],
     handed_in: tuple[datetime, datetime] | None,
 ) -> dict[str, Any]:
-    """The content of results.json."""
+    """Return the content of results.json."""
     rules = instructions.policy
     maxima = rules.maxima({name: float(course.find(name).points) for name in settings.exercises})
     grade = policy.grade(rules, result, submission.folder_name, maxima, False, handed_in)
@@ -204,7 +204,7 @@ def _metadata(path: Path) -> _Metadata:
 
 
 def printable_lines(text: str) -> str:
-    """A text without control characters but the ends of its lines."""
+    """Return a text without control characters except line ends."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 

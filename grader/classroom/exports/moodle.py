@@ -1,10 +1,10 @@
 """Moodle's assignment: "Upload grading worksheet" and "Upload multiple feedback files in a zip".
 
-The worksheet is read by Moodle by the columns *Identifier* ("Participant 1234"), *Grade* and *Last modified (grade)*; rows of
-others, empty grades and grades above the maximum are left alone (moodle/moodle: mod/assign/feedback/offline/
+The worksheet is read by Moodle by the columns *Identifier* ("Participant 1234"), *Grade* and *Last modified (grade)*;
+rows of others, empty grades and grades above the maximum are left alone (moodle/moodle: mod/assign/feedback/offline/
 importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A path in the zip begins with a folder
-``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and fourth name the plugin, what
-follows is the file (mod/assign/feedback/file/importziplib.php). Submissions come from Moodle in folders
+``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and fourth name the plugin,
+what follows is the file (mod/assign/feedback/file/importziplib.php). Submissions come from Moodle in folders
 ``NAME_1234_assignsubmission_file_``, by which grades find their way back.
 
 Where students are called by their e-mail address, the gradebook's own import maps grades by that column
@@ -33,7 +33,7 @@ HINT = 'In Moodle: the assignment, "Download grading worksheet" (enable it below
 
 
 def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = None) -> Export:
-    """Writes the two files into the folder ``target``."""
+    """Write the two files into the folder ``target``."""
     made = Export()
     grades = gradable(book, made)
     by_number = {number: grade for grade in grades if (number := _number(grade))}
@@ -71,12 +71,12 @@ def _name(grade: Grade) -> str:
 
 
 def _plain(name: str) -> str:
-    """A part of a path, which Moodle does not read."""
+    """Return a part of a path, which Moodle ignores."""
     return re.sub(r"[^\w .'-]|^\.+|_", "-", name.encode(errors="replace").decode()) or "student"
 
 
 def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
-    """A worksheet of our own. Without the times of earlier grades Moodle overwrites those only when told to."""
+    """Create a worksheet. Without the times of earlier grades, Moodle overwrites those only when told to."""
     rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
     for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
         rows.append([f"Participant {number}", no_formula(_name(grade)), points(grade.total), "-"])
@@ -85,7 +85,7 @@ def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
 
 
 def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[str]]:
-    """The site's worksheet, with grades."""
+    """Return the site's worksheet, with grades."""
     rows = read_table(path, NAMES, HINT)
     head = rows[0]
     identifier, column = head.index("Identifier"), head.index("Grade")

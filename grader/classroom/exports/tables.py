@@ -11,7 +11,7 @@ from grader.setup.errors import GraderError
 
 
 def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]:
-    """The rows of a file whose first row has all of ``columns``; ``hint`` says where to get one."""
+    """Return the rows of a file whose first row has all of ``columns``; ``hint`` says where to get one."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -27,7 +27,7 @@ def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]
 
 
 def table(rows: Iterable[Sequence[str]]) -> bytes:
-    """The text of a CSV file."""
+    """Return the text of a CSV file."""
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows(rows)
     return text.getvalue().encode(errors="replace")

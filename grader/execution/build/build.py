@@ -360,7 +360,8 @@ def _plan_cuda(
 
 def _simulated(arch: str | None, source: Source, name: str) -> int:
     """The compute capability (times ten) that the simulator has for a file: that of an architecture like sm_100a, which has
-    instructions that no other has; else what the file's own instructions and those of its course headers ask for."""
+    instructions that no other has; else what the file's own instructions and those of its course headers ask for.
+    """
     if arch in ("sm_90a", "sm_100a"):
         return int(arch.removeprefix("sm_").removesuffix("a"))
     return architecture_for(with_headers(source.text, source, name)) or simulated_architecture()

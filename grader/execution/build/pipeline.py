@@ -24,7 +24,8 @@ def compile_and_link(
     compiling: Command, linking: Callable[[], Command], run: RunCommand
 ) -> tuple[Finished, Finished | None, str]:
     """What came of a compiler that writes assembly to its standard output, and of a linker that gets it, with checks, as its
-    input (None where there was no function to link); and what it got."""
+    input (None where there was no function to link); and what it got.
+    """
     parts: list[str] = []
     into: IO[bytes] | None = None
     linked: Future[Finished] | None = None

@@ -20,7 +20,8 @@ from grader.setup.errors import GraderError
 
 def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
     """What the canary could do that no kernel may: nothing, if the jail holds. GraderError if it does not even start, or if
-    ``runner`` is one for a GPU and cannot use it there."""
+    ``runner`` is one for a GPU and cannot use it there.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.chmod(folder, 0o777)

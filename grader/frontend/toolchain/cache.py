@@ -341,7 +341,8 @@ def _read(path: Path) -> str | None:
 
 def _myself() -> tuple[str, str, str]:
     """Where process ids mean what they mean here (the machine and its pid namespace: several may share the cache, as nodes of a
-    cluster with one home folder do), the id of this process, and when it started. None has a dot or a blank."""
+    cluster with one home folder do), the id of this process, and when it started. None has a dot or a blank.
+    """
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:

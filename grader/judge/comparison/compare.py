@@ -1,11 +1,12 @@
 """Compares what a kernel wrote with a float64 reference.
 
-An element is right when ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square of
-the reference in the element's row, so that a number near zero in a row of large ones may be off by what rounding costs
-there, and no more. Rows shorter than ``SHORT_ROW`` use the whole tensor's instead (their own says little), and no row's
-scale is less than ``SMALLEST_ROW`` of the tensor's. A task may ask for the whole tensor's scale, or compute one,
-where elements are differences of larger numbers (gradients of attention, which vanish where a query sees one key). On top of that the norm of all errors together, relative to the norm of
-the reference, must be within the tolerance too: rounding errors have different signs and sizes, systematic ones do not.
+An element is right when ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square
+of the reference in the element's row, so that a number near zero in a row of large ones may be off by what rounding
+costs there, and no more. Rows shorter than ``SHORT_ROW`` use the whole tensor's instead (their own says little), and no
+row's scale is less than ``SMALLEST_ROW`` of the tensor's. A task may ask for the whole tensor's scale, or compute one,
+where elements are differences of larger numbers (gradients of attention, which vanish where a query sees one key). On
+top of that the norm of all errors together, relative to the norm of the reference, must be within the tolerance too:
+rounding errors have different signs and sizes, systematic ones do not.
 
 Why an output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it
 would have to be right at every element to within a few hundredths of its row's size, so the reference itself would have
@@ -47,11 +48,11 @@ def compare(
 ) -> OutputResult:
     """Compare an output with the reference.
 
-    ``actual``: a tensor in the output's dtype, on the CPU if it is to be ``explained`` what is wrong with it. ``expected``:
-    the reference, float64 or int64, of the same shape on the same device.
-    ``poison``: what the output held before the call, the same dtype and shape, to tell what was never written.
-    ``inputs``: the call's tensors, whose values may say where it is wrong.
-    ``scale``: "row" or "tensor", where the size of the reference is taken from; or a float64 tensor with that size.
+    ``actual``: a tensor in the output's dtype, on the CPU if it is to be ``explained`` what is wrong with it.
+    ``expected``: the reference, float64 or int64, of the same shape on the same device. ``poison``: what the output
+    held before the call, the same dtype and shape, to tell what was never written. ``inputs``: the call's tensors,
+    whose values may say where it is wrong. ``scale``: "row" or "tensor", where the size of the reference is taken from;
+    or a float64 tensor with that size.
     """
     import torch
 
@@ -99,7 +100,7 @@ def compare(
 
 
 def _with_overflow(want: Any, dtype: Any) -> Any:
-    """The reference with those values infinite that the output's dtype cannot hold."""
+    """Return the reference with infinities where the output's dtype cannot hold the value."""
     import torch
 
     rounded = want.to(dtype).to(torch.float64)
@@ -107,7 +108,7 @@ def _with_overflow(want: Any, dtype: Any) -> Any:
 
 
 def smallest_step(dtype: Any) -> float:
-    """The distance between the smallest numbers of a dtype (6e-8 in f16): nothing can be more precise than that."""
+    """Return the distance between the smallest numbers of a dtype (6e-8 in f16), the finest possible precision."""
     import torch
 
     about = torch.finfo(dtype)
@@ -115,7 +116,7 @@ def smallest_step(dtype: Any) -> float:
 
 
 def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -> tuple[Any, Any]:
-    """The error at each element (infinite for NaN and for a wrong infinity) and what is allowed there."""
+    """Return the error at each element (infinite for NaN and for a wrong infinity), and the tolerance there."""
     import torch
 
     finite = torch.isfinite(want)
@@ -136,7 +137,7 @@ def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -
 
 
 def _same_bits(actual: Any, poison: Any) -> Any:
-    """Where two tensors of one dtype hold the same bits."""
+    """Return where two tensors of one dtype hold the same bits."""
     import torch
 
     words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
@@ -150,7 +151,7 @@ def _largest(values: Any) -> float:
 
 
 def _worst(got: Any, want: Any, error: Any, ratio: Any, unwritten: Any) -> list[WorstElement]:
-    """The five elements that are furthest off, in units of what is allowed; the first ones where several are."""
+    """Return the five elements with the largest errors in units of the tolerance; the first ones of equal errors."""
     import torch
 
     flat = torch.nan_to_num(ratio, nan=math.inf, posinf=math.inf).flatten()

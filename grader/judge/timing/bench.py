@@ -1,14 +1,15 @@
 """``grader bench``: how long a kernel takes, against the roofline and against torch, all measured in one run.
 
-On a GPU, the kernel runs in the child process of ``grader.execution.runner`` and torch in this one, both timed in the same way:
-a kernel that only waits goes first, so that the launches queue up behind it and the device never waits for the host;
-each run is between two events; the arguments rotate through copies that together are larger than the L2 cache, and where
-that would be too many copies, other memory is read before each run. So the times are those of cold inputs and leave out
-the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
+On a GPU, the kernel runs in the child process of ``grader.execution.runner`` and torch in this one, both timed in the
+same way: a kernel that only waits goes first, so that the launches queue up behind it and the device never waits for
+the host; each run is between two events; the arguments rotate through copies that together are larger than the L2
+cache, and where that would be too many copies, other memory is read before each run. So the times are those of cold
+inputs and leave out the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
 
-The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve again, at
-the bandwidth of a large device-to-device copy, and its operations at the speed of torch's matrix product of the same dtype, both measured
-in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes does: ``copy_us`` is what that one takes.
+The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve
+again, at the bandwidth of a large device-to-device copy, and its operations at the speed of torch's matrix product of
+the same dtype, both measured in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes
+does: ``copy_us`` is what that one takes.
 
 Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
 and is labeled so.
@@ -91,8 +92,8 @@ def bench(
     """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
 
     ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
-    torch.compile, which takes seconds for each size. ``rounds``: how often the kernel and torch take turns. ``sizes``: only the ones of these names.
-    ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
+    torch.compile, which takes seconds for each size. ``rounds``: how often the kernel and torch take turns. ``sizes``:
+    only the ones of these names. ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
@@ -198,7 +199,7 @@ def copy_of(size: int, l2_bytes: int) -> float:
 
 
 def faster_than_possible(microseconds: float, floor: float) -> str:
-    """What to say of a time below the least that the GPU needs; nothing of others."""
+    """Return a remark on a time below the GPU's lower bound; empty for others."""
     if microseconds >= floor:
         return ""
     return (
@@ -292,7 +293,7 @@ def _torch_clocks(
 
 
 def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:
-    """A remark when the kernel's output at this size is far from torch's: then its time means nothing."""
+    """Return a remark if the output differs much from torch's: then its time means nothing."""
     import torch
 
     if isinstance(result, dict):
@@ -313,7 +314,7 @@ def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any
 
 
 def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[str], None]) -> list[Timing]:
-    """The simulator's own speed on the case that it counts, or on the first case."""
+    """Time the simulator itself on the counted case, or on the first case."""
     import torch
 
     say("building")

@@ -55,8 +55,7 @@ def runs_for(microseconds: float) -> int:
 
 
 def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Microseconds of each run, by name; ``clocks[name](runs)`` times so many. All take turns, and each finds the GPU rested, not as the
-    one before left it."""
+    """Return microseconds of each run, by name; ``clocks[name](runs)`` times that many. All take turns, each after a pause."""
     runs = {}
     for name, clock in clocks.items():
         us = min(clock(3))
@@ -78,7 +77,7 @@ def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
 
 
 def statistics(microseconds: Sequence[float]) -> dict[str, float | None]:
-    """The percentiles, and mean, minimum, maximum and standard deviation of the same runs, by a Timing's field names."""
+    """Return percentiles, mean, minimum, maximum and standard deviation of the same runs, by a Timing's field names."""
     import numpy
 
     return {

@@ -9,13 +9,13 @@ from grader.course.task import Call, Exercise
 
 OPERATIONS_PER_CYCLE = {8: 2048, 9: 4096, 10: 8192, 12: 2048}
 """Of f16 products with f32 sums on a multiprocessor's tensor cores, by the first number of the compute capability, the largest
-of its family (NVIDIA's architecture whitepapers: A100, H100, B200, RTX 5090). No arithmetic that a tolerance lets through is
-faster."""
+of its family (NVIDIA's architecture whitepapers: A100, H100, B200, RTX 5090). No arithmetic that a tolerance lets
+through is faster."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a GPU can do at most. Unknown rates are infinite: then nothing is too fast."""
+    """The peak rates of a GPU. Unknown rates are infinite, so no time is below the floor."""
 
     bytes_per_second: float = math.inf
     operations_per_second: float = math.inf
@@ -23,7 +23,7 @@ class Limits:
     """What the cache may keep, and need not move."""
 
     def floor_us(self, task: Exercise, call: Call) -> float:
-        """The microseconds that the bytes and the operations of a call need at the peak rates."""
+        """Return the microseconds that the bytes and the operations of a call need at the peak rates."""
         moved = max(0.0, task.roofline_bytes(call) - self.l2_bytes)
         return 1e6 * max(moved / self.bytes_per_second, (task.operations(call) or 0.0) / self.operations_per_second)
 

@@ -1,7 +1,7 @@
 """``grader bench --grid``: attention over a grid of lengths N, widths C, numbers of heads H and batches B, into a CSV file.
 
-Rows are written as they come, small sizes first, and those that the file has already are not measured again: a run that is
-stopped goes on where it was. What cannot be measured has a row that says why: a pair of C and H whose quotient is no
+Rows are written as they come, small sizes first, and those that the file has already are not measured again: a run that
+is stopped goes on where it was. What cannot be measured has a row that says why: a pair of C and H whose quotient is no
 head_dim that the kernel takes, or a size that the GPU's memory cannot hold.
 
 Columns, one row for each size and dtype:
@@ -58,14 +58,14 @@ class Point:
         return self.C // self.H if self.C % self.H == 0 else 0
 
     def case(self, grid: Grid) -> Case:
-        """The case of the exercise at this size."""
+        """Return the case of the exercise at this size."""
         name = f"N {self.N}, C {self.C}, H {self.H}, B {self.B}"
         return Case(name, **grid.dims(self.B, self.H, self.N, self.head_dim))
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured at one point."""
+    """The figures measured at one point."""
 
     runs: int
     mean_us: float
@@ -99,7 +99,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes it another measurement."""
+        """The key that distinguishes measurements."""
         return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, self.N, self.C, self.H, self.B)))
 
 
@@ -131,7 +131,7 @@ def points(task: Exercise) -> list[Point]:
 def row_of(
     point: Point, gpu: str, source: str, figures: Figures | None, peak: float, tensor_cores: bool, note: str
 ) -> Row:
-    """A line of the file. ``peak``: operations per second of the GPU's tensor cores."""
+    """Return a row of the file. ``peak``: operations per second of the GPU's tensor cores."""
     row = Row(gpu, point.exercise, source, point.dtype, point.N, point.C, point.H, point.B, point.head_dim, note=note)
     if figures is not None:
         row.runs, row.memory_bytes = figures.runs, figures.memory_bytes
@@ -142,7 +142,7 @@ def row_of(
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The lines of a file that ``run_grid`` wrote; none where there is no file. A last line that was cut off is left out."""
+    """Return the rows of a file that ``run_grid`` wrote, without a truncated last line; empty if there is no file."""
     if not path.exists():
         return []
     try:
@@ -176,8 +176,8 @@ def run_grid(
 ) -> Iterator[Row | None]:
     """Measure what the file has not, append each row as it comes, and yield it; None for what it has already.
 
-    Begins no further point when ``minutes`` are over. A size that fails has a row with a note, the next one is begun, and a later run
-    tries it again.
+    Begins no further point when ``minutes`` are over. A size that fails has a row with a note, the next one is begun,
+    and a later run tries it again.
     """
     began = clock()
     known = {row.key for row in read_rows(path) if row.mean_us is not None or not row.N}
@@ -211,7 +211,7 @@ def _cell(value: str | int | float | None) -> str:
 
 
 def source_of(path: Path) -> str:
-    """What distinguishes one version of a kernel file from another."""
+    """Return the hash that distinguishes versions of a kernel file."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     except OSError as error:

@@ -40,11 +40,11 @@ class Measurer:
         self._child: Child | None = None
 
     def key(self, point: Point) -> tuple[str, ...]:
-        """Of the row that a point has."""
+        """Return the key of a point's row."""
         return self._row(point, None, "").key
 
     def measure(self, point: Point) -> Row:
-        """The row of a point, with a note in place of figures where there are none."""
+        """Return the row of a point, with a note instead of figures if there are none."""
         import torch
 
         if point.note:
@@ -96,7 +96,7 @@ class Measurer:
 
 @contextmanager
 def measuring(task: Exercise, path: Path) -> Iterator[Measurer]:
-    """A measurer, whose child ends with the block."""
+    """Yield a measurer, whose child ends with the block."""
     measurer = Measurer(task, path)
     try:
         yield measurer

@@ -1,9 +1,10 @@
 """From what the simulator counted, the least time that a named GPU needs for it, unit by unit: a bound, never a prediction.
 
-Each unit of a GPU can do so much in a cycle and no more, so work on it takes at least work / rate, whatever else happens
-meanwhile. The longest of these times is a bound of the kernel's. What makes it one:
+Each unit of a GPU can do so much in a cycle and no more, so work on it takes at least work / rate, whatever else
+happens meanwhile. The longest of these times is a bound of the kernel's. What makes it one:
 
-* Rates are those of a data sheet or whitepaper at the highest clock (``grader/judge/timing/gpus.py``), which no kernel reaches.
+* Rates are those of a data sheet or whitepaper at the highest clock (``grader/judge/timing/gpus.py``), which no kernel
+  reaches.
 * Of the work only what must be done is taken:
 
   ============== ==================================================================================================
@@ -21,12 +22,14 @@ meanwhile. The longest of these times is a bound of the kernel's. What makes it 
   launches       ``LAUNCH_US`` for each launch, as they follow each other in a stream
   ============== ==================================================================================================
 
-* A block runs on one multiprocessor, a warp on a quarter of one: a kernel with fewer blocks or warps than there are cannot
-  use the rest. (Not so where the program has asked how many multiprocessors there are: the simulated GPU has few, and the
-  grid may be another on a real one.) All launches of a kernel are taken together for that, as if they overlapped.
+* A block runs on one multiprocessor, a warp on a quarter of one: a kernel with fewer blocks or warps than there are
+  cannot use the rest. (Not so where the program has asked how many multiprocessors there are: the simulated GPU has
+  few, and the grid may be another on a real one.) All launches of a kernel are taken together for that, as if they
+  overlapped.
 
-One thing is taken for granted: that the GPU's compiler computes and reads what the source says, as the simulator's compiler left
-it. Where the former finds that two reads or operations are the same, and the latter did not, less is done.
+One thing is taken for granted: that the GPU's compiler computes and reads what the source says, as the simulator's
+compiler left it. Where the former finds that two reads or operations are the same, and the latter did not, less is
+done.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ def time_bound(
     dtype: str = "",
     dims: Mapping[str, Any] | None = None,
 ) -> TimeBound:
-    """The bound for all launches of these kernels together. Without counted operations the units of arithmetic are left out."""
+    """Return the bound for all launches of these kernels together. Arithmetic units need counted operations."""
     cycle, clock = gpu.per_cycle, gpu.clock
     counted = any("warp_flops" in kernel.totals for kernel in kernels)
     units = [UnitTime("dram", _dram_bytes(kernels, gpu), 1e6 * _dram_bytes(kernels, gpu) / gpu.bandwidth)]
@@ -122,7 +125,7 @@ def _tensor_cycles(kernel: KernelCounters, gpu: Gpu) -> float:
 
 
 def _instructions(kernel: KernelCounters) -> float:
-    """Of warps, at least: a fused multiply-add is two operations of each lane, and one of 16-bit pairs four."""
+    """Return the least number of warp instructions: a multiply-add is two operations per lane, of 16-bit pairs four."""
     totals = kernel.totals
     arithmetic = totals.get("warp_flops", 0.0) / 2 + totals.get("warp_half_flops", 0.0) / 4
     return totals.get("least_instructions", 0.0) + (arithmetic + totals.get("warp_special_functions", 0.0)) / WARP

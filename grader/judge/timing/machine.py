@@ -1,4 +1,4 @@
-"""What times were measured on, and what that can do at most: the yardsticks of the roofline."""
+"""The machine that times were measured on, and its measured ceilings for the roofline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.verdict import Timing
 
 @dataclass
 class Machine:
-    """What was measured on, and what it can do at most."""
+    """The machine that times were measured on, and its ceilings."""
 
     device: str
     driver: str = ""
@@ -33,7 +33,7 @@ class Machine:
     """What the device's clocks allow at most: see ``grader.judge.timing.floor``."""
 
     def limits(self) -> Limits:
-        """What no kernel can exceed here."""
+        """Return the peak rates that no kernel can exceed here."""
         memory, arithmetic = self.peak_gigabytes_per_second or math.inf, self.peak_gigaflops or math.inf
         return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
 
@@ -69,7 +69,7 @@ def gpu_name() -> str:
 
 
 def measure_machine() -> Machine:
-    """The GPU's name, its copy bandwidth and the speed of its matrix products."""
+    """Measure the GPU's copy bandwidth and matmul rate."""
     import torch
 
     gpu_architecture()  # the message when there is no GPU

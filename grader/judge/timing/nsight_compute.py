@@ -1,4 +1,4 @@
-"""What Nsight Compute counts of kernels that a program launches.
+"""Nsight Compute's counters of the kernels that a program launches.
 
 ncu comes with the CUDA toolkit; where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters.
 """
@@ -19,9 +19,9 @@ def count(
 ) -> list[tuple[str, dict[str, float]]]:
     """Each kernel that ``options`` have ncu look at, in the order of the launches: its name, and its figures.
 
-    ``metrics``: by a name of one's own Nsight Compute's, and what its base unit is multiplied by. ``stalls``: what a warp
-    waits for, by Nsight Compute's name of it; its figure "waits for ..." is in cycles for each instruction that the warp issues.
-    Raises GraderError where there is no ncu, or it fails.
+    ``metrics``: by a name of one's own Nsight Compute's, and what its base unit is multiplied by. ``stalls``: what a
+    warp waits for, by Nsight Compute's name of it; its figure "waits for ..." is in cycles for each instruction that
+    the warp issues. Raises GraderError where there is no ncu, or it fails.
     """
     if shutil.which("ncu") is None:
         raise GraderError("there is no ncu on the PATH", "It comes with the CUDA toolkit.")

@@ -1,4 +1,4 @@
-"""Whether others used a GPU while something was timed on it, as the driver tells (NVML)."""
+"""Detection of other users of a GPU during a measurement, through the driver's management library (NVML)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUSY_PERCENT = 10
 
 @dataclass
 class Others:
-    """What is known at the end."""
+    """The result of watching a GPU."""
 
     known: bool = False
     """Whether the driver tells: not in slices of a GPU (MIG), under WSL, or in a container with process numbers of its own."""

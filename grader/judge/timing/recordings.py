@@ -19,7 +19,7 @@ RECORD, RECORDED_GPU = "h200.json", "H200"
 
 
 def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
-    """Whether figures of a device may be kept: beside the lessons stand those of one GPU, which say its name."""
+    """Raise unless a device's figures may be recorded: the records beside the lessons are of one GPU."""
     if device != "cuda":
         raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
     if file is None and not re.search(rf"\b{RECORDED_GPU}\b", gpu):
@@ -54,7 +54,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
 
 
 def recorded(entry: Entry) -> BenchReport | None:
-    """The report that ``record`` kept for an exercise; None when there is none."""
+    """Return the report that ``record`` kept for an exercise; None if there is none."""
     path = entry.root / "lessons" / entry.day / RECORD
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)

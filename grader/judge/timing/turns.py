@@ -1,8 +1,9 @@
 """Whose turn it is on a GPU, among the graders of one machine, whoever started them.
 
-Work that is timed has the GPU alone; work that is only to be right shares it with others of its kind. Who waits for a turn
-alone is not overtaken. Each GPU has two files in /tmp for this, named by its number (UUID), locked while a turn lasts
-(flock); the system frees them when a process ends. They are only ever read, so every user can lock those of another.
+Work that is timed has the GPU alone; work that is only to be right shares it with others of its kind. Who waits for a
+turn alone is not overtaken. Each GPU has two files in /tmp for this, named by its number (UUID), locked while a turn
+lasts (flock); the system frees them when a process ends. They are only ever read, so every user can lock those of
+another.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def turn(gpu: str, alone: bool, seconds: float = SECONDS) -> Iterator[bool]:
 
 
 def folder() -> Path:
-    """The same for all users of a machine, whatever their TMPDIR."""
+    """Return the folder of the locks, the same for all users of a machine, whatever their TMPDIR."""
     return Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
 
 
@@ -70,8 +71,7 @@ def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bo
 
 
 def _open(path: Path) -> int:
-    """A descriptor of the file, which is made if it is not there. Without O_CREAT at first: Linux refuses that, in folders that
-    all may write, for another user's file."""
+    """Open the file, creating it if needed; without O_CREAT first, which Linux refuses for another user's file there."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with contextlib.suppress(FileNotFoundError):
         return os.open(path, flags)

@@ -1,25 +1,26 @@
 """The time that counts on a real GPU: taken by the grader's own clock, around work that the grader sees begin and end.
 
-A kernel shares its process with whatever measures there, so that a time measured there is only what it says. This one is
-measured from outside, once for each of several sets of inputs (``Clock.time``):
+A kernel shares its process with whatever measures there, so that a time measured there is only what it says. This one
+is measured from outside, once for each of several sets of inputs (``Clock.time``):
 
-1. The grader writes inputs that did not exist before into new memory of the GPU (``grader.execution.runner.gpu``), poisons the
-   outputs beside them, and reads other memory until the L2 cache holds none of them.
-2. The kernel's process is told to be awake: it uses the device and maps other memory, so that it cannot gain by having done
-   so of itself. The clock starts. The grader hands the memory over and asks for one call: the kernel's process maps it only now.
+1. The grader writes inputs that did not exist before into new memory of the GPU (``grader.execution.runner.gpu``),
+   poisons the outputs beside them, and reads other memory until the L2 cache holds none of them.
+2. The kernel's process is told to be awake: it uses the device and maps other memory, so that it cannot gain by having
+   done so of itself. The clock starts. The grader hands the memory over and asks for one call: the kernel's process
+   maps it only now.
 3. The answer may say what it likes; it only means "look now". The grader reads drawn places of the outputs, then all of
    them, and the clock stops.
 4. The outputs are compared with the reference in float64, and the drawn places with what stands there later: what was
    still being written when the process said that it was done, was late.
 
 So no result can be kept from another set (all differ), begun early (the inputs are not there before the clock runs) or
-finished late; calls cannot be joined, as the next inputs come after the answer to these; and no clock but the grader's is
-looked at. What handing over, asking and reading cost is taken away: it is what a kernel without work needs for the same
-steps, in a process of its own that has ended before the kernel's begins (and once more afterwards; the shorter of both
-counts, since all that a kernel could do to the second is to make it longer).
+finished late; calls cannot be joined, as the next inputs come after the answer to these; and no clock but the grader's
+is looked at. What handing over, asking and reading cost is taken away: it is what a kernel without work needs for the
+same steps, in a process of its own that has ended before the kernel's begins (and once more afterwards; the shorter of
+both counts, since all that a kernel could do to the second is to make it longer).
 
-What no kernel can do ends as an error instead of a record: less time than the bytes need at the memory's peak rate (what
-the cache may keep taken away), or than the operations need at the multiprocessors' peak rate.
+What no kernel can do ends as an error instead of a record: less time than the bytes need at the memory's peak rate
+(what the cache may keep taken away), or than the operations need at the multiprocessors' peak rate.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Clock:
         self.seen = torch.empty_like(self.starts)
 
     def time_nothing(self, child: Child) -> float:
-        """The median microseconds of a call without a kernel's work; ``child`` has loaded the one of ``NOTHING``."""
+        """Return the median microseconds of a call without a kernel's work; ``child`` has loaded ``NOTHING``."""
         times: list[float] = []
         began = time.monotonic()
         while len(times) < WARMUP + NULL_CALLS:
@@ -158,7 +159,7 @@ class Clock:
         return times[WARMUP:]
 
     def conclude(self, times: Sequence[float], result: Measured) -> None:
-        """The kernel's time from those of the sets and of the calls without work."""
+        """Compute the kernel's time from those of the sets and of the calls without work."""
         result.sets = len(times)
         if result.problem or not times:
             return
@@ -205,7 +206,7 @@ class Clock:
             memory.close()
 
     def _judge(self, call: Call, reply: Reply, chosen: Any, first: Any, result: Measured) -> None:
-        """What was wrong with one call, if anything was."""
+        """Record the error of one call in the result, if there is one."""
         import torch
 
         if isinstance(reply.answer, Ended):
@@ -222,7 +223,7 @@ class Clock:
             result.problem, result.text = timed.wrong(result.where, text)
 
     def _wrong(self, call: Call, explained: bool = True) -> str:
-        """What is wrong with the outputs; empty when they are right."""
+        """Return the error in the outputs; empty if they are right."""
         import torch
 
         expected, scales = _expected(self.task, call)
@@ -249,7 +250,7 @@ class Clock:
 
 
 def _lay_out(call: Call) -> tuple[Buffers, int, int]:
-    """Where everything lies, the first byte of the outputs, and the end."""
+    """Return the layout, the first byte of the outputs, and the end."""
     if any(call.case.offsets.values()):
         raise GraderError(f"{call.case.name} is not timed: its tensors are to lie past their boundaries")
     inputs, input_bytes, outputs, output_bytes = places(call)
@@ -260,7 +261,7 @@ def _lay_out(call: Call) -> tuple[Buffers, int, int]:
 
 
 def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The reference, and what errors are measured against, on the device where the reference runs."""
+    """Return the reference and the scales of errors, on the device that the reference runs on."""
     import dataclasses
 
     import torch
@@ -278,14 +279,14 @@ def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _error_of_median(values: Sequence[float]) -> float:
-    """The standard error of a median, from the median distance to it, as if the values were normal."""
+    """Return the standard error of a median, from the median distance to it, as for normal values."""
     middle = statistics.median(values)
     deviation = 1.4826 * statistics.median(abs(value - middle) for value in values)
     return 1.2533 * deviation / math.sqrt(len(values))
 
 
 def draw_on(task: Exercise, case: Case, dtype: str, device: str) -> Call:
-    """Inputs that nobody has seen, on a device: drawn there where the distributions can."""
+    """Draw fresh inputs on a device, or on the CPU if a distribution cannot be drawn there."""
     import torch
 
     seed = task.case_seed(secrets.randbits(48), case, dtype)
@@ -304,9 +305,10 @@ def verify(
     memory: Callable[[int], Any],
     limits: Limits,
 ) -> list[Measured]:
-    """The time of each size and dtype. ``kernel`` and ``nothing`` make children that have loaded the kernel, and ``NOTHING``.
+    """Time each size and dtype. ``kernel`` and ``nothing`` create children that have loaded the kernel, and ``NOTHING``.
 
-    Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in the way.
+    Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in
+    the way.
     """
     import torch
 
@@ -345,7 +347,7 @@ def _time_nothing(nothing: Callable[[], Child], clocks: Sequence[Clock]) -> None
 def _time_kernel(
     kernel: Callable[[], Child], clocks: Sequence[Clock], limits: Limits, results: Sequence[Measured]
 ) -> list[list[float]]:
-    """The times of all sizes, up to the first at which something is wrong."""
+    """Return the times of all sizes, up to the first one with an error."""
     times = []
     with kernel() as child:
         for clock, result in zip(clocks, results):

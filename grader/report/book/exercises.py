@@ -20,7 +20,7 @@ HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
 
 
 def page(course: Course, entry: Entry) -> str:
-    """The page as Markdown. Runs the day's tasks.py."""
+    """Return the page as Markdown. Run the day's tasks.py."""
     exercise = entry.load()
     here = f"exercises/{entry.name}.md"
     lesson = relative(f"lessons/{entry.day}/lesson.ipynb", here)
@@ -67,7 +67,7 @@ def _broken(prototype: str) -> str:
 
 
 def _likewise(exercise: Exercise) -> list[str]:
-    """The launchers for the other dtypes."""
+    """Return the launchers for the other dtypes."""
     others = [f"`{exercise.launcher(dtype)}` ({dtype}: `{DTYPES[dtype].c_type}`)" for dtype in exercise.dtypes[1:]]
     return [f"Likewise {' and '.join(others)}."] if others else []
 

@@ -9,7 +9,7 @@ from grader.report.book.links import Links, relative
 
 
 def page(text: str, path: str, links: Links, day: Day | None) -> str:
-    """The notebook ``text``, as JSON, made ready for the book; ``path``: where it lies, from the course's folder."""
+    """Return the notebook ``text`` (JSON) prepared for the book; ``path``: its place in the course's folder."""
     notebook = nbformat.reads(text, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

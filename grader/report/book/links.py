@@ -42,12 +42,12 @@ class Links:
 
 
 def page_of(file: str) -> str:
-    """The page that shows a file of the repository, as a path in the book's source."""
+    """Return the page that shows a file of the repository, as a path in the book's source."""
     return f"files/{file}.md"
 
 
 def relative(target: str, page: str) -> str:
-    """The way from one page to the other."""
+    """Return the relative path from one page to the other."""
     return os.path.relpath(target, os.path.dirname(page) or ".")
 
 

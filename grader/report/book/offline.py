@@ -1,4 +1,4 @@
-"""Whether a built site keeps to itself: nothing is loaded from elsewhere, and every link inside it leads somewhere."""
+"""Checks of a built site: it loads nothing from elsewhere, and every link inside it leads somewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN_JS = re.compile(
 
 
 def problems(folder: Path) -> list[str]:
-    """What is wrong with the site in a folder: a sentence each."""
+    """Return the problems of the site in a folder, a sentence each."""
     pages = {path: _read(path) for path in sorted(folder.rglob("*.html"))}
     found = []
     for path, page in pages.items():
@@ -38,7 +38,7 @@ def _read(path: Path) -> _Page:
 
 
 def _broken(url: str, page: Path, folder: Path, pages: dict[Path, _Page]) -> str:
-    """What is wrong with a link or a file that a page loads; empty where it holds."""
+    """Return the problem of a link or a loaded file; empty if there is none."""
     parts = urlsplit(url)
     if parts.scheme or parts.netloc:
         return ""
@@ -54,7 +54,7 @@ def _broken(url: str, page: Path, folder: Path, pages: dict[Path, _Page]) -> str
 
 
 class _Page(HTMLParser):
-    """What one page loads from elsewhere, what it links or loads inside the site, and its places."""
+    """The resources, links and anchors of one page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def page(course: Course) -> str:
 
 
 def to_read(notebook: str) -> list[str]:
-    """What a lesson gives to read: the list under "What to read", or a paragraph "Read: ...; ...; ....", taken apart."""
+    """Return a lesson's references: the list under "What to read", or a paragraph "Read: ...; ...; ....", parsed."""
     cells = nbformat.reads(notebook, as_version=4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     if section := SECTION.search(text):

@@ -19,7 +19,7 @@ INSTALL = "Install what it takes: pip install -c constraints.txt -e '.[book]' (o
 
 
 def missing() -> list[str]:
-    """What the book is made with and this Python does not have."""
+    """Return the packages that the book needs and this Python lacks."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
@@ -65,7 +65,7 @@ def write_sources(course: Course, source: Path) -> None:
 
 
 def run_sphinx(course: Course, source: Path, html: Path) -> None:
-    """The sources become HTML. What Sphinx warns of is printed; its errors are a GraderError."""
+    """Convert the sources to HTML. Print Sphinx's warnings; raise a GraderError for its errors."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -93,7 +93,7 @@ def run_sphinx(course: Course, source: Path, html: Path) -> None:
 
 
 def finish(page: Path) -> None:
-    """What screen readers and keyboards want and Sphinx does not write: levels of headings, a way to what scrolls."""
+    """Add what screen readers and keyboards need and Sphinx omits: heading levels, focus for scrolling parts."""
     text = page.read_text(encoding="utf-8")
     text = text.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
     text = re.sub(r"<pre(?![^>]*tabindex)", '<pre tabindex="0"', text)

@@ -1,4 +1,4 @@
-"""What lessons import: verdicts, sources with counters, pictures of memory accesses, rooflines, recorded tables.
+"""Functions for lessons: verdicts, sources with counters, pictures of memory accesses, rooflines, recorded tables.
 
 A lesson begins with::
 

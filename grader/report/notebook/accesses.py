@@ -41,22 +41,22 @@ class Request:
 
     @property
     def verb(self) -> str:
-        """What it does, as a word."""
+        """Return the action as a word."""
         return "writes" if self.write else "reads"
 
     def sectors(self) -> list[int]:
-        """The numbers of the sectors that it touches, in order."""
+        """Return the numbers of the sectors it touches, in order."""
         return sorted(
             {byte // SECTOR for address in self.addresses.values() for byte in (address, address + self.size - 1)}
         )
 
     def ideal_sectors(self) -> int:
-        """The fewest sectors that could hold the different bytes that it touches."""
+        """Return the fewest sectors that could hold the distinct bytes it touches."""
         touched = {address + byte for address in self.addresses.values() for byte in range(self.size)}
         return -(-len(touched) // SECTOR)
 
     def phases(self) -> list[list[int]]:
-        """The lanes that shared memory serves together: all 32, or halves for 8 bytes each, quarters for 16."""
+        """Return the lanes that shared memory serves together: all 32, halves for 8 bytes each, quarters for 16."""
         lanes = sorted(self.addresses)
         together = max(1, BANKS * WORD // max(WORD, self.size))
         groups = [[lane for lane in lanes if lane // together == part] for part in range(-(-32 // together))]
@@ -75,24 +75,25 @@ class Request:
         return rows
 
     def wavefronts(self) -> int:
-        """The passes that shared memory needs: in each phase the most different words in one bank."""
+        """Return the wavefronts that shared memory needs: in each phase the most distinct words in one bank."""
         return sum(max(len(words) for words in banks.values()) for banks in self.bank_rows())
 
 
 def pattern(
     address: Callable[[int], int], size: int = 4, lanes: int = 32, write: bool = False, name: str = ""
 ) -> Request:
-    """The request in which lane i touches ``size`` bytes at the byte address ``address(i)``."""
+    """Return the request in which lane i touches ``size`` bytes at the byte address ``address(i)``."""
     return Request({lane: int(address(lane)) for lane in range(lanes)}, size, write, name=name)
 
 
 def requests(
     report: Any, line: int | None = None, space: str | None = None, name: str | None = None, warp: int | None = None
 ) -> list[Request]:
-    """The requests that the simulator recorded in a kernel's last call, in the order of the run.
+    """Return the requests that the simulator recorded in a kernel's last call, in the order of the run.
 
-    ``report``: ``kernel.report``. The others choose: a source line, "global" or "shared", a tensor's or an array's name,
-    a warp of the block. The simulator records the first block of a launch and the first requests of each access in it.
+    ``report``: ``kernel.report``. The others choose: a source line, "global" or "shared", a tensor's or an array's
+    name, a warp of the block. The simulator records the first block of a launch and the first requests of each access
+    in it.
     """
     found = []
     for item in report.trace:

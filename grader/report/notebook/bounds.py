@@ -33,8 +33,7 @@ class Compared:
 
 
 def recorded_bounds(size: str = "") -> list[Compared]:
-    """What is recorded, of one size (counted, small, middle) or of all. Times are those of the same calls, and where there are none
-    those of ``grader bench``."""
+    """Return the recorded bounds of one size (counted, small, middle) or of all, with times of the same calls if recorded."""
     root = course_root() / "lessons"
     folder = root / "can_i_believe_this"
     times = _bench_times(root)

@@ -42,7 +42,7 @@ PNG_NOISE = {b"tEXt", b"iTXt", b"zTXt", b"tIME", b"eXIf"}
 
 
 def canonical_text(path: Path) -> str:
-    """The canonical form of the notebook file at ``path``."""
+    """Return the canonical form of the notebook file at ``path``."""
     try:
         notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
-    """The cell's own id while it is good, else one made from its text, so that two runs agree."""
+    """Return the cell's own id if it is valid, else one derived from its text, so that two runs agree."""
     name = cell.get("id", "")
     if not isinstance(name, str) or not VALID_ID.match(name) or name in seen:
         base = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
@@ -110,7 +110,7 @@ def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
 
 
 def _outputs(outputs: list[Any], execution_count: int | None) -> list[nbformat.NotebookNode]:
-    """Outputs without what changes from run to run."""
+    """Return outputs without what changes from run to run."""
     result: list[nbformat.NotebookNode] = []
     for output in outputs:
         output = nbformat.from_dict(dict(output))
@@ -142,7 +142,7 @@ def _data(mime: str, value: Any) -> Any:
 
 
 def _png_without_noise(encoded: str) -> str:
-    """A PNG's base64 without the chunks in PNG_NOISE; anything that is no PNG comes back as it was."""
+    """Return a PNG's base64 without the chunks in PNG_NOISE; anything else unchanged."""
     try:
         image = base64.b64decode(encoded, validate=False)
     except binascii.Error:
@@ -173,7 +173,7 @@ def first_line(error: Exception) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m grader.report.notebook.canonical", description="Notebook files in one form."
     )

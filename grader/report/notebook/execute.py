@@ -63,7 +63,7 @@ def execute(path: Path, cell_seconds: int = CELL_SECONDS) -> float:
 
 
 def compact_picture(png: str) -> str:
-    """A PNG in base64 in the 256 colors that come nearest to its own, a third of the size: a figure has few, and their edges."""
+    """Return a base64 PNG reduced to its 256 nearest colors, a third of the size: figures have few colors."""
     from PIL import Image
 
     own = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
@@ -73,7 +73,7 @@ def compact_picture(png: str) -> str:
 
 
 def kernel_environment() -> dict[str, str]:
-    """The environment of a lesson's Python: this grader, and nothing that depends on the terminal that started it."""
+    """Return the environment of a lesson's Python: this grader, and nothing from the terminal that started it."""
     home = str(Path(grader.__file__).resolve().parent.parent)
     path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
     fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "COLUMNS": "100", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
@@ -93,7 +93,7 @@ def _failed_cell(notebook: nbformat.NotebookNode) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m grader.report.notebook.execute", description="Run notebooks in place."
     )

@@ -25,7 +25,7 @@ BAR = 40
 
 
 class Graded(Panel):
-    """What came of a check; ``verdict`` is the data behind it, ``note`` a sentence above it."""
+    """The result of a check; ``verdict`` is its data, ``note`` a sentence above it."""
 
     def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
         self.verdict = structs.replace(placeless(timeless(verdict)), isolation_note=verdict.isolation_note)
@@ -37,7 +37,7 @@ class Graded(Panel):
         return "\n\n".join(filter(None, [self.note, super().__str__()]))
 
     def html(self) -> str:
-        """The report and the source, which is folded where the kernel passed."""
+        """Return the report and the source, folded if the kernel passed."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return note + super().html() + self._source + bound_html(self.verdict)
 
@@ -61,7 +61,7 @@ def bound_html(verdict: Verdict) -> str:
 
 
 def source_html(verdict: Verdict) -> str:
-    """The whole source in colors, what each line moves on its left, findings and the compiler's messages below their lines."""
+    """Return the colored source, with traffic on the left, and findings and compiler messages below their lines."""
     source = source_view.read_source(verdict.file)
     if source is None:
         return ""

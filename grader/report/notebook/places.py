@@ -1,4 +1,4 @@
-"""Where a lesson's files are, whatever folder its notebook was started in."""
+"""The files of a lesson, whatever folder its notebook was started in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LessonFolder(type(Path())):  # type: ignore[misc]
 
 
 def lesson(day: str) -> Path:
-    """The folder under ``lessons/`` of a lesson; also gives matplotlib the course's look.
+    """Return the folder of a lesson under ``lessons/``; also apply the course's style to matplotlib.
 
     ``day`` is the folder's name, or the day's number.
     """

@@ -15,7 +15,7 @@ MOST_BYTES = 300_000
 
 
 class Player:
-    """What one block did. ``str`` says it in words, ``save`` writes a page of its own."""
+    """A recorded block. ``str`` describes it in words, ``save`` writes a page."""
 
     def __init__(
         self, recording: Recording, source: str, findings: list[Finding], most_bytes: int = MOST_BYTES
@@ -29,7 +29,7 @@ class Player:
         return page.as_text(self.recording, self.findings)
 
     def html(self) -> str:
-        """A frame with the player in it."""
+        """Return a frame with the player in it."""
         return page.frame(self.recording, self.source, self.findings, self.most_bytes)
 
     def save(self, path: str) -> None:
@@ -52,9 +52,9 @@ def play(
 ) -> Player:
     """Call a launcher, and show what one block did: its steps, who waits where, the addresses of each request.
 
-    ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's ``blockIdx``,
-    ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of a block that does
-    much, the first steps are kept, of which not more than ``most_bytes`` go into the notebook.
+    ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's
+    ``blockIdx``, ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of
+    a block that does much, the first steps are kept, of which not more than ``most_bytes`` go into the notebook.
     """
     if not isinstance(launcher, Launcher):
         raise GraderError("play takes a launcher first", "For example: play(kernel.relu, x, out, n).")

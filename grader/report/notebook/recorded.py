@@ -20,7 +20,7 @@ from grader.verdict import Timing
 
 
 def h200_table(day: str | Path, *exercises: str) -> Panel:
-    """The recorded table of a day's solutions, or of some of them. Says so when nothing is recorded.
+    """Show the recorded table of a day's solutions, or of some of them, or a note that nothing is recorded.
 
     ``day``: the lesson's folder or its name.
     """
@@ -43,10 +43,10 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
 
 
 def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
-    """What the recorded rows say about a day's goals, one line each: (exercise, "torch" or "copy", at least).
+    """Print the recorded rows against a day's goals, one line each: (exercise, "torch" or "copy", minimum).
 
-    "torch" is torch's time over ours, "copy" the time of a copy of the same bytes over ours, or where none was kept the fraction
-    of the copy bandwidth of the same run. ``size``: only the rows of sizes whose name begins so.
+    "torch" is torch's time over ours, "copy" the time of a copy of the same bytes over ours, or where none was kept the
+    fraction of the copy bandwidth of the same run. ``size``: only the rows of sizes whose name begins so.
     """
     folder = day if isinstance(day, Path) else lesson(day)
     recorded = _read(folder / "h200.json")
@@ -71,12 +71,12 @@ def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") 
 
 
 def _below(value: float, limit: float) -> str:
-    """A figure that does not round to the limit it misses."""
+    """Format a figure so that it does not round up to the limit it misses."""
     return f"{value:.2f}" if round(value, 2) < limit else f"{value:.3f}"
 
 
 def _measured(timing: Timing, yardstick: str) -> float | None:
-    """The figure of a row that a goal speaks of, when the row has it."""
+    """Return the figure of a row that a goal is about, if the row has it."""
     if yardstick == "torch":
         return timing.torch_ratio
     if timing.copy_us:
@@ -85,7 +85,7 @@ def _measured(timing: Timing, yardstick: str) -> float | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The recorded exercises by name; nothing when there is no file."""
+    """Return the recorded exercises by name; empty if there is no file."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))["exercises"])
     except FileNotFoundError:

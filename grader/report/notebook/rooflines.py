@@ -18,7 +18,7 @@ def intensity(flops: float, moved_bytes: float) -> float:
 
 
 def least_seconds(flops: float, moved_bytes: float, gpu: str = "H200", tensor_cores: bool = False) -> float:
-    """The time that the roofline allows: memory or arithmetic, whichever takes longer."""
+    """Return the time that the roofline allows: memory or arithmetic, whichever takes longer."""
     peak = gpu_named(gpu)
     return max(moved_bytes / peak.bandwidth, flops / (peak.f16_tensor if tensor_cores else peak.f32))
 
@@ -46,8 +46,8 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             ax.plot([x, x], [y, roof], color=color, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
         ax.plot(x, y, "o", color=color, ms=7, zorder=3)
-        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height; close to
-        # the ridge they begin at the point, as a centered one would cross the slope.
+        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height; close
+        # to the ridge they begin at the point, as a centered one would cross the slope.
         flat = x >= ridge
         centered = x >= 2 * ridge
         place = (0 if centered else 9, -16 - 14 * (number % 3)) if flat else (9, -4)

@@ -34,7 +34,7 @@ class Listing:
         return {"text/plain": str(self), "text/html": self.html()}
 
     def html(self) -> str:
-        """The text with colors of its own, so that it can be read on light and on dark pages."""
+        """Return the text with its own colors, so that it can be read on light and on dark pages."""
         code = "\n".join(colored(self.text)).rstrip()
         listing = f'<pre style="{BOX}">{code}</pre>'
         if self.folded:
@@ -43,7 +43,7 @@ class Listing:
 
 
 def colored(text: str) -> list[str]:
-    """The lines of a CUDA source as HTML."""
+    """Return the lines of a CUDA source as HTML."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import CudaLexer
@@ -101,7 +101,7 @@ def function(text: str, name: str, file: str = "the file") -> str:
 
 
 def _masked(text: str) -> str:
-    """The text with comments and literals blanked, so that braces in them do not count."""
+    """Return the text with comments and literals blanked, so that braces in them do not count."""
     pattern = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
     return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 

@@ -85,7 +85,7 @@ def bare(ax: Any) -> None:
 
 @functools.cache  # matplotlib copies the whole map each time that it is asked for
 def lane_color(lane: int) -> Any:
-    """The color of one lane of a warp."""
+    """Return the color of one lane of a warp."""
     import matplotlib
 
     return matplotlib.colormaps[LANES](0.08 + 0.84 * lane / 31)

@@ -39,13 +39,12 @@ class VerdictPanel(Panel):
 
     @property
     def passed(self) -> bool:
-        """Whether the kernel passed."""
+        """Return whether the kernel passed."""
         return self.verdict.passed
 
 
 def placeless(verdict: Verdict) -> Verdict:
-    """The verdict with files named from the course's folder, others by name: an output must not name a folder of one
-    machine."""
+    """Return the verdict with files named from the course's folder, so that outputs name no machine's folder."""
     folders = [course_root(), Path(verdict.file).resolve().parent]
 
     def relative(value: Any) -> Any:
@@ -73,8 +72,8 @@ def verdict(
 ) -> VerdictPanel:
     """Grade a file as ``grader check`` does, with fixed inputs, and show the report.
 
-    ``as_given``: not the learner's file but the skeleton as the course gave it, so that what a lesson says about its fault
-    stays true when the learner has mended it.
+    ``as_given``: not the learner's file but the skeleton as the course gave it, so that what a lesson says about its
+    fault stays true when the learner has mended it.
     """
     from grader.judge import check
 
@@ -91,7 +90,7 @@ def verdict(
 
 
 def show(report: Report, source: str | Path | None = None, whole: bool = False) -> Panel:
-    """The report of a kernel's last call: findings, the lines that cost most, and the source with its counters.
+    """Show the report of a kernel's last call: findings, the most expensive lines, and the source with its counters.
 
     ``report``: ``kernel.report``. ``whole``: also lines that are far from any counter.
     """
@@ -120,18 +119,18 @@ def show(report: Report, source: str | Path | None = None, whole: bool = False) 
 
 
 def counts(report: Report) -> dict[str, float]:
-    """The totals of a kernel's last call that lessons compare: sectors, conflicts, bytes, launches."""
+    """Print the totals of a kernel's last call that lessons compare: sectors, conflicts, bytes, launches."""
     return {name: value for name, value in report.totals.items() if value}
 
 
 def by_name(finding: Finding) -> Finding:
-    """The finding with its files by name: an output must not name a folder of one machine."""
+    """Return the finding with its files by name, so that outputs name no machine's folder."""
     other = finding.other and structs.replace(finding.other, file=Path(finding.other.file).name)
     return structs.replace(finding, file=Path(finding.file).name, other=other)
 
 
 def explain(finding: Finding) -> str:
-    """A finding of ``kernel.report.findings`` over several lines, none wider than a verdict; lines of source are left alone."""
+    """Print a finding of ``kernel.report.findings`` over several lines, none wider than a verdict; keep source lines."""
     lines = []
     for line in text(finding).splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)

@@ -1,9 +1,10 @@
 """A recording as the compact data that ``player.js`` reads.
 
-An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its place from 1, or 0), number,
-memory (the same), size, offsets, values. Zeros at its end are left out. Offsets that grow evenly are [first, step], others [first, 0, number of a pattern]. Values are
-elements of the array, lane after lane, or one for all; a read has them only where it saw something else than the writes
-before it show: the lanes of a warp run one after another here, so only a race makes that difference.
+An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its place from 1, or 0),
+number, memory (the same), size, offsets, values. Zeros at its end are left out. Offsets that grow evenly are [first,
+step], others [first, 0, number of a pattern]. Values are elements of the array, lane after lane, or one for all; a read
+has them only where it saw something else than the writes before it show: the lanes of a warp run one after another
+here, so only a race makes that difference.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _ALIASES = {
 
 @dataclass
 class Encoded:
-    """What the page shows."""
+    """The data of the page."""
 
     data: dict[str, Any]
     left_out: int
@@ -71,7 +72,7 @@ class Encoded:
 
 
 def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = 1_800_000) -> Encoded:
-    """The data of the page, in at most about ``most_bytes`` of JSON; ``source``: the text of the kernel file.
+    """Return the data of the page, in at most about ``most_bytes`` of JSON; ``source``: the text of the kernel file.
 
     Where not all fits, the values are the first to go.
     """
@@ -120,13 +121,13 @@ def _encode(recording: Recording, source: str, findings: Sequence[Finding], most
 
 
 def main_file(recording: Recording) -> str:
-    """The file in which most happened."""
+    """Return the file with the most events."""
     files = [event.file for event in recording.events if event.line]
     return max(set(files), key=lambda file: (files.count(file), file), default="")
 
 
 def _source(source: str, lines: set[int]) -> dict[str, Any]:
-    """The part of the source in which something happened, with the function around it."""
+    """Return the part of the source with events, with the function around it."""
     text = source.expandtabs(4).split("\n")  # as compilers count lines
     if not lines or not text:
         return {"source": text[:200], "first_line": 1}
@@ -152,13 +153,13 @@ class _Memory:
         self.known: dict[int, Any] = {}
 
     def shown(self) -> dict[str, Any]:
-        """What the page needs to know of it."""
+        """Return the memory's data for the page."""
         memory = self.memory
         about = {"space": memory.space, "start": memory.start, "bytes": memory.bytes, "element": self.element}
         return {"name": self.name, **about}
 
     def _read_declaration(self, source: str) -> None:
-        """What the values are, and how an array of dynamic shared memory is called: as it is declared, else float."""
+        """Read the element type and the name of dynamic shared memory from its declaration; float by default."""
         if self.memory.name:
             found = re.search(rf"__shared__([^;{{}}]*?)\b({re.escape(self.memory.name)})\b", source)
         else:
@@ -170,7 +171,7 @@ class _Memory:
         self.format, self.element = next((_TYPES[word] for word in words if word in _TYPES), _TYPES["float"])
 
     def values(self, event: Event) -> list[Any]:
-        """The elements that an event read or wrote, where the writes so far do not tell them; all of them or none."""
+        """Return the elements that an event read or wrote, if earlier writes do not determine them; all or none."""
         found: list[Any] = []
         news = False
         for offset, value in zip(event.offsets, event.values):
@@ -193,7 +194,7 @@ class _Memory:
 
 
 def _number(value: bytes, form: str) -> Any:
-    """A number for people; a text where JSON has none."""
+    """Return a number for display; a text if JSON has none."""
     if form == "bf16":
         number = struct.unpack("<f", b"\0\0" + value)[0]
     else:
@@ -250,7 +251,7 @@ def _offsets(offsets: Sequence[int], patterns: dict[tuple[int, ...], int]) -> An
 
 
 def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EVENTS) -> list[tuple[str, list[int]]]:
-    """The findings about this block, as sentences, each with the steps (from 1) at which its sides happened."""
+    """Return the findings about this block, as sentences, each with the steps (from 1) of its sides."""
     found = []
     for finding in findings:
         if finding.kernel and finding.kernel != recording.kernel:
@@ -277,7 +278,7 @@ def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int
 
 
 def _places(recording: Recording, kept: int, side: Side) -> list[int]:
-    """The events that may be this side of a finding: those with its address, if there are any."""
+    """Return the events that may be this side of a finding: those with its address, if there are any."""
     if side.block is not None and side.block != recording.index:
         return []
     thread = None
@@ -297,7 +298,7 @@ def _places(recording: Recording, kept: int, side: Side) -> list[int]:
 
 
 def _is_access(recording: Recording, event: Event, side: Side, thread: int | None) -> bool:
-    """Whether an event is the access that a finding tells of."""
+    """Return whether an event is the access of a finding."""
     if event.kind not in ACCESSES or event.memory < 0 or side.memory is None:
         return False
     if ("write" in side.access) != ("write" in event.kind) and "atomic" not in side.access:

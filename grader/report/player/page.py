@@ -21,7 +21,7 @@ LINES = 12
 
 
 def title(recording: Recording) -> str:
-    """What is shown, in a few words."""
+    """Return a short title."""
     return f"{recording.kernel}, block ({', '.join(map(str, recording.index))}), step by step"
 
 
@@ -39,7 +39,7 @@ def page(recording: Recording, source: str, findings: Sequence[Finding] = (), mo
 
 
 def _compact(name: str) -> str:
-    """A file without its indentation and its lines of comment: a notebook has one in each of its players."""
+    """Return a file without indentation and comment lines: a notebook has one copy in each player."""
     lines = [line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -59,7 +59,7 @@ def frame(
     most_bytes: int = MOST_BYTES,
     height: int = 760,
 ) -> str:
-    """The page in a frame that can reach nothing around it, with its content in words below for viewers that drop frames."""
+    """Return the page in a sandboxed frame, with its content in words below for viewers that drop frames."""
     # The frame's content is an attribute: & and " are all that it must not have, and both grow.
     inner = html.escape(page(recording, source, findings, int(most_bytes * 0.85)))
     said = html.escape(as_text(recording, findings))
@@ -72,7 +72,7 @@ def frame(
 
 
 def as_text(recording: Recording, findings: Sequence[Finding] = ()) -> str:
-    """What the block did, line by line of the source: for who cannot play it."""
+    """Return the block's actions, line by line of the source, for those who cannot play it."""
     file = main_file(recording)
     counted: Counter[tuple[int, str, str]] = Counter()
     for event in recording.events:

@@ -1,18 +1,21 @@
 """Other people's programs, unedited, on the simulated GPU: what becomes of each, beside what the record says.
 
-``python -m tests.execution.programs.public FOLDER [--fetch] [--only TEXT] [--seconds 15] [--workers N] [--again] [--record]``
+``python -m tests.execution.programs.public FOLDER [--fetch] [--only TEXT] [--seconds 15] [--workers N] [--again]
+[--record]``
 
-The record, lessons/bring_your_own_kernel/public.json, names repositories with a commit of each, and of each program its files and
-its arguments. FOLDER has their clones, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not; ``--fetch`` brings those that are
-missing from GitHub. Nothing of theirs is in this repository. Each commit is unpacked into a scratch folder, and each program is compiled
-and run as ``grader run --jail`` does it, with every check and one worker, in a process of its own, which sees its repository, and may write to a
-copy of the program's folder alone. What became of it goes to FOLDER/results.jsonl at once: a run that was interrupted goes on
-there, unless ``--again`` is given. ``--record`` puts it into the record.
+The record, lessons/bring_your_own_kernel/public.json, names repositories with a commit of each, and of each program its
+files and its arguments. FOLDER has their clones, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not; ``--fetch`` brings
+those that are missing from GitHub. Nothing of theirs is in this repository. Each commit is unpacked into a scratch
+folder, and each program is compiled and run as ``grader run --jail`` does it, with every check and one worker, in a
+process of its own, which sees its repository, and may write to a copy of the program's folder alone. What became of it
+goes to FOLDER/results.jsonl at once: a run that was interrupted goes on there, unless ``--again`` is given.
+``--record`` puts it into the record.
 
-An entry with ``make`` is built by the makefile of its folder, unchanged, with ``grader nvcc`` for nvcc, in a jail, too; ``before`` is what the
-shell does first, ``program`` what the makefile leaves, ``inputs`` what tests/execution/programs/inputs.py writes for it.
-A file of kernels that has no main is compiled. Where an entry has a launcher, that is ours: a main beside this file (launchers/) that
-includes the file, launches its kernel and compares what it computes with the CPU.
+An entry with ``make`` is built by the makefile of its folder, unchanged, with ``grader nvcc`` for nvcc, in a jail, too;
+``before`` is what the shell does first, ``program`` what the makefile leaves, ``inputs`` what
+tests/execution/programs/inputs.py writes for it. A file of kernels that has no main is compiled. Where an entry has a
+launcher, that is ours: a main beside this file (launchers/) that includes the file, launches its kernel and compares
+what it computes with the CPU.
 """
 
 from __future__ import annotations
@@ -272,7 +275,8 @@ def _cache_of_makefiles() -> Path:
 def _made(entry: Entry, tree: Path, folder: Path) -> Path:
     """Build the program by a folder's own makefile, unchanged, with ``grader nvcc``.
 
-    In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the folder, its cache and /tmp.
+    In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the
+    folder, its cache and /tmp.
     """
     place = tree / home(entry)
     subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)

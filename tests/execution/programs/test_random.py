@@ -1,8 +1,8 @@
 """cuRAND's numbers, beside those of NVIDIA's own.
 
-What is expected came from cuRAND 10.4 on a machine without a GPU: ``draw`` and ``draw_four`` of ``random.cu`` compiled by g++ with
-NVIDIA's ``curand_kernel.h`` (whose functions are for the host, too, where ``QUALIFIERS`` is ``static inline``), and the lines
-``host`` from generators of ``curandCreateGeneratorHost``.
+What is expected came from cuRAND 10.4 on a machine without a GPU: ``draw`` and ``draw_four`` of ``random.cu`` compiled
+by g++ with NVIDIA's ``curand_kernel.h`` (whose functions are for the host, too, where ``QUALIFIERS`` is ``static
+inline``), and the lines ``host`` from generators of ``curandCreateGeneratorHost``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The grader's own clock: honest kernels get their time, and none that keeps, delays or leaves out work gets a better one.
 
-The simulator stands for the GPU here, and a file in memory for what is shared: all but the lengths of the times is as there.
+The simulator stands for the GPU here, and a file in memory for what is shared: all but the lengths of the times is as
+there.
 """
 
 from __future__ import annotations

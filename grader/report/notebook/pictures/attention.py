@@ -50,7 +50,7 @@ def draw_tile_route() -> Any:
 
 
 def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
-    """What one thread of version 4 owns of S and of O (head_dim 64): every square is one number in its registers."""
+    """Draw what one thread of version 4 owns of S and of O (head_dim 64): each square is one number in its registers."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 4.6), layout="constrained")
@@ -114,7 +114,7 @@ def draw_merge() -> Any:
 
 
 def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4, number: int = 2) -> Any:
-    """A causal window's band of pairs, and the tiles of keys that block ``number`` of queries walks over."""
+    """Draw a causal window's band of pairs, and the key tiles that block ``number`` of queries visits."""
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.patches import Rectangle

@@ -11,7 +11,7 @@ WARP = 32
 
 
 def draw_gpu() -> Any:
-    """A GPU with its SMs, what a block occupies of one, and the memories with who sees them."""
+    """Draw a GPU with its SMs, the part of one that a block occupies, and the memories with their scope."""
     ax = canvas(100, 58)
     box(ax, (0.5, 0.5), (64.5, 57), color="#f6f8fa", edge=style.GREY)
     label(ax, (2, 55.2), "GPU", 9, weight="bold")

@@ -1,4 +1,4 @@
-"""What the drawings are made of: a canvas without axes, labeled boxes and arrows."""
+"""Elements of the drawings: a canvas without axes, labeled boxes and arrows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INCHES = 8.0
 
 
 def canvas(width: float, height: float) -> Any:
-    """An axis of ``width`` x ``height`` units, both to one scale, (0, 0) below left; nothing but what is drawn on it."""
+    """Return an axis of ``width`` x ``height`` units with equal scales, (0, 0) at the lower left, without ticks or frame."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(INCHES, INCHES * height / width), layout="constrained")
@@ -38,7 +38,7 @@ def box(
     font: float = 8,
     **more: Any,
 ) -> None:
-    """A rectangle with text in its middle; ``corner``: below left. ``more`` goes to the rectangle."""
+    """Draw a rectangle with text in its middle; ``corner``: lower left. ``more`` goes to the rectangle."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
@@ -56,5 +56,5 @@ def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, color: A
 def arrow(
     ax: Any, start: Sequence[float], end: Sequence[float], color: Any = style.GREY, looks: str = "->", **more: Any
 ) -> None:
-    """An arrow from start to end; ``more`` goes to its line."""
+    """Draw an arrow from start to end; ``more`` goes to its line."""
     ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": color, "lw": 1.4, **more})

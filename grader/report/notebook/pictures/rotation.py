@@ -1,4 +1,4 @@
-"""Which channels of a head turn together."""
+"""A picture of the channel pairs that rotate together in a head."""
 
 from __future__ import annotations
 
