@@ -1,7 +1,7 @@
-// What one GPU can do at the most, each by a kernel that does nothing else; and how long one load takes.
+// The ceilings of a GPU, each by a kernel that does nothing else; and the latency of a load.
 #include <cuda_runtime.h>
 
-constexpr int kChains = 8;  // independent sums of a thread: a multiply-add takes four cycles, and nobody waits for it
+constexpr int kChains = 8;  // independent sums per thread: the latency of a multiply-add, four cycles, is hidden
 
 __global__ void multiply_adds_kernel(float* out, int rounds) {
     float sums[kChains];
@@ -12,12 +12,12 @@ __global__ void multiply_adds_kernel(float* out, int rounds) {
     }
     float sum = 0.0f;
     for (int j = 0; j < kChains; ++j) sum += sums[j];
-    if (sum == -1.0f) *out = sum;  // never: but the compiler must not know that nobody looks
+    if (sum == -1.0f) *out = sum;  // never true, but the compiler cannot know that
     if (threadIdx.x == 0 && blockIdx.x == 0) *out = sum;
 }
 
-// Each load says where the next one is: none can begin before the one before it has come. A call goes on where the last one
-// stopped, in *out: begun anew it would find what it wants in the cache.
+// Pointer chasing: each load returns the address of the next, so the loads are serialized. A call continues at *out,
+// where the last one stopped; starting over would find the data in the cache.
 __global__ void chase_kernel(const int* next, int* out, int hops) {
     int place = *out;
     for (int hop = 0; hop < hops; ++hop) place = next[place];

@@ -1,5 +1,5 @@
-// What the runtime offers beside launches, a small kernel for each: streams and events, graphs, grids that meet, pools of
-// memory, memory that both sides reach.
+// Features of the runtime besides launches, one small kernel each: streams and events, graphs, grid-wide barriers,
+// memory pools, managed memory.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -15,7 +15,7 @@ __global__ void add(const float* a, const float* b, float* out, int n) {
     if (i < n) out[i] = a[i] + b[i];
 }
 
-// out = 2 x + 3 x, whose two terms do not wait for each other: fork, two branches, join. a and b are working memory.
+// out = 2 x + 3 x with two independent terms: fork, two branches, join. a and b are working memory.
 extern "C" void two_branches(const float* x, float* a, float* b, float* out, int n, bool joined, cudaStream_t stream) {
     cudaStream_t side;
     cudaEvent_t fork, join;
@@ -24,11 +24,11 @@ extern "C" void two_branches(const float* x, float* a, float* b, float* out, int
     cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
     const int blocks = (n + 127) / 128;
     cudaEventRecord(fork, stream);
-    cudaStreamWaitEvent(side, fork, 0);  // x is there
+    cudaStreamWaitEvent(side, fork, 0);  // x is complete
     scale<<<blocks, 128, 0, stream>>>(x, a, n, 2.0f);
     scale<<<blocks, 128, 0, side>>>(x, b, n, 3.0f);
     cudaEventRecord(join, side);
-    if (joined) cudaStreamWaitEvent(stream, join, 0);  // b is there
+    if (joined) cudaStreamWaitEvent(stream, join, 0);  // b is complete
     add<<<blocks, 128, 0, stream>>>(a, b, out, n);
     cudaEventDestroy(fork);
     cudaEventDestroy(join);
@@ -39,8 +39,8 @@ __global__ void put(int* out, const int* place, int value) { out[*place] = value
 __global__ void put_at(int* out, int place, int value) { out[place] = value; }
 __global__ void step(int* place) { ++*place; }
 
-// A graph of one step, launched `steps` times; each is to mark the next place of out. Whether the place is an argument, or lies
-// on the device, makes all the difference.
+// A graph of one step, launched `steps` times; each launch marks the next element of out. The position is an argument,
+// or lies on the device.
 extern "C" void marks(int* out, int* place, int steps, bool on_device, cudaStream_t stream) {
     cudaStream_t capturing;
     cudaGraph_t graph;
@@ -62,7 +62,7 @@ extern "C" void marks(int* out, int* place, int steps, bool on_device, cudaStrea
     cudaStreamDestroy(capturing);
 }
 
-// Each block's values are read by the next block: between the two, all blocks of the grid meet.
+// Each block reads the values of the next block, after a barrier of the whole grid.
 __global__ void pass_on(int* values, int* out) {
     const cg::grid_group grid = cg::this_grid();
     const auto i = grid.thread_rank();
@@ -76,7 +76,8 @@ extern "C" void meet(int* values, int* out, int blocks, int threads, cudaStream_
     cudaLaunchCooperativeKernel((void*)pass_on, dim3(blocks), dim3(threads), arguments, 0, stream);
 }
 
-// out = 6 x through working memory of its own, from the pool or not. The pool keeps what is given back, and asks nobody.
+// out = 6 x through working memory, from the pool or not. The pool keeps freed memory and reuses it without calling the
+// driver.
 extern "C" void with_scratch(const float* x, float* out, int n, bool pool, cudaStream_t stream) {
     float* scratch = nullptr;
     const size_t bytes = static_cast<size_t>(n) * sizeof(float);
@@ -87,12 +88,13 @@ extern "C" void with_scratch(const float* x, float* out, int n, bool pool, cudaS
     scale<<<(n + 127) / 128, 128, 0, stream>>>(x, scratch, n, 2.0f);
     scale<<<(n + 127) / 128, 128, 0, stream>>>(scratch, out, n, 3.0f);
     if (pool)
-        cudaFreeAsync(scratch, stream);  // in the stream's order: after the kernels
+        cudaFreeAsync(scratch, stream);  // in stream order: after the kernels
     else
-        cudaFree(scratch);  // waits for the whole device
+        cudaFree(scratch);  // synchronizes the device
 }
 
-// out[i] = 2 i: the host writes to memory that the kernel reads. Nobody copies; pages go where they are touched.
+// out[i] = 2 i: the host writes to memory that the kernel reads. There are no copies; pages migrate when they are
+// accessed.
 extern "C" void shared_with_the_host(float* out, int n, bool prefetch, cudaStream_t stream) {
     float* both = nullptr;
     cudaMallocManaged(&both, static_cast<size_t>(n) * sizeof(float));
@@ -102,6 +104,6 @@ extern "C" void shared_with_the_host(float* out, int n, bool prefetch, cudaStrea
     const cudaMemLocation here = {cudaMemLocationTypeDevice, device};
     if (prefetch) cudaMemPrefetchAsync(both, static_cast<size_t>(n) * sizeof(float), here, 0, stream);
     scale<<<(n + 127) / 128, 128, 0, stream>>>(both, out, n, 2.0f);
-    cudaStreamSynchronize(stream);  // before the host touches it again, or frees it
+    cudaStreamSynchronize(stream);  // before the host accesses or frees it
     cudaFree(both);
 }

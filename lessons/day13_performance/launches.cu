@@ -1,19 +1,19 @@
-// A kernel that does next to nothing, launched in three ways: what is left is the launch. For a real GPU: a graph that is kept from
-// one call to the next needs tensors that stay where they are, and on the simulator they do not.
+// An almost empty kernel, launched in three ways, to time the launch. For a real GPU: a graph kept from one call to the
+// next needs tensors at fixed addresses, which the simulator does not provide.
 #include <cuda_runtime.h>
 
 __global__ void add_one(float* x) {
     if (threadIdx.x == 0 && blockIdx.x == 0) *x += 1.0f;
 }
 
-// One after another, from C++.
+// Launch one after another, from C++.
 extern "C" void launch(float* x, int times, cudaStream_t stream) {
     for (int i = 0; i < times; ++i) add_one<<<1, 32, 0, stream>>>(x);
 }
 
 static cudaGraphExec_t kept = nullptr;
 
-// Captures `nodes` launches, to be replayed.
+// Capture `nodes` launches for later replay.
 extern "C" void capture(float* x, int nodes, cudaStream_t) {
     cudaStream_t capturing;
     cudaGraph_t graph;

@@ -1,11 +1,12 @@
-"""What the lesson of day 13 shows of a real GPU, measured on the GPU of this machine.
+"""Measure the figures of day 13's lesson on this machine's GPU.
 
-    python lessons/day13_performance/measure.py            prints tables
-    python lessons/day13_performance/measure.py --record   also writes performance_gpu.json, which the lesson shows
+    python lessons/day13_performance/measure.py            print tables
+    python lessons/day13_performance/measure.py --record   also write performance_gpu.json, which the lesson shows
 
-Ceilings and latencies; every version of the sum of squares, and a sweep of its loads; what a launch costs in four ways; what
-tiny sizes, the cache, the first call and the clock do to a measurement; copies beside kernels; pools and managed memory; the
-day's solutions beside torch. About a minute. Times of the GPU are medians by its events, times of the host are of its clock.
+Ceilings and latencies; every version of the sum of squares, and a sweep of its loads; the cost of a launch in four
+ways; the effect of tiny sizes, the cache, the first call and the clock on a measurement; copies beside kernels; pools
+and managed memory; the day's solutions beside torch. It takes about a minute. GPU times are medians by CUDA events,
+host times are by its clock.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ STEPS = {
     "4: four blocks an SM": (4, 4, 4),
     "5: cp.async in place of registers": (4, 0, 4),
 }
-"""The lesson's versions: floats of a load, loads at a time (0: see squares.cu), blocks of 256 threads on each SM."""
+"""The lesson's versions: floats per load, loads at a time (0: see squares.cu), blocks of 256 threads per SM."""
 WIDTHS, LOADS, BLOCKS = (1, 2, 4), (1, 2, 4, 8), (1, 2, 4, 8)
 RUNS, WARMUP = 7, 2
 
 
 def gpu_us(run: Run, runs: int = RUNS, warmup: int = WARMUP) -> float:
-    """The median time of a run on the GPU, which has no wait between runs: Python queues them behind a kernel that waits."""
+    """Return the median GPU time of a run, without gaps: Python enqueues the runs behind a kernel that waits."""
     for _ in range(warmup):
         run()
     torch.cuda.synchronize()
@@ -64,7 +65,7 @@ def gpu_us(run: Run, runs: int = RUNS, warmup: int = WARMUP) -> float:
 
 
 def wall_us(run: Run, calls: int, repeats: int = 5) -> float:
-    """The median time by the host's clock of a call, the last one's end on the GPU included, of so many in a row."""
+    """Return the median host time per call in a row of many, including the end of the last on the GPU."""
     run()
     times = []
     for _ in range(repeats):
@@ -78,12 +79,12 @@ def wall_us(run: Run, calls: int, repeats: int = 5) -> float:
 
 
 def processors() -> int:
-    """Of this GPU: its SMs."""
+    """Return the number of SMs of this GPU."""
     return torch.cuda.get_device_properties(0).multi_processor_count
 
 
 def ceilings() -> Row:
-    """The most that kernels reach which do one thing only; bytes and operations per second."""
+    """Return the rates that single-purpose kernels reach, in bytes and operations per second."""
     kernel = load_kernel(HERE / "ceilings.cu", device="cuda")
     a, b = torch.zeros(N, device="cuda"), torch.empty(N, device="cuda")
     copied = 2 * a.nbytes / gpu_us(lambda: b.copy_(a)) * 1e6
@@ -96,9 +97,9 @@ def ceilings() -> Row:
 
 
 def latencies(kernel: Any) -> dict[str, float]:
-    """Nanoseconds of one load, where each says where the next one is, by where the data lies."""
+    """Return the latency of one load in nanoseconds, by a chain of dependent loads in L2 and in memory."""
     found, hops, apart = {}, 20_000, 32
-    for name, lines in (("L2", 1 << 16), ("memory", 1 << 22)):  # of 128 bytes: 8 MiB and 512 MiB
+    for name, lines in (("L2", 1 << 16), ("memory", 1 << 22)):  # 128 bytes each: 8 MiB and 512 MiB
         order = torch.randperm(lines, device="cuda").int() * apart
         chain = torch.zeros(lines * apart, dtype=torch.int32, device="cuda")
         chain[order.long()] = order.roll(-1)
@@ -108,7 +109,7 @@ def latencies(kernel: Any) -> dict[str, float]:
 
 
 def sums(x: Tensor) -> Row:
-    """The versions of the sum of squares, and the sweep: each is right, then its time."""
+    """Check and time the versions of the sum of squares, and the sweep."""
     kernel = load_kernel(HERE / "squares.cu", device="cuda")
     partials, out = torch.empty(16 * processors(), device="cuda"), torch.empty(1, device="cuda")
     expected = float(sum(part.double().square().sum() for part in x.split(1 << 26)))
@@ -144,7 +145,7 @@ def sums(x: Tensor) -> Row:
 
 
 def launch_costs() -> Row:
-    """Microseconds of the host for one launch of next to nothing, in several ways; and for one of RMSNorm, tiny and not."""
+    """Time an almost empty launch on the host, in several ways; and RMSNorm at a tiny and a large size."""
     kernel = load_kernel(HERE / "launches.cu", device="cuda")
     x, y = torch.zeros(1, device="cuda"), torch.zeros(1, device="cuda")
     kernel.capture(x, 100)
@@ -184,7 +185,7 @@ def launch_costs() -> Row:
 
 
 def first_calls() -> Row:
-    """The first calls of a kernel that was never called, and the same work again and again after a second of rest."""
+    """Time the first calls of a new kernel, and the same work repeatedly after a second of rest."""
     kernel = load_kernel(HERE / "features.cu", device="cuda")
     x, out = torch.zeros(1 << 20, device="cuda"), torch.empty(1 << 20, device="cuda")
     calls = []
@@ -210,7 +211,7 @@ def first_calls() -> Row:
 
 
 def copies_beside_kernels(x: Tensor) -> Row:
-    """A GiB from pinned memory, summed piece by piece as it comes: in one stream, and in two."""
+    """Time copying a GiB from pinned memory and summing it piece by piece, in one stream and in two."""
     kernel = load_kernel(HERE / "squares.cu", device="cuda")
     pieces = 16
     host = torch.empty(x.numel(), pin_memory=True)
@@ -225,14 +226,14 @@ def copies_beside_kernels(x: Tensor) -> Row:
                 part = place[i * size : (i + 1) * size]
                 part.copy_(host[i * size : (i + 1) * size], non_blocking=True)
                 half = partials[i % 2 * 4 * processors() :][: 4 * processors()]
-                for _ in range(8):  # enough work to be worth hiding
+                for _ in range(8):  # enough work to hide a copy behind
                     kernel.squares(part, half, out[i : i + 1], size, 4, 1, processors())
 
     return {f"{count} stream{'s' * (count > 1)}": wall_us(lambda c=count: run(c), 1) for count in (1, 2)}
 
 
 def memory() -> Row:
-    """Microseconds of the host for a call that needs working memory, or memory that both sides reach."""
+    """Time calls on the host that allocate working memory or use managed memory."""
     kernel = load_kernel(HERE / "features.cu", device="cuda")
     n = 1 << 20
     x, out = torch.zeros(n, device="cuda"), torch.empty(n, device="cuda")
@@ -245,7 +246,7 @@ def memory() -> Row:
 
 
 def profile() -> Row:
-    """A step of small operations by torch.profiler, eager and as a graph: what ran when, in microseconds."""
+    """Profile a step of small operations with torch.profiler, eager and as a graph, in microseconds."""
     w = torch.randn(1024, 1024, device="cuda", dtype=torch.bfloat16) / 32
     x = torch.randn(1, 1024, device="cuda", dtype=torch.bfloat16)
 
@@ -290,7 +291,7 @@ def profile() -> Row:
 
 
 def solutions(x: Tensor) -> Row:
-    """The day's solutions, and what they start from, beside torch; microseconds of the GPU."""
+    """Time the day's solutions and their starting points beside torch, in GPU microseconds."""
     task, solved = "exercises/day13_performance", "solutions/day13_performance"
     rows, cols = 16384, 4096
     a, weight = torch.randn(rows, cols, device="cuda"), torch.rand(cols, device="cuda")
@@ -329,7 +330,7 @@ def solutions(x: Tensor) -> Row:
 
 
 def software() -> Row:
-    """What was measured with: the GPU, its driver and clock, torch, CUDA."""
+    """Return the versions and settings of the measurement: GPU, driver, clock, torch, CUDA."""
     asked = "name,driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.limit"
     try:
         command = ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader", "--id=0"]
@@ -347,7 +348,7 @@ def software() -> Row:
 
 
 def show(found: Row) -> None:
-    """A few lines of everything."""
+    """Print a summary."""
     top = found["ceilings"]
     print(
         f"{found['gpu']}, torch {found['torch']}: copies {top['copy'] / 1e12:.2f} TB/s, f32 {top['f32'] / 1e12:.1f} T/s, ",
@@ -371,7 +372,7 @@ def show(found: Row) -> None:
 
 
 def main() -> None:
-    """Measure, print, and record if asked to."""
+    """Measure, print, and record if requested."""
     parser = argparse.ArgumentParser(description="day 13's figures of this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write performance_gpu.json for the lesson")
     arguments = parser.parse_args()
@@ -379,7 +380,7 @@ def main() -> None:
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
     torch.manual_seed(13)
     began = time.perf_counter()
-    found: Row = {**software(), "first": first_calls()}  # before anything else is warm
+    found: Row = {**software(), "first": first_calls()}  # before anything else warms the GPU up
     x = torch.randn(N, device="cuda")
     found |= {"ceilings": ceilings(), "sums": sums(x), "launches": launch_costs(), "streams": copies_beside_kernels(x)}
     found |= {"memory": memory(), "profile": profile(), "solutions": solutions(x)}

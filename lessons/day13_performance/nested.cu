@@ -1,4 +1,5 @@
-// A kernel that launches kernels, where only it knows how many blocks they need. nvcc wants -rdc=true and -lcudadevrt for it.
+// A kernel that launches kernels, because only the device knows how many blocks they need. nvcc needs -rdc=true
+// -lcudadevrt.
 //
 //   starts: [rows + 1]     x, out: [starts[rows]]
 #include <cuda_runtime.h>
@@ -8,7 +9,7 @@ __global__ void square_row(const float* x, float* out, int begin, int end) {
     if (i < end) out[i] = x[i] * x[i];
 }
 
-// A thread for each row launches as many blocks as its row needs: rows may be of very different length.
+// One thread per row launches as many blocks as its row needs; rows may have very different lengths.
 __global__ void square_rows(const float* x, const int* starts, float* out, int rows) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows || starts[row] == starts[row + 1]) return;

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What Nsight Compute says of versions 1 and 4 of the sum of squares, as text: the lesson reads it line by line.
+# Profile versions 1 and 4 of the sum of squares with Nsight Compute, as text, which the lesson reads line by line.
 #
-#   sh lessons/day13_performance/profile.sh          prints it
-#   sh lessons/day13_performance/profile.sh --record also writes ncu_gpu.txt beside the lesson
+#   sh lessons/day13_performance/profile.sh          print it
+#   sh lessons/day13_performance/profile.sh --record also write ncu_gpu.txt beside the lesson
 #
-# ncu comes with the CUDA toolkit. Where it says ERR_NVGPUCTRPERM, the machine's owner has to allow counters.
+# ncu comes with the CUDA toolkit. If it reports ERR_NVGPUCTRPERM, the administrator must allow counters.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-"$here/../../.venv/bin/python"}

@@ -1,4 +1,4 @@
-"""Runs one version of the sum of squares three times, for a profiler to look at: ``profile_one.py VERSION``."""
+"""Run one version of the sum of squares three times for a profiler: ``profile_one.py VERSION``."""
 
 import sys
 

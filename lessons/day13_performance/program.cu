@@ -1,4 +1,4 @@
-// A program by itself: no Python, no torch. For the GPU of this machine, and to run it:
+// A complete program without Python and torch. To build it for this machine's GPU and run it:
 //
 //   nvcc -O3 -std=c++17 -arch=native -I lessons lessons/day13_performance/program.cu -o program && ./program
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 #include "llmk/reduce.cuh"
 
-// Every call of CUDA says whether it went well; a launch does not, so one asks after it.
+// Every CUDA call returns an error code; a kernel launch does not, so check cudaGetLastError() after it.
 #define CHECK(call)                                                                          \
     do {                                                                                     \
         const cudaError_t error = (call);                                                    \
@@ -40,8 +40,8 @@ int main() {
     CHECK(cudaMemcpy(device_x, x.data(), n * sizeof(float), cudaMemcpyHostToDevice));
     CHECK(cudaMemset(device_sum, 0, sizeof(float)));
     square_sums<<<32, 256>>>(device_x, device_sum, n);
-    CHECK(cudaGetLastError());       // could it be launched?
-    CHECK(cudaDeviceSynchronize());  // did it end well?
+    CHECK(cudaGetLastError());       // did the launch fail?
+    CHECK(cudaDeviceSynchronize());  // did the kernel fail?
     CHECK(cudaMemcpy(&sum, device_sum, sizeof(float), cudaMemcpyDeviceToHost));
     CHECK(cudaFree(device_x));
     CHECK(cudaFree(device_sum));

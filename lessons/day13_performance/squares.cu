@@ -1,7 +1,7 @@
-// The sum of the squares of n floats, which clipping gradients and RMSNorm begin with: the day's example of a kernel that only
-// reads. Each version leaves a partial sum for each block; add_partials makes one of them.
+// The sum of the squares of n floats, as in gradient clipping and RMSNorm: a kernel that only reads. Each version
+// writes one partial sum per block; add_partials adds them.
 //
-//   x: [n], from a multiple of 16 bytes on     partials: [blocks]     out: [1]
+//   x: [n], 16-byte aligned     partials: [blocks]     out: [1]
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -11,7 +11,8 @@
 
 constexpr int kThreads = 256;
 
-// Version 1: a thread has one load under way, of 4 bytes, and waits for it. The loop is not unrolled, by nobody.
+// Version 1: each thread has one load of 4 bytes in flight and waits for it. The loop is not unrolled (#pragma unroll
+// 1).
 __global__ void __launch_bounds__(kThreads) square_sums(const float* x, float* partials, int n) {
     float sum = 0.0f;
 #pragma unroll 1
@@ -20,7 +21,7 @@ __global__ void __launch_bounds__(kThreads) square_sums(const float* x, float* p
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-// kWidth neighbors that one load brings.
+// kWidth neighboring floats of one load.
 template <int kWidth>
 struct Wide {
     using Bits = std::conditional_t<kWidth == 4, float4, std::conditional_t<kWidth == 2, float2, float>>;
@@ -32,7 +33,7 @@ struct Wide {
     }
 };
 
-// The elements behind the last whole vector: fewer than four, one to each of the first threads.
+// Square the elements after the last whole vector: fewer than four, one per thread.
 template <int kWidth>
 __device__ float squares_of_rest(const float* x, int n) {
     const int rest = n % kWidth;
@@ -40,7 +41,7 @@ __device__ float squares_of_rest(const float* x, int n) {
     return value * value;
 }
 
-// Versions 2 to 4: kUnroll loads of kWidth floats, all asked for before the first of them is used.
+// Versions 2 to 4: kUnroll loads of kWidth floats, all issued before the first is used.
 template <int kWidth, int kUnroll>
 __global__ void __launch_bounds__(kThreads) square_sums_wide(const float* x, float* partials, int n) {
     const auto* from = reinterpret_cast<const Wide<kWidth>*>(x);
@@ -57,32 +58,32 @@ __global__ void __launch_bounds__(kThreads) square_sums_wide(const float* x, flo
     }
 #pragma unroll 1
     for (; i < vectors; i += threads) {
-        const Wide<kWidth> held = from[i];  // one load, and not one for each of its floats
+        const Wide<kWidth> held = from[i];  // one load, not one per float
         sum += held.squares();
     }
     sum = llmk::block_sum(sum);
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-// Version 5: a ring of asynchronous copies. What is under way takes shared memory and no registers; a thread reads what it
-// copied itself, so there is no barrier.
-constexpr int kSlots = 8;  // vectors of each thread: seven are under way while one is used
+// Version 5: a ring of asynchronous copies. Data in flight occupies shared memory and no registers. A thread reads only
+// what it copied itself, so no barrier is needed.
+constexpr int kStages = 8;  // vectors per thread: seven in flight while one is used
 __global__ void __launch_bounds__(kThreads) square_sums_copied(const float* x, float* partials, int n) {
-    __shared__ float4 ring[kSlots][kThreads];
+    __shared__ float4 ring[kStages][kThreads];
     const auto* from = reinterpret_cast<const float4*>(x);
     const int vectors = n / 4, threads = gridDim.x * kThreads, first = blockIdx.x * kThreads + threadIdx.x;
     auto fetch = [&](int turn) {
         const int i = first + turn * threads;
-        if (i < vectors) __pipeline_memcpy_async(&ring[turn % kSlots][threadIdx.x], from + i, sizeof(float4));
-        __pipeline_commit();  // an empty group where there is nothing: the wait below counts groups
+        if (i < vectors) __pipeline_memcpy_async(&ring[turn % kStages][threadIdx.x], from + i, sizeof(float4));
+        __pipeline_commit();  // possibly an empty group: the wait below counts groups
     };
 #pragma unroll
-    for (int turn = 0; turn < kSlots - 1; ++turn) fetch(turn);
+    for (int turn = 0; turn < kStages - 1; ++turn) fetch(turn);
     float sum = squares_of_rest<4>(x, n);
     for (int turn = 0; first + turn * threads < vectors; ++turn) {
-        fetch(turn + kSlots - 1);
-        __pipeline_wait_prior(kSlots - 1);
-        const Wide<4> held = {ring[turn % kSlots][threadIdx.x]};
+        fetch(turn + kStages - 1);
+        __pipeline_wait_prior(kStages - 1);
+        const Wide<4> held = {ring[turn % kStages][threadIdx.x]};
         sum += held.squares();
     }
     sum = llmk::block_sum(sum);
@@ -96,7 +97,7 @@ __global__ void add_partials(const float* partials, float* out, int blocks) {
     if (threadIdx.x == 0) *out = sum;
 }
 
-// The version with loads of so many floats, so many at a time; null where there is none.
+// Return the version with these floats per load and loads at a time; nullptr if there is none.
 using Version = void (*)(const float*, float*, int);
 template <int kWidth>
 Version unrolled(int loads) {
@@ -120,7 +121,7 @@ Version version(int width, int loads) {
                         : nullptr;
 }
 
-// `loads` 0: version 1 for a width of 1, version 5 for a width of 4.
+// loads = 0: version 1 for width 1, version 5 for width 4.
 extern "C" void squares(const float* x, float* partials, float* out, int n, int width, int loads, int blocks,
                         cudaStream_t stream) {
     const Version square_sums_chosen = version(width, loads);
@@ -134,8 +135,8 @@ __global__ void tell(int* to, int a, int b) {
     to[1] = b;
 }
 
-// found[0]: blocks of so many threads, with so much dynamic shared memory, that fit on an SM at once; found[1]: registers of a
-// thread, 0 where nobody assigns any.
+// found[0]: resident blocks per SM with these threads and bytes of dynamic shared memory. found[1]: registers per
+// thread, 0 if unknown.
 extern "C" void residents(int* found, int width, int loads, int threads, int shared_bytes, cudaStream_t stream) {
     int blocks = 0;
     cudaFuncAttributes attributes{};

@@ -1,12 +1,13 @@
-"""One whole layer of a transformer in f16, kernel by kernel and with the fused kernels of day 5, timed in one run.
+"""Time one whole layer of a transformer in f16, with a kernel per operator and with the fused kernels of day 5.
 
-Norm, QKV, RoPE, attention, projection, residual, norm, MLP with SwiGLU, residual: the layer of day 5's lesson, there on the
-simulator. ``operator_table.py`` times it on a GPU, each version as a CUDA graph, so that Python's time is not in it.
+Norm, QKV, RoPE, attention, projection, residual, norm, MLP with SwiGLU, residual: the layer of day 5's lesson, which
+runs on the simulator there. ``operator_table.py`` times it on a GPU, each version as a CUDA graph, so that Python's
+time is excluded.
 
-- *unfused*: a kernel of days 1 to 4 for each operator; the scores are stored, normalized, and read again.
-- *fused*: day 5's kernels for norm and QKV, for scores and softmax, and for gate, up and SwiGLU. Of a single token (*decode*)
-  there are no stored scores, so only norm and QKV are one kernel.
-- *flash*: the same with day 12's attention, which stores no scores at all. A prompt only.
+- *unfused*: a kernel of days 1 to 4 per operator; the scores are stored, normalized, and read again.
+- *fused*: day 5's kernels for norm and QKV, for scores and softmax, and for gate, up and SwiGLU. For a single token (*decode*) no
+  scores are stored, so only norm and QKV are fused.
+- *flash*: the same with day 12's attention, which stores no scores. For prompts only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch import Tensor
 EPS, THETA = 1e-5, 10000.0
 REPEATS = 30
 GOAL = 1.2
-"""How many times as fast the fused layer should be."""
+"""The required speed-up of the fused layer."""
 
 FILES = {
     "residual_add": "day01_residual_add/residual_add",
@@ -41,7 +42,7 @@ FILES = {
     "mma_flash_attention": "day12_tensor_cores/mma_flash_attention",
     "scores": "../lessons/day05_fusion/scores",
 }
-"""The solutions by the names of their launchers; the plain product of scores is day 5's lesson's."""
+"""The solutions by the names of their launchers; the plain matmul of scores is from day 5's lesson."""
 
 PROMPT = ("residual_add", "rms_norm", "softmax", "rope", "swiglu", "linear_wmma", "scores")
 PROMPT_FUSED = ("rms_norm_linear", "linear_swiglu", "scores_softmax", "mma_flash_attention")
@@ -53,24 +54,24 @@ Launch = Callable[..., None]
 
 @dataclass(frozen=True)
 class Layer:
-    """Sizes of a layer and what it is given."""
+    """The sizes and settings of a layer."""
 
     name: str
     tokens: int
-    """1: a token of a decode, after ``keys - 1`` others; else a prompt."""
+    """1: a token of a decode, after ``keys - 1`` others; otherwise a prompt."""
     hidden: int
     heads: int
     kv_heads: int
     head_dim: int
     wide: int
-    """Of the MLP."""
+    """The width of the MLP."""
     keys: int = 0
     small: bool = False
-    """The simulator runs it."""
+    """True if the simulator runs it."""
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """How it can be computed."""
+        """The versions in which it can be computed."""
         flash = ("flash",) if self.tokens > 1 and self.head_dim >= 64 else ()
         return ("unfused", "fused", *flash)
 
@@ -87,13 +88,13 @@ LAYERS = (
 
 
 def kernels(layer: Layer) -> set[str]:
-    """The exercises whose solutions a layer needs."""
+    """Return the exercises whose solutions a layer needs."""
     names = TOKEN if layer.tokens == 1 else (*PROMPT, *PROMPT_FUSED)
     return {FILES[name] for name in names}
 
 
 def weights(layer: Layer, device: str) -> dict[str, Tensor]:
-    """Random ones, each scaled so that what goes through the layer keeps its size."""
+    """Return random weights and inputs, scaled so that the size of activations is kept."""
     generator = torch.Generator(device).manual_seed(5)
 
     def normal(*shape: int, scale: float = 1.0) -> Tensor:
@@ -116,7 +117,7 @@ def weights(layer: Layer, device: str) -> dict[str, Tensor]:
 
 
 class Run:
-    """The layer on one device: ``prompt`` or ``token`` gives its output, as often as one likes."""
+    """The layer on one device: ``prompt`` or ``token`` computes its output, any number of times."""
 
     def __init__(self, layer: Layer, device: str, launch: Launch) -> None:
         self.layer, self.device = layer, device
@@ -139,13 +140,13 @@ class Run:
     # ---------------------------------------------------------------------------------------------- operators
 
     def launch(self, name: str, *arguments: Any) -> None:
-        """One kernel; all but ``scores``, ``scores_softmax`` have the dtype in the launcher's name."""
+        """Launch one kernel; all but ``scores`` and ``scores_softmax`` have the dtype in the launcher's name."""
         self.launches += 1
         plain = name in ("scores", "scores_softmax")
         self._launch(FILES[name], name if plain else f"{name}_f16", *arguments)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        """x [tokens, in], weight [out, in] -> [tokens, out]"""
+        """Apply a linear layer: x [tokens, in], weight [out, in] -> [tokens, out]."""
         out = x.new_empty(len(x), len(weight))
         sizes = len(x), x.shape[1], len(weight)
         if len(x) == 1:
@@ -155,25 +156,25 @@ class Run:
         return out
 
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
-        """RMSNorm of x [tokens, hidden]"""
+        """Apply RMSNorm to x [tokens, hidden]."""
         out = torch.empty_like(x)
         self.launch("rms_norm", x, weight, out, *x.shape, EPS)
         return out
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + y"""
+        """Return x + y."""
         out = torch.empty_like(x)
         self.launch("residual_add", x, y, out, x.numel())
         return out
 
     def rope(self, x: Tensor) -> Tensor:
-        """x [tokens, heads, head_dim], turned."""
+        """Rotate x [tokens, heads, head_dim]."""
         out = torch.empty_like(x)
         self.launch("rope", x, self.positions, out, *x.shape, x.shape[2], THETA)
         return out
 
     def mlp(self, x: Tensor, fused: bool) -> Tensor:
-        """x + down(silu(gate) up) of the second norm."""
+        """Return x + down(silu(gate) up) of the second norm."""
         p, normed = self.p, self.norm(x, self.p["norm2"])
         inside = x.new_empty(len(x), self.layer.wide)
         if fused:
@@ -186,7 +187,7 @@ class Run:
     # ------------------------------------------------------------------------------------------ the two layers
 
     def prompt(self, how: str) -> Tensor:
-        """All tokens at once, causal, as many key heads as query heads; without the biases, as in day 5."""
+        """Compute all tokens at once, causal, with as many key heads as query heads, without biases, as on day 5."""
         p, tokens, heads, d = self.p, self.layer.tokens, self.layer.heads, self.layer.head_dim
         x, hidden = p["x"], self.layer.hidden
         if how == "unfused":
@@ -216,7 +217,7 @@ class Run:
         return self.mlp(self.add(x, self.linear(attended, p["o"])), fused=how != "unfused")
 
     def token(self, how: str) -> Tensor:
-        """One token whose keys and values go to the cache; grouped queries and biases, as Qwen2 has them."""
+        """Compute one token whose keys and values go to the cache, with grouped queries and biases, as in Qwen2."""
         layer, p, x = self.layer, self.p, self.p["x"]
         d, heads, kv_heads = layer.head_dim, layer.heads, layer.kv_heads
         sizes = heads * d, kv_heads * d, kv_heads * d
@@ -229,7 +230,7 @@ class Run:
             self.launch("rms_norm_qkv", x, p["norm1"], *w, *b, q, k, v, 1, layer.hidden, sizes[0], sizes[1], EPS)
         q, k = self.rope(q.view(1, heads, d)), self.rope(k.view(1, kv_heads, d))
         caches = p["k_cache"], p["v_cache"]
-        self.launch("kv_cache_append", k, v, self.slots, *caches, 1, kv_heads, d, 1, layer.keys)  # one page of all keys
+        self.launch("kv_cache_append", k, v, self.slots, *caches, 1, kv_heads, d, 1, layer.keys)  # one page
         splits = min(16, -(-layer.keys // 64))
         out = x.new_empty(1, heads * d)
         partial = torch.empty(heads, splits, d, device=self.device), torch.empty(heads, splits, 2, device=self.device)
@@ -238,7 +239,7 @@ class Run:
         return self.mlp(self.add(x, self.linear(out, p["o"])), fused=False)
 
     def side_by_side(self, functions: list[Callable[[], Tensor]]) -> list[Tensor]:
-        """Each on a stream of its own, so that products too small for a GPU fill it together."""
+        """Run each call on its own stream, so that GEMMs too small for a GPU fill it together."""
         if not self._streams:
             return [function() for function in functions]
         now, results = torch.cuda.current_stream(), []
@@ -255,7 +256,7 @@ class Run:
 
 
 def exact(layer: Layer, p: dict[str, Tensor]) -> Tensor:
-    """The layer in float64 by torch: [tokens, hidden]."""
+    """Compute the layer in float64 with torch: [tokens, hidden]."""
     p = {name: value.double() for name, value in p.items()}
     d, heads, kv_heads = layer.head_dim, layer.heads, layer.kv_heads
     device = p["x"].device
@@ -295,7 +296,7 @@ def exact(layer: Layer, p: dict[str, Tensor]) -> Tensor:
 
 
 def graph_us(run: Callable[[], Any], flush: Tensor) -> float:
-    """Microseconds of one run as a CUDA graph, the median of some, each from a cold L2 cache."""
+    """Return the median time of a run as a CUDA graph in microseconds, each with a cold L2 cache."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         run()
@@ -316,7 +317,7 @@ def graph_us(run: Callable[[], Any], flush: Tensor) -> float:
 
 
 def measure(layer: Layer, device: str, launch: Launch) -> dict[str, Any]:
-    """Launches, error and, on a GPU, time of every version of a layer; a ``problem`` where one cannot be had."""
+    """Return launches, error and, on a GPU, time of every version of a layer; or a ``problem``."""
     found: dict[str, Any] = {"name": layer.name, "versions": {}}
     try:
         run = Run(layer, device, launch)
@@ -335,13 +336,13 @@ def measure(layer: Layer, device: str, launch: Launch) -> dict[str, Any]:
             unfused = found["versions"]["unfused"]["us"]
             for one in found["versions"].values():
                 one["times_as_fast"] = round(unfused / one["us"], 3)
-    except Exception as problem:  # the other layers' figures are worth having
+    except Exception as problem:  # the other layers can still be timed
         found["problem"] = f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:200]}"
     return found
 
 
 def line_of(found: dict[str, Any]) -> str:
-    """A layer as one line."""
+    """Format a layer as one line."""
     parts = [f"{found['name']:30}"]
     for how, one in found["versions"].items():
         time = f"{one['us']:.1f} us, {one['times_as_fast']:.2f} x, " if "us" in one else ""

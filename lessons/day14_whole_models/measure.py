@@ -1,14 +1,14 @@
-"""Whole models on the GPU of this machine: time to the first token and time per token, ours and transformers'.
+"""Measure whole models on this machine's GPU: time to the first token and time per token, ours and transformers'.
 
-    python lessons/day14_whole_models/measure.py            prints tables
-    python lessons/day14_whole_models/measure.py --record   also writes models_gpu.json, which the lesson shows
+    python lessons/day14_whole_models/measure.py            print tables
+    python lessons/day14_whole_models/measure.py --record   also write models_gpu.json, which the lesson shows
 
-Models of the shapes of Qwen2 0.5B and 1.5B (bf16) and Pythia 2.8B (f16) with random weights, which nothing is downloaded for
-and which take the same time as trained ones; both programs get the same weights. A token's time is from the moment at which
-the one before it is known to the host until it is known itself: what a user waits for. *Compiled* is
-torch.compile(mode="reduce-overhead") with a static cache, which records CUDA graphs; ours is a CUDA graph, too. *Persistent*
-is one launch a token (persistent_decode.cu), *in parts* the same kernel launched anew wherever its blocks wait. The floor is
-the bytes of the weights that a token reads, and of its keys and values, at the measured speed of a copy.
+The models have the shapes of Qwen2 0.5B and 1.5B (bf16) and Pythia 2.8B (f16), with random weights: nothing is
+downloaded, and they take the same time as trained weights. Both programs get the same weights. The time of a token is
+from the moment at which the host knows the previous token until it knows this one: what a user waits for. *Compiled* is
+torch.compile(mode="reduce-overhead") with a static cache, which captures CUDA graphs; ours is a CUDA graph too.
+*Persistent* is one launch per token (persistent_decode.cu); *in parts* is the same kernel, launched anew wherever its
+blocks wait. The floor is the bytes of the weights, keys and values that a token reads, at the measured rate of a copy.
 """
 
 from __future__ import annotations
@@ -80,17 +80,17 @@ SHAPES: dict[str, tuple[str, torch.dtype, dict[str, Any]]] = {
     ),
 }
 PROMPTS = (10, 512)
-"""Tokens of the prompts whose first token is timed; the tokens after it follow the first of them."""
+"""Lengths of the prompts whose first token is timed; the later tokens follow the first prompt."""
 WARMUP, TOKENS = 14, 64
 FIRST_TOKENS = 7
-"""How often a first token is timed, after one that is not."""
+"""Number of timed first tokens, after one warm-up."""
 LONGEST = 1024
 FREE_RUNNING = 20
 OURS = ("ours", "persistent", "in parts")
 
 
 def compile_kernels() -> float:
-    """Builds every kernel that the models may need, side by side; the seconds that it took."""
+    """Build every kernel that the models may need, in parallel; return the seconds that it took."""
     begin = time.perf_counter()
     major, minor = torch.cuda.get_device_capability()
     files = {ROOT / "solutions" / f"{name}.cu" for name in KERNELS.values()} | {ROOT / OWN_KERNELS, PERSISTENT}
@@ -104,7 +104,7 @@ def compile_kernels() -> float:
 
 
 def copy_bandwidth() -> float:
-    """Bytes read and written per second when the device copies 2 GiB."""
+    """Return the bytes read and written per second when the device copies 2 GiB."""
     source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     times = []
@@ -119,7 +119,7 @@ def copy_bandwidth() -> float:
 
 
 def make(name: str) -> Any:
-    """Hugging Face's model with random weights on the GPU."""
+    """Create Hugging Face's model with random weights on the GPU."""
     architecture, dtype, sizes = SHAPES[name]
     known = {"qwen2": "Qwen2Config", "gpt_neox": "GPTNeoXConfig"}
     config = getattr(transformers, known[architecture])(**sizes, eos_token_id=None, bos_token_id=None)
@@ -129,24 +129,24 @@ def make(name: str) -> Any:
 
 
 def config_of(theirs: Any) -> Config:
-    """The configuration of Hugging Face's model."""
+    """Create the configuration of Hugging Face's model."""
     return parse_config(json.loads(theirs.config.to_json_string()))
 
 
 def ours(theirs: Any, operators: Operators) -> Model:
-    """Our model with the same weights."""
+    """Create our model with the same weights."""
     return build(config_of(theirs), {key: value.detach() for key, value in theirs.state_dict().items()}, operators)
 
 
 def statistics(seconds: list[float]) -> dict[str, float]:
-    """Milliseconds: mean and percentiles."""
+    """Return mean and percentiles in milliseconds."""
     t = torch.tensor(seconds, dtype=torch.float64) * 1e3
     found = {"mean": t.mean()} | {f"P{p}": t.quantile(p / 100) for p in (50, 90, 99)}
     return {key: round(float(value), 4) for key, value in found.items()}
 
 
 def timed(step: Callable[[], int], count: int) -> tuple[list[float], list[int]]:
-    """The seconds and the token of each of ``count`` calls, of which each waits for its token."""
+    """Time ``count`` calls that each wait for their token; return seconds and tokens."""
     seconds, tokens = [], []
     torch.cuda.synchronize()
     for _ in range(count):
@@ -157,11 +157,11 @@ def timed(step: Callable[[], int], count: int) -> tuple[list[float], list[int]]:
 
 
 Run = dict[str, Any]
-"""first: statistics by length of the prompt; token: statistics; ids: the tokens."""
+"""Statistics of first tokens by prompt length and of later tokens, and the token ids."""
 
 
 def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
-    """Prefill kernel by kernel, decode as a CUDA graph."""
+    """Measure prefill kernel by kernel, and decode as a CUDA graph."""
     decode = DecodeGraph(model, model.new_cache(LONGEST), LONGEST)
     found: Run = {"first": {}}
     for length in sorted(prompts, reverse=True):
@@ -175,7 +175,7 @@ def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
 
 
 def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool) -> Run:
-    """One launch a token, or one for each phase that others wait for; prompts are read token by token, too."""
+    """Measure one launch per token, or one per phase that others wait for; prompts are read token by token too."""
     packing = pack(config_of(theirs), theirs.state_dict(), theirs.dtype, "cuda")
     decoder = PersistentDecoder(packing, LONGEST, persistent)
     read, write = decoder.capture(logits=False), decoder.capture()
@@ -202,7 +202,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
     seconds, ids = timed(step, WARMUP + TOKENS)
     found |= {"token": statistics(seconds[WARMUP:]), "ids": [newest, *ids]}
     found["token_of_device_ms"] = free_running(write)
-    # Several parts of the keys, which the tokens above do not need, beside float32 and beside Hugging Face's own rounding.
+    # Use several parts of the keys, unlike the tokens above; compare with float32 and Hugging Face's rounding.
     long = prompts[PROMPTS[1]]
     made = decoder.generate(long, 1)
     with torch.inference_mode():
@@ -221,7 +221,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
 
 
 def free_running(replay: Callable[[], None]) -> float:
-    """Milliseconds of a token if nobody waits for it: how much of its time is the host's shows beside the other one."""
+    """Return milliseconds per token without waiting for it; the difference from the other time is the host's share."""
     torch.cuda.synchronize()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
@@ -233,7 +233,7 @@ def free_running(replay: Callable[[], None]) -> float:
 
 
 def run_theirs(model: Any, prompts: dict[int, list[int]], compiled: bool) -> Run:
-    """Hugging Face's model with a cache that grows, or compiled with a static one."""
+    """Measure Hugging Face's model with a growing cache, or compiled with a static one."""
 
     def forward(ids: torch.Tensor, cache: Any) -> torch.Tensor:
         return model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1:].argmax(-1)
@@ -269,13 +269,13 @@ def run_theirs(model: Any, prompts: dict[int, list[int]], compiled: bool) -> Run
     seconds, ids = timed(one, WARMUP + TOKENS)
     found |= {"token": statistics(seconds[WARMUP:]), "ids": [firsts[-1], *ids]}
     if compiled:
-        found["first"] = {}  # its prompt is not compiled
+        found["first"] = {}  # the prompt is not compiled
         found["compile_seconds"] = round(time.perf_counter() - begin, 1)
     return found
 
 
 def operator_shares(model: Model) -> dict[str, float]:
-    """Microseconds of each operator in one token: all its calls of that token as a CUDA graph of their own."""
+    """Return microseconds per operator in one token: all its calls of that token as one CUDA graph."""
     cache, operators = model.new_cache(LONGEST), model.operators
     number = cache.create()
     calls: list[tuple[str, tuple[Any, ...]]] = []
@@ -308,7 +308,7 @@ def operator_shares(model: Model) -> dict[str, float]:
 
 
 def graph_microseconds(calls: list[tuple[Callable[..., Any], tuple[Any, ...]]], repeats: int = 20) -> float:
-    """The time of some calls, recorded as a CUDA graph, in the median of some repeats."""
+    """Return the median time of some calls, captured as a CUDA graph, over some repeats."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for function, arguments in calls:
@@ -325,7 +325,7 @@ def graph_microseconds(calls: list[tuple[Callable[..., Any], tuple[Any, ...]]], 
 
 
 def measure_model(name: str, bandwidth: float) -> dict[str, Any]:
-    """Everything about one model."""
+    """Measure everything about one model."""
     theirs = make(name)
     operators = Operators(device="cuda")
     model = ours(theirs, operators)
@@ -334,7 +334,7 @@ def measure_model(name: str, bandwidth: float) -> dict[str, Any]:
     config = model.config
     keys = PROMPTS[0] + WARMUP + TOKENS // 2
     cache_bytes = 2 * config.layers * config.kv_heads * config.head_dim * model.table.element_size() * keys
-    # A token reads one row of an embedding table that is not also the output layer.
+    # An embedding table that is not also the output layer: a token reads one row.
     weights = model.nbytes - (0 if config.tied else model.table.nbytes)
     found: dict[str, Any] = {
         "parameters": sum(p.numel() for p in theirs.parameters()),
@@ -370,7 +370,7 @@ def measure_model(name: str, bandwidth: float) -> dict[str, Any]:
 
 
 def show(name: str, found: dict[str, Any]) -> None:
-    """One model as a table."""
+    """Print one model as a table."""
     print(f"\n{name}: {found['parameters'] / 1e9:.2f} G parameters, floor {found['floor_ms']:.3f} ms")
     print(
         "                first token" + "".join(f"{f'{n} in':>10s}" for n in PROMPTS) + "     token P50     P90     P99"
@@ -398,7 +398,7 @@ def show(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure, print, and record if asked to."""
+    """Measure, print, and record if requested."""
     parser = argparse.ArgumentParser(description="whole models on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write models_gpu.json for the lesson")
     parser.add_argument("--only", metavar="TEXT", default="", help="models whose name has this, such as Pythia")

@@ -1,19 +1,19 @@
-"""Every operator of a transformer beside torch's, in each dtype, small and large; and a whole layer, fused and not.
+"""Time every operator of a transformer beside torch's, per dtype, small and large; and a whole layer, fused and not.
 
-    python lessons/day14_whole_models/operator_table.py                      prints the table, on a GPU
-    python lessons/day14_whole_models/operator_table.py --record             also writes operators_gpu.json, which the lesson shows
+    python lessons/day14_whole_models/operator_table.py                      print the table, on a GPU
+    python lessons/day14_whole_models/operator_table.py --record             also write operators_gpu.json for the lesson
     python lessons/day14_whole_models/operator_table.py --only RoPE,softmax  some operators
-    python lessons/day14_whole_models/operator_table.py --device cpu         the smallest sizes on the simulator: right or wrong, no time
+    python lessons/day14_whole_models/operator_table.py --device cpu         the smallest sizes, simulated: correctness
 
-What an operator is, its inputs, torch's version of it and the bytes and operations that it needs are those of the exercise that
-asks for it; the kernel is that exercise's solution. All times are medians of one run, after a warm-up:
+An operator, its inputs, torch's version, and its bytes and operations come from its exercise; the kernel is that
+exercise's solution. All times are medians of one run, after a warm-up:
 
-- *device*: between two events, with launches queued up beforehand and inputs that are not in the L2 cache: the kernel alone.
-- *called*: a call from Python in a long row of calls, nobody waiting in between: what a program sees if the host is the slower one.
-- *copy*: the bytes that the operator must move, at the rate of a device-to-device copy; *floor*: that, or its operations at the
-  rate of torch's matrix product in the same dtype, whichever is longer. Both rates are measured in the same run.
+- *device*: between two events, with launches queued beforehand and inputs that are not in the L2 cache: the kernel alone.
+- *called*: a call from Python in a long row of calls without synchronization: what a program sees if the host is slower.
+- *copy*: the bytes that the operator must move, at the rate of a device-to-device copy. *floor*: that, or its operations at the
+  rate of torch's matmul in the same dtype, whichever is longer. Both rates are measured in the same run.
 
-torch.compile is asked where it could fuse something; a product or an attention is one library call with it and without.
+torch.compile is timed where it can fuse something; a matmul or an attention is one library call with and without it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RECORD = HERE / "operators_gpu.json"
 ALL, SHORT = ("f32", "f16", "bf16"), ("f16", "bf16")
 RUNS, CALLS, SEED = 100, 200, 14
 LIMIT = {"f32": 5e-3, "f16": 3e-2, "bf16": 1e-1}
-"""The difference from torch, as a share of the norm, from which on a time means nothing."""
+"""The difference from torch, relative to the norm, above which a time is meaningless."""
 
 GELU = Exercise(
     name="day14_whole_models/operators",
@@ -66,7 +66,7 @@ GELU = Exercise(
     flops=lambda d: 8 * d["n"],
     cases=[],
 )
-"""The one operator that no exercise asks for: its kernel is this day's."""
+"""The one operator without an exercise: its kernel is this day's."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,19 @@ class Size:
 
     operator: str
     exercise: str
-    """Whose solution is the kernel: "day02_reductions/softmax"."""
+    """The exercise whose solution is the kernel: "day02_reductions/softmax"."""
     name: str
     dims: dict[str, Any]
     dtypes: tuple[str, ...] = ALL
     small: bool = False
-    """So small that the simulator runs it at once."""
+    """True if it is so small that the simulator runs it at once."""
     compiled: bool = False
-    """Whether torch.compile has something to fuse."""
+    """True if torch.compile can fuse something."""
     inputs: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 def sizes() -> Iterator[Size]:
-    """The whole table. The small sizes are those of a first test of such an operator, the large ones those of a prompt."""
+    """Return the whole table. Small sizes are those of a first test, large ones those of a prompt."""
     wide = {"rows": 512, "cols": 4096}
     for operator, exercise in (
         ("add", "day01_residual_add/residual_add"),
@@ -142,7 +142,7 @@ def sizes() -> Iterator[Size]:
 
 
 class Kernels:
-    """Kernel files, built side by side before they are needed."""
+    """Kernel files, built in parallel before they are needed."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -150,11 +150,11 @@ class Kernels:
 
     @staticmethod
     def file(exercise: str) -> Path:
-        """The solution of an exercise; of GELU, this day's own file."""
+        """Return the solution of an exercise; for GELU, this day's own file."""
         return ROOT / ("lessons" if exercise == GELU.name else "solutions") / f"{exercise}.cu"
 
     def build(self, exercises: set[str]) -> dict[str, str]:
-        """Builds them, at most eight at a time; the first line of what went wrong, by exercise."""
+        """Build the kernels, at most eight at a time; return the first line of each error, by exercise."""
         if self.device == "cpu":
             return {}
         major, minor = torch.cuda.get_device_capability()
@@ -170,19 +170,19 @@ class Kernels:
             return {name: why for name, why in zip(sorted(exercises), pool.map(one, sorted(exercises))) if why}
 
     def load(self, exercise: str) -> Any:
-        """The kernel of an exercise."""
+        """Return the kernel of an exercise."""
         file = self.file(exercise)
         if file not in self._loaded:
             self._loaded[file] = load_kernel(file, device=self.device, checks=False)
         return self._loaded[file]
 
     def launch(self, exercise: str, launcher: str, *arguments: Any) -> None:
-        """One call."""
+        """Call the operator once."""
         getattr(self.load(exercise), launcher)(*arguments)
 
 
 def first_line(problem: BaseException) -> str:
-    """What went wrong, in one line."""
+    """Return an error's message in one line."""
     return f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:200]}"
 
 
@@ -190,23 +190,23 @@ def first_line(problem: BaseException) -> str:
 
 
 def exercise_of(size: Size) -> Exercise:
-    """What the operator is."""
+    """Return the operator's definition."""
     return GELU if size.exercise == GELU.name else Course().find(size.exercise).load()
 
 
 def drawn(task: Exercise, size: Size, dtype: str, device: str) -> Call:
-    """The inputs, on the device; drawn there where they can be."""
+    """Return the inputs on the device, generated there where possible."""
     case = Case(size.name, inputs=size.inputs, **size.dims)
     seed = task.case_seed(SEED, case, dtype)
     try:
         with torch.device(device):
             return task.call(case, dtype, seed, device=device, keep_on=device)
-    except (RuntimeError, TypeError):  # a distribution that makes tensors of its own on the CPU
+    except (RuntimeError, TypeError):  # a distribution that creates its tensors on the CPU
         return task.call(case, dtype, seed, keep_on=device)
 
 
 def arguments_of(task: Exercise, call: Call, device: str) -> tuple[list[Any], dict[str, Any]]:
-    """What the launcher gets, with copies of the inputs and new outputs; and the outputs by name."""
+    """Return the launcher's arguments, with copies of the inputs and new outputs; and the outputs by name."""
     tensors = {name: tensor.clone() for name, tensor in call.tensors.items()}
     outputs: dict[str, Any] = {}
     for name, shape in call.output_shapes.items():
@@ -216,7 +216,7 @@ def arguments_of(task: Exercise, call: Call, device: str) -> tuple[list[Any], di
 
 
 def difference(task: Exercise, outputs: dict[str, Any], theirs: Any) -> float:
-    """Between our output and torch's, as a share of the norm; of whole numbers, the share that differs."""
+    """Return the difference from torch's output relative to the norm; for integers, the share that differs."""
     ours = next(outputs[name] for name, spec in task.outputs.items() if not spec.scratch)
     if ours.numel() != theirs.numel():
         return math.inf
@@ -228,7 +228,7 @@ def difference(task: Exercise, outputs: dict[str, Any], theirs: Any) -> float:
 
 
 def called(function: Callable[[], Any]) -> float:
-    """Microseconds of a call from Python in a row of many, the last of which has ended."""
+    """Return microseconds per call from Python in a row of many, including the end of the last."""
     for _ in range(10):
         function()
     torch.cuda.synchronize()
@@ -240,7 +240,7 @@ def called(function: Callable[[], Any]) -> float:
 
 
 def measure(size: Size, dtype: str, kernels: Kernels, machine: Machine | None, compiled: bool) -> dict[str, Any]:
-    """One row of the table. Without a machine to time on: whether the output is right."""
+    """Measure one row of the table; without a GPU, check the output only."""
     task = exercise_of(size)
     call = drawn(task, size, dtype, kernels.device)
     baseline = task.torch_baseline
@@ -280,7 +280,7 @@ def measure(size: Size, dtype: str, kernels: Kernels, machine: Machine | None, c
 
 
 def median(functions: list[Callable[[], Any]], flush: int) -> float:
-    """Microseconds of the device."""
+    """Return microseconds of the device."""
     return statistics.median(time_on_gpu(functions, RUNS, flush))
 
 
@@ -290,7 +290,7 @@ def median(functions: list[Callable[[], Any]], flush: int) -> float:
 def table(
     only: list[str], device: str, compiled: bool = True, show: Callable[[str], None] = print
 ) -> tuple[Machine | None, dict[str, Any]]:
-    """All rows, and the layers, whose names have one of ``only``. A row that cannot be measured has a ``problem`` instead."""
+    """Return all rows, and the layers, whose names contain one of ``only``. A failed row has a ``problem`` instead."""
     chosen = [size for size in sizes() if wanted(size.operator, only) and (size.small or device == "cuda")]
     layers = [layer for layer in fused_layer.LAYERS if wanted("layers", only) and (layer.small or device == "cuda")]
     kernels = Kernels(device)
@@ -314,7 +314,7 @@ def table(
                 if size.exercise in broken:
                     raise ValueError(f"does not build: {broken[size.exercise]}")
                 row |= measure(size, dtype, kernels, machine, compiled)
-            except Exception as problem:  # one operator must not take the others' figures with it
+            except Exception as problem:  # one failing operator must not lose the others' figures
                 row["problem"] = first_line(problem)
             rows.append(row)
             show(line_of(row))
@@ -328,7 +328,7 @@ def table(
 
 
 def wanted(name: str, only: list[str]) -> bool:
-    """Whether one of the words is in a name."""
+    """Return True if one of the words is in a name."""
     return not only or any(word.lower() in name.lower() for word in only)
 
 
@@ -336,11 +336,11 @@ HEAD = (
     f"{'operator':10} {'dtype':5} {'size':32} {'device us':>9} {'of floor':>8} {'copy us':>8} {'x eager':>8} {'x compiled':>10} "
     f"{'called us':>9} {'torch':>7}"
 )
-"""Above the lines of ``line_of``."""
+"""The heading of the lines of ``line_of``."""
 
 
 def line_of(row: dict[str, Any]) -> str:
-    """A row of the table as text."""
+    """Format a row of the table."""
     head = f"{row['operator']:10} {row['dtype']:5} {row['size']:32} "
     if "problem" in row:
         return head + row["problem"]
@@ -355,7 +355,7 @@ def line_of(row: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure, print, and record if asked to; the exit code says whether every row has its figures."""
+    """Measure, print, and record if requested; the exit code is 0 if every row has its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}, which the lesson shows")
     parser.add_argument("--only", default="", help="operators by parts of their names, with commas between; and layers")

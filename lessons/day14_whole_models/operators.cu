@@ -1,7 +1,7 @@
-// What the models need beside the kernels of days 1 to 12: GELU, attention from pages in f32, and the copy of a page.
+// Kernels for the models beside those of days 1 to 12: GELU, paged attention in f32, and the copy of a page.
 //
-// The attention kernels are those of day 10, which come in f16 and bf16; f32 is needed here because two programs choose the
-// same tokens for certain only in f32. All that is new is the type: the work is done by llmk/decode.cuh and llmk/prefill.cuh.
+// The attention kernels are those of day 10, which take f16 and bf16. They are needed in f32 because only in f32 two
+// programs choose the same tokens for certain. Only the type is new: llmk/decode.cuh and llmk/prefill.cuh do the work.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -50,8 +50,8 @@ extern "C" void gelu_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, long long 
     gelu(x, out, n, stream);
 }
 
-// One query per sequence. A block owns a key/value head of a sequence and up to 8 query heads of its group.
-// q, out: [batch, heads, head_dim]   k, v: [pages, kv_heads, page_size, head_dim]   block_tables: [batch, max_pages]
+// One query per sequence. A block handles a key/value head of a sequence and up to 8 query heads of its group.
+//   q, out: [batch, heads, head_dim]   k, v: [pages, kv_heads, page_size, head_dim]   block_tables: [batch, max_pages]
 template <int kTeam, int kHeads>
 __global__ void decode(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                        const int* __restrict__ block_tables, const int* __restrict__ lengths, float* __restrict__ out,
@@ -76,7 +76,7 @@ __global__ void decode(const float* __restrict__ q, const float* __restrict__ k,
             const size_t page = key < end ? table[key / page_size] : 0;  // entries past the last key are never read
             const size_t row = (page * kv_heads + kv_head) * page_size + key % page_size;
             const size_t place = row * head_dim + decoder.column;
-            const int missing = inside ? 0 : 16;  // bytes: zeros, and nothing is read
+            const int missing = inside ? 0 : 16;  // bytes that become zeros and are not read
             __pipeline_memcpy_async(entries + i * Decoder::kThreads, k + place, 16, missing);
             __pipeline_memcpy_async(entries + (Decoder::kKeys + i) * Decoder::kThreads, v + place, 16, missing);
         }
@@ -111,8 +111,8 @@ extern "C" void paged_attention_f32(const float* q, const float* k_cache, const 
            scale, stream);
 }
 
-// The new queries of several sequences, one behind the other, against their pages; the last query sees all keys.
-// q, out: [tokens, heads, head_dim]   query_starts: [batch + 1]   the others as above
+// The new queries of several sequences, concatenated, against their pages; the last query of a sequence sees all keys.
+//   q, out: [tokens, heads, head_dim]   query_starts: [batch + 1]   the others as above
 template <int DIM>
 __global__ void prefill(const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v,
                         const int* __restrict__ block_tables, const int* __restrict__ lengths,

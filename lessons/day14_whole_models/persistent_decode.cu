@@ -1,26 +1,27 @@
 // A whole model in one kernel: one launch reads the last token and writes the next one.
 //
-// When one sequence decodes, a token costs the time in which the weights come from memory, if nothing else takes time. A
-// kernel for each operator spends more on starting, filling and draining than on its weights. Here one block stays on
-// each SM, and all walk through a list of phases. Weights depend on nothing: one thread of the block *asks* for its rows of all
-// phases, in order, which come to a ring in shared memory, as far ahead as the ring allows: also while the others wait.
+// When one sequence decodes, the least time of a token is that of reading the weights from memory. A kernel per
+// operator spends more time on starting, filling the memory pipeline and draining it than on its weights. Here one
+// block stays on each SM, and all blocks run through a list of phases. Weights depend on nothing: one thread of the
+// block loads the block's rows of all phases, in order, to a ring in shared memory. It runs as far ahead as the ring
+// allows, even while the other threads wait.
 //
-// What takes long in a phase is not the multiplication but the instructions around it, which wait for each other: so each has
-// warps of its own. *Readers* wait for what a phase reads, normalize it, and are at the next phase (or at attention) while
-// *multipliers* are at this one; *writers* rotate, add and publish the sums of the phase before. They meet at mbarriers,
-// with two places for inputs and two for sums.
+// Most of a phase is not the multiplication but instructions around it that wait for each other, so each has warps of
+// its own. *Readers* wait for the inputs of a phase, normalize them, and proceed to the next phase (or to attention)
+// while the *multipliers* compute this one. *Writers* rotate, add and publish the sums of the previous phase. They
+// synchronize with mbarriers, with two buffers for inputs and two for sums.
 //
-// The ring is as large as the shared memory allows, so that the memory is busy while the multipliers wait. But only a part of it
-// may be under way at a time: what the memory is asked for beyond what it can deliver waits in its queues, and every word
-// that is read waits behind it.
+// The ring is as large as shared memory allows, so that the memory is busy while the multipliers wait. But only a part
+// of it may be in flight at a time: requests beyond the memory's bandwidth only queue up, and delay every word that is
+// read.
 //
-// The blocks never meet at a barrier. What one computes and others need travels in words of 64 bits: 32 bits of data and
-// the number of the phase that wrote them (its *epoch*). A word is written and read as a whole, so who finds the epoch
-// that it waits for has the data, too: one trip through the L2 cache, where a barrier takes four (fence, count, watch,
-// read). (NCCL calls this its LL, "low latency", protocol.) A word may be written again as soon as all who read it have
-// written something that its writer, in the end, waited for; the order of the phases sees to that.
+// The blocks never synchronize at a barrier. Data that other blocks need travels in words of 64 bits: 32 bits of data
+// and the number of the phase that wrote them (its *epoch*). A word is written and read atomically, so a thread that
+// reads the expected epoch has the data too: one trip through the L2 cache, where a barrier takes four (fence, count,
+// poll, read). NCCL calls this its LL ("low latency") protocol. A word may be overwritten once all its readers have
+// written something that its writer has waited for, directly or indirectly; the order of the phases guarantees that.
 //
-// The list of phases is data (persistent_decode.py makes it from a model): this file knows operators, not models.
+// The list of phases is data, which persistent_decode.py creates from a model: this file knows operators, not models.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -35,16 +36,16 @@
 
 namespace {
 
-// The warps of a block: first those that multiply, then the readers, then the writers, and at last one that asks for weights.
+// The warps of a block: multipliers, then readers, then writers, and a last one that loads weights.
 constexpr int kWarps = 8;
 constexpr int kReaders = 5 * 32, kWriters = 2 * 32;  // threads
 constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
-constexpr int kMostSlots = 16;   // of the ring
-constexpr int kMostVectors = 5;  // pieces of 8 columns that a lane holds of a product's input
-constexpr int kMostPairs = 4;    // pairs of words that a reader holds of what is normalized
-constexpr int kMostRead = 4;     // and of what is not
+constexpr int kMostSlots = 16;   // stages of the ring
+constexpr int kMostVectors = 5;  // 8-column vectors of a linear layer's input per lane
+constexpr int kMostPairs = 4;    // pairs of words per reader, of inputs to normalize
+constexpr int kMostRead = 4;     // and of other inputs
 constexpr int kMostHead = 256;
-constexpr int kSmallestPart = 128;  // keys: fewer are not worth a block
+constexpr int kSmallestPart = 128;  // keys: a part with fewer is not worth a block
 constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
 constexpr float kLog2OfE = 1.44269504f;
 
@@ -54,72 +55,73 @@ enum Output { kQueryKeyValue, kAddToX, kGelu, kGateUp, kLogits };
 
 using Word = unsigned long long;
 
-// One entry of the list, 15 numbers; persistent_decode.py has the same names in the same order. Offsets count elements.
+// One entry of the list, 15 numbers; persistent_decode.py has the same names in the same order. Offsets are in
+// elements.
 struct Phase {
     long long kind;
-    long long weights;        // linear: where the matrix [rows, columns] begins; embed: the table [vocabulary, width]
-    long long rows, columns;  // of the matrix; embed: rows is the width
-    long long together;  // so many neighboring rows are one thread's: 4 for a gate and its up, 1 for logits, else 2
+    long long weights;          // linear: offset of the matrix [rows, columns]; embed: of the table [vocabulary, width]
+    long long rows, columns;    // of the matrix; embed: rows is the width
+    long long row_group;        // neighboring rows per writer thread: 4 for a gate and its up, 1 for logits, else 2
     long long input, output;    // linear
-    long long norm, norm_bias;  // where they begin in parameters, or -1
-    long long bias;             // the same
-    long long layer;            // whose keys and values
-    long long splits;           // parts of a row, each of which is a warp's: 1, 2, 4 or 8
-    long long shift;            // which blocks get one row more than others; the same for all phases that add to x
-    long long source;           // the phase that publishes what this one reads
-    long long publishes;        // add to x: whether x is complete after this phase
+    long long norm, norm_bias;  // offsets in parameters, or -1
+    long long bias;             // offset in parameters, or -1
+    long long layer;            // index of the layer, for its keys and values
+    long long splits;           // parts of a row, one warp each: 1, 2, 4 or 8
+    long long shift;            // rotates which blocks get an extra row; equal for all phases that add to x
+    long long source;           // the phase that publishes this one's input
+    long long publishes;        // add to x: 1 if x is complete after this phase
 };
 
-// What all phases share. T is __half or __nv_bfloat16.
+// Data of all phases. T is __half or __nv_bfloat16.
 template <typename T>
 struct Model {
     const T* weights;         // all matrices
-    const float* parameters;  // weights and biases of norms, biases of products
+    const float* parameters;  // weights and biases of norms, biases of linear layers
     const float* rope;        // [positions, rotary / 2, 2]: cosine and sine
     const Phase* phases;
     T* keys;             // [layers, pages, kv_heads, page_size, head_dim]
     T* values;           // the same
-    const int* table;    // [most pages of a sequence]: the page that holds rows page_size * i ...
-    int* tokens;         // [most tokens]: the prompt, then what was generated
-    int* state;          // [2]: the position of the token that is read, so many keys are in the cache; launches before
-    float* x;            // [width]: the residual stream, each number read and written by one thread alone
-    Word* x_words;       // [width / 2]: the same, rounded to T, for all
+    const int* table;    // [most pages of a sequence]: the page of rows page_size * i ...
+    int* tokens;         // [most tokens]: the prompt, then the generated tokens
+    int* state;          // [2]: position of the token, which is the number of cached keys; number of earlier launches
+    float* x;            // [width]: the residual stream; one thread reads and writes each element
+    Word* x_words;       // [width / 2]: the same, rounded to T, for all blocks
     Word* qkv_words;     // [heads + 2 kv_heads, head_dim]: floats
-    Word* part_words;    // [heads, splits, head_dim + 2]: floats: what a part of the keys gives, log2 of its sum
+    Word* part_words;    // [heads, splits, head_dim + 2]: floats: the result of a part of the keys, log2 of its sum
     Word* hidden_words;  // [intermediate / 2]: pairs of T
     float* logits;       // [vocabulary]
     unsigned* arrivals;  // [1]: zero between launches
     Word* best;          // [1]: zero between launches
-    int phase_count;     // of a whole token
+    int phase_count;     // phases of a whole token
     int width;           // hidden size
     int heads, kv_heads, head_dim, rotary, page_size, pages, splits;
     float epsilon, scale;
 };
 
-// What one block has to do in a phase. A *tile* is one part of one row; tile i is that of row i / splits, part i % splits. Tiles
-// go to the warps in turns: kWarps neighbors, which lie side by side in the matrix, are one slot of the ring.
+// The work of one block in a phase. A *tile* is one part of one row: tile i is part i % splits of row i / splits. Warps
+// take tiles in turn: kWarps neighboring tiles, which are contiguous in the matrix, are one stage of the ring.
 struct Work {
-    long long weights;        // of its first row: offset in all
-    int first, rows;          // linear, embed: of the matrix
-    int vectors;              // of a row: 8 columns, 16 bytes each
-    int shift, tiles;         // 1 << shift parts of a row
-    int kind, input, output;  // and more of the phase:
-    int together, norm, norm_bias, bias, source, layer, publishes;
+    long long weights;        // offset of its first row in all weights
+    int first, rows;          // linear, embed: rows of the matrix
+    int vectors;              // vectors per row: 8 columns, 16 bytes each
+    int shift, tiles;         // 1 << shift parts per row
+    int kind, input, output;  // copied from the phase:
+    int row_group, norm, norm_bias, bias, source, layer, publishes;
 
-    // Where a part of a row begins, in vectors.
+    // Offset of a part of a row, in vectors.
     __device__ __forceinline__ int part(int number) const { return vectors * number >> shift; }
 };
 
-// What a block keeps in shared memory. Products take turns with the two places of inputs and sums.
+// The shared memory of a block. Phases alternate between two buffers for inputs and two for sums.
 struct Shared {
     unsigned char* ring;     // [slots, slot_bytes]
     uint64_t *full, *empty;  // [kMostSlots]
     unsigned char* inputs;   // [2, input_bytes]: [most columns] of T
     unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
     float* attended;         // [kReaders / 32, head_dim]
-    uint64_t* ready;         // [2]: the input is there,
-    uint64_t* summed;        // [2]: all multipliers have used it, and the sums are there,
-    uint64_t* given;         // [2]: the writers have them
+    uint64_t* ready;         // [2]: the input is complete
+    uint64_t* summed;        // [2]: all multipliers are done with the input, and the sums are complete
+    uint64_t* given;         // [2]: the writers have loaded the sums
     const Work* works;       // [last - first]
     const float2* angle;     // [rotary / 2]: cosine and sine of this position
     int slots, slot_bytes, flying, input_bytes, sums_bytes;
@@ -130,7 +132,7 @@ struct Shared {
     }
 };
 
-// Whose turn it is, of the ring's slots or of the two places: and the parity of the barrier's phase.
+// The current stage or buffer, and the parity of its mbarrier's phase.
 struct Turn {
     int place = 0;
     unsigned parity = 0;
@@ -143,25 +145,25 @@ struct Turn {
     }
 };
 
-// Writes down what this block has to do in each phase: a thread a phase.
+// Compute the block's work in each phase, one thread per phase.
 __device__ void plan(const Phase* phases, int first, int last, bool logits, Work* works) {
     for (int i = threadIdx.x; i < last - first; i += kThreads) {
         const Phase phase = phases[first + i];
         Work work;
         const unsigned block = (blockIdx.x + static_cast<unsigned>(phase.shift)) % gridDim.x;
-        const unsigned together = static_cast<unsigned>(phase.together);
-        const unsigned units = static_cast<unsigned>(phase.rows) / together;
-        // As even as can be without a product that overflows: the first units % gridDim.x blocks have one unit more.
+        const unsigned row_group = static_cast<unsigned>(phase.row_group);
+        const unsigned units = static_cast<unsigned>(phase.rows) / row_group;
+        // Distribute evenly, without products that overflow: the first units % gridDim.x blocks get one unit more.
         const unsigned each = units / gridDim.x, more = units % gridDim.x;
-        work.first = static_cast<int>((each * block + min(block, more)) * together);
-        work.rows = static_cast<int>((each + (block < more)) * together);
+        work.first = static_cast<int>((each * block + min(block, more)) * row_group);
+        work.rows = static_cast<int>((each + (block < more)) * row_group);
         work.weights = phase.weights + work.first * phase.columns;
         work.vectors = static_cast<int>(phase.columns / 8);
         work.shift = __ffs(static_cast<int>(phase.splits)) - 1;
         work.kind = static_cast<int>(phase.kind);
         work.input = static_cast<int>(phase.input);
         work.output = static_cast<int>(phase.output);
-        work.together = static_cast<int>(together);
+        work.row_group = static_cast<int>(row_group);
         work.norm = static_cast<int>(phase.norm);
         work.norm_bias = static_cast<int>(phase.norm_bias);
         work.bias = static_cast<int>(phase.bias);
@@ -185,13 +187,13 @@ __device__ __forceinline__ void publish(Word* to, float value, unsigned epoch) {
     publish(to, __float_as_uint(value), epoch);
 }
 
-// Two neighboring words, each of them as a whole.
+// Load two neighboring words, each atomically.
 __device__ __forceinline__ void look(const Word* at, Word (&words)[2]) {
     asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(words[0]), "=l"(words[1]) : "l"(at) : "memory");
 }
 
-// Until both words of all COUNT pairs, those of number i at `at(i)` and i < count, are of this epoch: their data. All are asked
-// for before the first is looked at, so that they take one trip to the L2 cache and not COUNT.
+// Wait until both words of all `count` pairs (pair i is at `at(i)`, count <= COUNT) have this epoch; return their data.
+// All loads are issued before the first is checked, so they take one trip to the L2 cache and not COUNT.
 template <int COUNT, typename At>
 __device__ __forceinline__ void await_pairs(uint2 (&data)[COUNT], At at, int count, unsigned epoch) {
     unsigned missing = (1u << count) - 1;
@@ -212,12 +214,12 @@ __device__ __forceinline__ void await_pairs(uint2 (&data)[COUNT], At at, int cou
     }
 }
 
-// Has a line come to the L2 cache in good time.
+// Prefetch a line to the L2 cache.
 __device__ __forceinline__ void prefetch(const void* line) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(line) : "memory");
 }
 
-// Two numbers of T in 32 bits.
+// Pack two numbers of T into 32 bits.
 template <typename T>
 struct Two {
     T values[2];
@@ -236,9 +238,9 @@ __device__ __forceinline__ float2 unpack_two(unsigned bits) {
     return make_float2(static_cast<float>(two.values[0]), static_cast<float>(two.values[1]));
 }
 
-// ---- weights on their way ----
+// ---- loading weights ----
 
-// Weights are used once: they are to leave the L2 cache first, before words, parameters, keys and values.
+// Weights are used once: evict them from the L2 cache first, before words, parameters, keys and values.
 __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned bytes, uint64_t* barrier) {
     asm volatile(
         "{ .reg .b64 policy;\n"
@@ -249,7 +251,7 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, unsigned b
         : "memory");
 }
 
-// One thread asks for all tiles, those of a slot as one copy, as far ahead as the ring allows; `flying` slots at a time.
+// Load all tiles with one thread, one copy per stage, as far ahead as the ring allows, with `flying` stages in flight.
 template <typename T>
 __device__ void ask_for_weights(const Shared& shared, const T* weights, int works) {
     Turn next, oldest;
@@ -275,9 +277,9 @@ __device__ void ask_for_weights(const Shared& shared, const T* weights, int work
     }
 }
 
-// ---- from what others published to the input of a product ----
+// ---- from published words to the input of a matmul ----
 
-// The sum over all readers; calls take turns with the places, so that no second barrier is needed.
+// Return the sum over all readers. Calls alternate between two buffers, so no second barrier is needed.
 __device__ __forceinline__ float sum_of_readers(float mine, int reader, int place) {
     __shared__ float partial[4][kReaders / 32];
     mine = llmk::warp_sum(mine);
@@ -292,10 +294,10 @@ __device__ __forceinline__ float sum_of_readers(float mine, int reader, int plac
 template <typename T>
 __device__ void normalize(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
                           uint2* input) {
-    const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // of this reader
+    const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // for this reader
     float4 weight[kMostPairs], bias[kMostPairs], x[kMostPairs];
 #pragma unroll
-    for (int i = 0; i < kMostPairs; ++i) {  // asked for before x is there
+    for (int i = 0; i < kMostPairs; ++i) {  // loaded before x is complete
         const int column = (reader + i * kReaders) * 4;
         weight[i] = bias[i] = x[i] = make_float4(0, 0, 0, 0);
         if (i >= count) continue;
@@ -334,13 +336,13 @@ __device__ __forceinline__ int keys_per_part(int keys, int splits) {
     return max(kSmallestPart, (keys + splits - 1) / splits);
 }
 
-// Into how many parts the keys are split, each of which has some.
+// Return the number of parts of the keys, all of them non-empty.
 __device__ __forceinline__ int parts_of(int keys, int splits) {
     const int each = keys_per_part(keys, splits);
     return (keys + each - 1) / each;
 }
 
-// Pairs of words, number i at `at(i)`, a thread some of them: use(i, data).
+// Read pairs of words, pair i at `at(i)`, distributed over the threads: use(i, data).
 template <typename At, typename Use>
 __device__ __forceinline__ void read_pairs(int pairs, int reader, At at, unsigned epoch, Use use) {
     for (int first = reader; first < pairs; first += kReaders * kMostRead) {
@@ -354,12 +356,12 @@ __device__ __forceinline__ void read_pairs(int pairs, int reader, At at, unsigne
     }
 }
 
-// Puts what the parts of the keys give together.
+// Combine the results of the parts of the keys.
 template <typename T>
 __device__ void combine_parts(const Model<T>& model, int columns, int keys, int reader, unsigned epoch,
                               unsigned* input) {
     const int parts = parts_of(keys, model.splits), dim = model.head_dim, stride = dim + 2;
-    if (parts == 1) {  // the values are what is wanted
+    if (parts == 1) {  // the part's values are the result
         const auto at = [&](int i) { return model.part_words + i * 2 / dim * (model.splits * stride - dim) + i * 2; };
         read_pairs(columns / 2, reader, at, epoch,
                    [&](int i, uint2 two) { input[i] = pack<T>(__uint_as_float(two.x), __uint_as_float(two.y)); });
@@ -370,14 +372,14 @@ __device__ void combine_parts(const Model<T>& model, int columns, int keys, int 
         const Word* of_head = model.part_words + head * model.splits * stride;
         float largest = -INFINITY, sum = 0;
         float2 weighted = make_float2(0, 0);
-        constexpr int kConsumerThreads = 2;  // parts: two numbers of each, and log2 of its sum
-        for (int part = 0; part < parts; part += kConsumerThreads) {
-            const int count = min(kConsumerThreads, parts - part);
-            uint2 data[2 * kConsumerThreads];
+        constexpr int kPartsPerStep = 2;  // for each part two numbers and log2 of its sum
+        for (int part = 0; part < parts; part += kPartsPerStep) {
+            const int count = min(kPartsPerStep, parts - part);
+            uint2 data[2 * kPartsPerStep];
             const auto at = [&](int j) { return of_head + (part + j / 2) * stride + (j % 2 == 0 ? d : dim); };
             await_pairs(data, at, 2 * count, epoch);
 #pragma unroll
-            for (int j = 0; j < kConsumerThreads; ++j) {
+            for (int j = 0; j < kPartsPerStep; ++j) {
                 if (j >= count) continue;
                 const float size = __uint_as_float(data[2 * j + 1].x), now = fmaxf(largest, size);
                 const float old_share = exp2f(largest - now), share = exp2f(size - now);
@@ -406,23 +408,24 @@ __device__ void take_input(const Model<T>& model, const Work& work, int keys, in
     __syncwarp();
 }
 
-// ---- products ----
+// ---- matmuls ----
 
-// The tiles of this warp times its part of the input: on tensor cores, two tiles at a time, in one pass over both.
+// Multiply this warp's tiles by its part of the input, on tensor cores, two tiles at a time in one pass.
 //
-// An mma.sync multiplies 16 rows by 8 columns, and here are two rows and one column. So a row of the matrix A is a lane's
-// share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and the second tile), and a column of B is the same
-// share of the input. What lanes multiply by what they hold themselves is on the diagonals: only those are of use. That
-// takes an eighth of what tensor cores can do, and still a quarter of the instructions of unpacking, multiplying and adding.
+// An mma.sync multiplies 16 rows by 8 columns; here there are two rows and one column. So a row of operand A is a
+// lane's share of a tile (rows g and g + 8: lanes 4 g ... 4 g + 3 of the first and second tile), and a column of
+// operand B is the same share of the input. Products of a lane's own elements are on the diagonals, and only those are
+// used. That uses an eighth of the tensor cores' arithmetic, but still takes a quarter of the instructions of
+// unpacking, multiplying and adding.
 template <typename T, int VECTORS>
 __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp & ((1 << work.shift) - 1);
     const int begin = work.part(part), count = work.part(part + 1) - begin;
-    const int mine = (warp >> work.shift) * work.vectors + begin;  // in a slot
+    const int mine = (warp >> work.shift) * work.vectors + begin;  // within a stage
     uint4 input[VECTORS];
     llmk::mbarrier_wait_parity(shared.ready + turn.place, turn.parity);
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) {  // lanes that have nothing to do at the end of a part multiply by zeros
+    for (int v = 0; v < VECTORS; ++v) {  // lanes past the end of a part multiply by zeros
         input[v] = make_uint4(0, 0, 0, 0);
         if (v * 32 + lane < count)
             input[v] = static_cast<const uint4*>(shared.input(turn.place))[begin + v * 32 + lane];
@@ -444,7 +447,7 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
                 return reinterpret_cast<const uint4*>(shared.ring + slot * shared.slot_bytes) + mine;
             };
             const uint4 *first = tile_in(slots[0].place), *second = two ? tile_in(slots[1].place) : first;
-            float sums[2][4] = {};  // two, so that one product need not wait for the other
+            float sums[2][4] = {};  // two accumulators, so that one mma need not wait for the other
 #pragma unroll
             for (int v = 0; v < VECTORS; ++v) {
                 const int at = min(v * 32 + lane, count - 1);
@@ -452,14 +455,15 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
                 llmk::mma_m16n8k16<T>(sums[0], {a.x, b.x, a.y, b.y}, x.x, x.y);
                 llmk::mma_m16n8k16<T>(sums[1], {a.z, b.z, a.w, b.w}, x.z, x.w);
             }
-            // Of lane 4 g + t, numbers 0 and 1 are of row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 has one of the diagonal.
+            // Lane 4 g + t holds in elements 0 and 1 row g, columns 2 t and 2 t + 1: lane 4 g + g / 2 holds the
+            // diagonal element.
             float of_tiles[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const float even = sums[0][2 * i] + sums[1][2 * i], odd = sums[0][2 * i + 1] + sums[1][2 * i + 1];
                 of_tiles[i] = lane / 4 % 2 == 0 ? even : odd;
 #pragma unroll
-                for (int distance : {4, 9, 18}) {  // so far from lane 0 are those of g = 1, 2, 4
+                for (int distance : {4, 9, 18}) {  // lane distances to g = 1, 2, 4
                     of_tiles[i] += __shfl_xor_sync(llmk::kAllLanes, of_tiles[i], distance);
                 }
             }
@@ -490,9 +494,9 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
     }
 }
 
-// ---- from the sums of a product to what others read ----
+// ---- from sums to published words ----
 
-// Where the row of a position lies in the cache of keys or values.
+// Return the address of a position's row in the cache of keys or values.
 template <typename T>
 __device__ __forceinline__ int page_of(const Model<T>& model, int position) {
     return model.table[position >> (31 - __clz(model.page_size))];
@@ -508,15 +512,16 @@ __device__ __forceinline__ long long cache_row(const Model<T>& model, long long 
 __device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + __expf(-x)); }
 
-// A number whose order among unsigned ones is that of the floats; among equal ones the lowest row is the largest.
+// Encode a logit and its row in one integer with the order of the floats; of equal logits the lowest row is the
+// largest.
 __device__ __forceinline__ Word rank_of(float logit, int row) {
     const unsigned bits = __float_as_uint(logit);
     const unsigned ordered = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     return static_cast<Word>(ordered) << 32 | (UINT_MAX - static_cast<unsigned>(row));
 }
 
-// Two rows of queries, keys or values: rows 2 p and 2 p + 1 of a head are the columns p and p + rotary / 2, which a
-// rotation turns together, or columns behind those that are turned.
+// Store two rows of queries, keys or values. Rows 2 p and 2 p + 1 of a head are columns p and p + rotary / 2, which
+// RoPE combines, or columns that are not rotated.
 template <typename T>
 __device__ void give_query_key_value(const Model<T>& model, const Work& work, const float2* angle, int row, float2 two,
                                      int position, int page, unsigned epoch) {
@@ -532,7 +537,7 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
     Word* words = model.qkv_words + head * model.head_dim;
     publish(words + first, two.x, epoch);
     publish(words + second, two.y, epoch);
-    if (head >= model.heads) {  // for the tokens to come
+    if (head >= model.heads) {  // for later tokens
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
                 cache_row(model, work.layer, page, other % model.kv_heads, position);
@@ -541,7 +546,7 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
     }
 }
 
-// What a writer adds to its two rows: the bias, and what x has. It is asked for before the sums are there.
+// The addends of a writer's two rows: the bias, and x. They are loaded before the sums are complete.
 struct Known {
     float2 bias, x;
 };
@@ -549,17 +554,17 @@ template <typename T>
 __device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
     const int row = work.first + max(0, min(i, work.rows - 2));
     const bool biased = work.bias >= 0;
-    // There is always something to read: what is of no use is not added.
+    // Load unconditionally; what is not needed is not added.
     return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
             *reinterpret_cast<const float2*>(work.output == kAddToX ? model.x + row : model.parameters)};
 }
 
-// The rows of one writer: `together` neighbors, the first of which is row i of the block, and so on.
+// Process the rows of one writer: `row_group` neighbors, starting at row i of the block, and so on.
 template <typename T>
 __device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Turn turn, int writer,
                             int position, int page, unsigned epoch) {
     const int parts = 1 << work.shift;
-    int i = writer * work.together;
+    int i = writer * work.row_group;
     Known known = {};
     if (i < work.rows && work.output != kLogits) known = fetch_known(model, work, i);
     llmk::mbarrier_wait_parity(shared.summed + turn.place, turn.parity);
@@ -602,12 +607,12 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
         } else {
             give_query_key_value(model, work, shared.angle, row, two, position, page, epoch);
         }
-        i += kWriters * work.together;
+        i += kWriters * work.row_group;
         if (i < work.rows) known = fetch_known(model, work, i);
     }
 }
 
-// What the phases to come will ask for, and what would come from memory by then: weights and biases of norms, biases.
+// Prefetch parameters of later phases that would otherwise come from memory: weights and biases of norms, biases.
 template <typename T>
 __device__ void prefetch_for(const Model<T>& model, const Work& work, int reader) {
     constexpr int kLine = 32;  // floats
@@ -620,7 +625,7 @@ __device__ void prefetch_for(const Model<T>& model, const Work& work, int reader
     }
 }
 
-// x is the row of the token in the table. Each writer has the numbers that it will add to later.
+// Set x to the token's row of the table. Each writer keeps the numbers that it will add to later.
 template <typename T>
 __device__ void embed(const Model<T>& model, const Work& work, long long table, int writer, int position,
                       unsigned epoch) {
@@ -635,7 +640,7 @@ __device__ void embed(const Model<T>& model, const Work& work, long long table, 
 
 // ---- attention ----
 
-// Eight columns of the key or the value that this token adds, which some other block may just have made.
+// Return eight columns of the key or value of this token, which another block may just have computed.
 __device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float (&numbers)[8]) {
     uint2 data[4];
     await_pairs(data, [&](int i) { return now + 2 * i; }, 4, epoch);
@@ -646,7 +651,7 @@ __device__ __forceinline__ void await_row(const Word* now, unsigned epoch, float
     }
 }
 
-// Online softmax of one more group: (largest, total, sum) and those of the lane at this distance.
+// Merge the online softmax (maximum, total, sum) with that of the lane at this distance.
 __device__ __forceinline__ void merge_lanes(float& largest, float& total, float (&sum)[8], int distance) {
     const float other = __shfl_xor_sync(llmk::kAllLanes, largest, distance);
     const float now = fmaxf(largest, other);
@@ -660,7 +665,8 @@ __device__ __forceinline__ void merge_lanes(float& largest, float& total, float 
     largest = now;
 }
 
-// One part of the keys for one query head: `lanes` lanes hold a row, 8 columns each. sums: [kReaders / 32, head_dim], shared.
+// Attention of one query head over one part of the keys: `lanes` lanes hold a row, 8 columns each. sums: [kReaders /
+// 32, head_dim], shared.
 template <typename T>
 __device__ void attend(const Model<T>& model, const Work& work, int lanes, int head, int part, int keys, int reader,
                        unsigned read, unsigned epoch, float* sums) {
@@ -676,7 +682,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
     const Word* key_now = model.qkv_words + (model.heads + kv_head) * model.head_dim + begin;
     const Word* value_now = key_now + model.kv_heads * model.head_dim;
 
-    // What earlier tokens left is fetched before the query is there.
+    // Load the keys and values of earlier tokens before the query is complete.
     uint4 k = make_uint4(0, 0, 0, 0), v = k;
     auto fetch = [&](int key) {
         if (key >= min(end, keys - 1) || !used) return;
@@ -730,7 +736,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         for (int w = 0; w < kReadingWarps; ++w) m = fmaxf(m, largests[w]);
 #pragma unroll
         for (int w = 0; w < kReadingWarps; ++w) {
-            const float share = exp2f(largests[w] - m);  // 0 for a warp that had no key
+            const float share = exp2f(largests[w] - m);  // 0 for a warp without keys
             l += share * totals[w];
             weighted += share * sums[w * model.head_dim + column];
         }
@@ -738,10 +744,10 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         publish(to + column, weighted / l, epoch);
         if (column < 2) publish(to + model.head_dim + column, m + log2f(l), epoch);  // words are read in pairs
     }
-    llmk::bar_sync(kReadersBarrier, kReaders);  // before the sums are written again
+    llmk::bar_sync(kReadersBarrier, kReaders);  // before the sums are overwritten
 }
 
-// The keys and values that this block will need come to the L2 cache.
+// Prefetch the keys and values that this block will need to the L2 cache.
 template <typename T>
 __device__ void prefetch_keys(const Model<T>& model, const Work& work, int keys, int reader) {
     const int parts = parts_of(keys, model.splits), each = keys_per_part(keys, model.splits), size = model.page_size;
@@ -770,7 +776,7 @@ __device__ void attention(const Model<T>& model, const Work& work, int keys, int
 
 // ---- the kernel ----
 
-// The last block to come here makes the next token an input, and everything ready for the next launch.
+// The last block to arrive makes the next token an input and resets everything for the next launch.
 template <typename T>
 __device__ void advance(const Model<T>& model, int writer, int position, int launches) {
     llmk::bar_sync(kWritersBarrier, kWriters);
@@ -779,7 +785,7 @@ __device__ void advance(const Model<T>& model, int writer, int position, int lau
     if (atomicAdd(model.arrivals, 1u) != gridDim.x - 1) return;
     __threadfence();
     const Word best = atomicExch(model.best, 0ull);
-    if (best > 0) {  // else no logits were computed: the next token is one of the prompt's
+    if (best > 0) {  // otherwise no logits were computed: the next token is part of the prompt
         model.tokens[position + 1] = static_cast<int>(UINT_MAX - static_cast<unsigned>(best));
     }
     model.state[0] = position + 1;
@@ -787,8 +793,8 @@ __device__ void advance(const Model<T>& model, int writer, int position, int lau
     atomicExch(model.arrivals, 0u);
 }
 
-// Phases first ... last - 1 of the list, the logits only where they are wanted. A token can also be made by several
-// launches, each with some of the phases; the weights of one are fetched before the launch before has ended.
+// Run phases first ... last - 1 of the list; logits only if requested. Several launches, each with some of the phases,
+// can compute a token too; the weights of one are loaded before the previous launch has ended.
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     decode_kernel(const Model<T> model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
@@ -831,7 +837,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         llmk::mbarrier_init(shared.given + threadIdx.x, kWriters / 32);
     }
     llmk::fence_mbarrier_init();
-    plan(model.phases, first, last, logits, works);  // and here all meet
+    plan(model.phases, first, last, logits, works);  // synchronizes the block
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     Turn turn;
     if (threadIdx.x < kWarps * 32) {
@@ -851,7 +857,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
     asm volatile("griddepcontrol.wait;" ::: "memory");
     const int position = model.state[0], launches = model.state[1];
-    const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // of phase 0; never 0
+    const unsigned epochs = static_cast<unsigned>(launches) * model.phase_count + 1;  // epoch of phase 0, never 0
     if (threadIdx.x < kWarps * 32 + kReaders) {
         const int reader = threadIdx.x - kWarps * 32;
         for (int number = first; number < last; ++number) {
@@ -859,7 +865,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             const unsigned read = epochs + static_cast<unsigned>(work.source);
             if (work.kind == kAttention) {
                 attention(model, work, position + 1, reader, read, epochs + number, shared.attended);
-            } else if (work.tiles > 0) {  // who gives nothing must not read: nobody would wait for it
+            } else if (work.tiles > 0) {  // a reader without tiles must not read: no writer would wait for it
                 for (int next = number - first + 1; next < min(last - first, number - first + 3); ++next) {
                     if (works[next].kind == kAttention) prefetch_keys(model, works[next], position + 1, reader);
                     prefetch_for(model, works[next], reader);
@@ -894,8 +900,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
 }
 
-// Phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must run at once. Else it may
-// begin before the launch before it has ended.
+// Run phases first ... last - 1 as one launch. `alone`: its blocks wait for each other, so all must be resident.
+// Otherwise it may start before the previous launch has ended.
 template <typename T>
 void launch(const Model<T>& model, int first, int last, bool logits, int slots, int slot_bytes, int flying,
             int input_bytes, int sums_bytes, bool alone, cudaStream_t stream) {
@@ -908,7 +914,7 @@ void launch(const Model<T>& model, int first, int last, bool logits, int slots, 
         error = cudaFuncSetAttribute(decode_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(bytes));
     }
-    if (error != cudaSuccess) return;  // the caller asks for the last error
+    if (error != cudaSuccess) return;  // the caller checks the last error
 
     cudaLaunchAttribute attributes[1] = {};
     if (alone) {
@@ -931,7 +937,7 @@ void launch(const Model<T>& model, int first, int last, bool logits, int slots, 
 
 }  // namespace
 
-// weights, keys and values are f16, or bf16 where `bf16`.
+// Weights, keys and values are bf16 if `bf16`, else f16.
 extern "C" void decode(const short* weights, const float* parameters, const float* rope, const long long* phases,
                        short* keys, short* values, const int* table, int* tokens, int* state, float* x,
                        long long* x_words, long long* qkv_words, long long* part_words, long long* hidden_words,

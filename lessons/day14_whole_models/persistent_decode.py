@@ -1,8 +1,8 @@
-"""A whole model as one list of phases, for persistent_decode.cu: one launch reads a token and writes the next one.
+"""Pack a whole model as a list of phases for persistent_decode.cu: one launch reads a token and writes the next one.
 
-The weights of a Qwen2 or a GPT-NeoX go into one tensor, in the order in which a token meets them; rows that an output needs
-together (the two numbers that a rotation turns, a gate and its up) become neighbors. What the kernel is to do with them is
-a table of numbers, a row a phase.
+The weights of a Qwen2 or a GPT-NeoX go into one tensor, in the order in which a token uses them. Rows that an output
+needs together become neighbors: the two numbers that a rotation combines, a gate and its up. The kernel's work on them
+is a table of numbers, one row per phase.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
 WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 160, 16, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
 WARP_COLUMNS, MOST_WIDTH = 5 * 32 * 8, 4 * 4 * READERS
-"""Columns of a row that a warp can hold the input of, and numbers that a block can normalize."""
+"""The most columns of a row whose input a warp can hold, and the most numbers that a block can normalize."""
 FLYING = 45 * 1024
-"""About so many bytes of weights are on their way to an SM at a time: what it asked for beyond what the memory can have under
-way would only wait, and everything else that is read would wait behind it."""
+"""Bytes of weights in flight per SM, approximately. More requests only queue up, and delay all other loads."""
 
 
 @dataclass
 class Phase:
-    """One entry of the list; the names are those of ``struct Phase``, where they are explained."""
+    """One entry of the list; ``struct Phase`` explains the names."""
 
     kind: int
     weights: int = 0
     rows: int = 0
     columns: int = 0
-    together: int = 1
+    row_group: int = 1
     input: int = 0
     output: int = 0
     norm: int = -1
@@ -57,7 +56,7 @@ class Phase:
 
 
 class Packing:
-    """Collects matrices and vectors, and the phases that use them."""
+    """A builder that collects matrices, vectors, and the phases that use them."""
 
     def __init__(self, config: Config, dtype: torch.dtype, device: str) -> None:
         if config.head_dim % 8 or config.head_dim > MOST_HEAD:
@@ -71,7 +70,7 @@ class Packing:
         """The phases that published them last."""
 
     def matrix(self, values: Tensor) -> int:
-        """Adds a matrix; returns where it begins."""
+        """Add a matrix and return its offset."""
         at = self.used
         self.matrices.append(values.to(self.device, self.dtype).reshape(-1))
         self.used += values.numel()
@@ -88,17 +87,17 @@ class Packing:
         return at
 
     def linear(self, weights: Tensor, input: int, output: int, **others: Any) -> None:
-        """A phase that multiplies by ``weights`` [rows, columns]."""
+        """Add a phase that multiplies by ``weights`` [rows, columns]."""
         rows, columns = weights.shape
         splits = next((n for n in (1, 2, 4, 8) if columns <= n * WARP_COLUMNS), 0)
         if not splits:
             raise ValueError(f"a matrix has {columns} columns: the kernel takes {WARP_COLUMNS * WARPS} at most")
-        together = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
-        if rows % together:
-            raise ValueError(f"a matrix has {rows} rows: a multiple of {together} is needed there")
+        row_group = {GATE_UP: 4, LOGITS: 1}.get(output, 2)
+        if rows % row_group:
+            raise ValueError(f"a matrix has {rows} rows: a multiple of {row_group} is needed there")
         shift = 0 if output == ADD_TO_X else len(self.phases) * 17
         wanted = {RMS_NORM_OF_X: self.x, LAYER_NORM_OF_X: self.x, ATTENDED: self.attended, HIDDEN: self.hidden}
-        phase = Phase(LINEAR, self.matrix(weights), rows, columns, together, input, output, splits=splits, shift=shift)
+        phase = Phase(LINEAR, self.matrix(weights), rows, columns, row_group, input, output, splits=splits, shift=shift)
         phase.source = wanted[input]
         self.phases.append(phase)
         for name, value in others.items():
@@ -110,14 +109,14 @@ class Packing:
             self.hidden = here
 
     def embed(self, table: Tensor) -> None:
-        """The first phase: x is a row of the table [vocabulary, width]."""
+        """Add the first phase: x is a row of the table [vocabulary, width]."""
         width = self.config.hidden
         if width > MOST_WIDTH:
             raise ValueError(f"the model is {width} wide: the kernel takes {MOST_WIDTH} at most")
-        self.phases.append(Phase(EMBED, self.matrix(table), rows=width, together=2))
+        self.phases.append(Phase(EMBED, self.matrix(table), rows=width, row_group=2))
 
     def attention(self, layer: int) -> None:
-        """Follows the phase that gives queries, keys and values, perhaps with others in between."""
+        """Add attention after the phase that computes queries, keys and values, perhaps with others in between."""
         source = max(
             i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE
         )
@@ -125,14 +124,14 @@ class Packing:
         self.attended = len(self.phases) - 1
 
     def pairs(self, rows: Tensor) -> Tensor:
-        """Rows of heads [heads * head_dim, ...]: column p of a head and p + rotary / 2 become neighbors."""
+        """Reorder rows of heads [heads * head_dim, ...]: columns p and p + rotary / 2 of a head become neighbors."""
         half, dim = self.config.rotary_dim // 2, self.config.head_dim
         order = [at for p in range(half) for at in (p, p + half)] + list(range(2 * half, dim))
         return rows.reshape(-1, dim, *rows.shape[1:])[:, order].reshape(rows.shape)
 
 
 def pack(config: Config, state: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Packing:
-    """The phases of a model, from its configuration and the tensors of its checkpoint."""
+    """Return the phases of a model from its configuration and the tensors of its checkpoint."""
     packing = Packing(config, dtype, device)
     {"qwen2": _qwen2, "gpt_neox": _gpt_neox}[config.architecture](packing, state)
     packing.phases.append(Phase(ADVANCE))
@@ -170,11 +169,11 @@ def _qwen2(pack: Packing, state: Mapping[str, Tensor]) -> None:
 
 
 def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
-    """Parallel or serial."""
+    """Add the residual, parallel or serial."""
     heads, dim = pack.config.heads, pack.config.head_dim
 
     def heads_in_order(rows: Tensor) -> Tensor:
-        """From [heads, (q, k, v), head_dim] to all queries, all keys, all values."""
+        """Reorder [heads, (q, k, v), head_dim] to all queries, all keys, all values."""
         return rows.reshape(heads, 3, dim, *rows.shape[1:]).transpose(0, 1).reshape(rows.shape)
 
     pack.embed(state["gpt_neox.embed_in.weight"])
@@ -204,7 +203,7 @@ def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
             pack.linear(state[f"{one}{name}.weight"], input, output, bias=bias, **others)
 
         attention()
-        if parallel:  # both halves read the same x: their phases stand side by side
+        if parallel:  # both read the same x: their phases are adjacent
             product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
         pack.attention(layer)
         product("attention.dense", ATTENDED, ADD_TO_X, publishes=not parallel)
@@ -212,7 +211,7 @@ def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
             product("mlp.dense_h_to_4h", LAYER_NORM_OF_X, GELU, **norm("post_attention_layernorm"))
         product("mlp.dense_4h_to_h", HIDDEN, ADD_TO_X)
     pack.linear(
-        state["embed_out.weight" if "embed_out.weight" in state else "lm_head.weight"],  # the name has changed
+        state["embed_out.weight" if "embed_out.weight" in state else "lm_head.weight"],  # older and newer name
         LAYER_NORM_OF_X,
         LOGITS,
         norm=pack.vector(state["gpt_neox.final_layer_norm.weight"]),
@@ -221,9 +220,10 @@ def _gpt_neox(pack: Packing, state: Mapping[str, Tensor]) -> None:
 
 
 class PersistentDecoder:
-    """Generates tokens of one sequence, with one launch a token, or with one wherever a phase reads what the one before it gives.
+    """Generate tokens of one sequence, with one launch per token, or one per phase that reads the previous phase's results.
 
-    ``persistent`` chooses. ``splits``: parts of the keys of a head at most. ``most_tokens``: prompt and what is generated.
+    ``persistent`` selects the former. ``splits``: the most parts of a head's keys. ``most_tokens``: prompt and
+    generated tokens.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class PersistentDecoder:
         columns = max(phase.columns for phase in linear)
         self.input_bytes = columns * 2
         tiles = (
-            math.ceil(phase.rows / phase.together / processors) * phase.together * phase.splits for phase in linear
+            math.ceil(phase.rows / phase.row_group / processors) * phase.row_group * phase.splits for phase in linear
         )
         self.sums_bytes = 4 * math.ceil(max(tiles) / 4) * 4
         self.slot_bytes = max(WARPS // phase.splits * phase.columns * 2 for phase in linear)
@@ -301,22 +301,22 @@ class PersistentDecoder:
         )
         matrices = {(phase.weights, phase.rows * phase.columns) for phase in linear}
         self.weight_bytes = 2 * sum(elements for _, elements in matrices)
-        """That a token reads."""
+        """Return the bytes that a token reads."""
 
     def launches(self) -> list[tuple[int, int]]:
-        """The first phase of each launch of a token, and the one behind its last."""
+        """Return the first phase of each launch of a token, and the end of the last."""
         if self.persistent:
             return [(0, len(self.phases))]
-        # A phase that reads what the one before it publishes must be in a launch of its own.
+        # A phase that reads what the previous one publishes needs a launch of its own.
         starts = [0] + [
             i for i, phase in enumerate(self.phases) if i and (phase.source == i - 1 or phase.kind == ATTENTION)
         ]
         return list(zip(starts, [*starts[1:], len(self.phases)], strict=True))
 
     def step(self, logits: bool = True) -> None:
-        """Reads the token at the current position; writes the next one, the first with the largest logit, behind it.
+        """Read the token at the current position and write the next one after it: the first with the largest logit.
 
-        Without ``logits`` the next one must stand there already.
+        Without ``logits`` the next token must already be there.
         """
         for first, last in self.launches():
             self.launcher(
@@ -333,7 +333,7 @@ class PersistentDecoder:
             )
 
     def capture(self, logits: bool = True) -> Callable[[], None]:
-        """One step as a CUDA graph; positions and tokens lie on the device, so each replay is the next step."""
+        """Capture one step as a CUDA graph; positions and tokens are on the device, so each replay is the next step."""
         self.step(logits)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
@@ -342,12 +342,12 @@ class PersistentDecoder:
         return graph.replay
 
     def begin(self, prompt: list[int]) -> None:
-        """Forgets everything, and takes a prompt, whose last token is not yet read."""
+        """Reset, and store a prompt whose last token is not read yet."""
         self.tokens[: len(prompt)] = torch.tensor(prompt, dtype=torch.int32)
         self.state[0] = 0
 
     def generate(self, prompt: list[int], count: int) -> list[int]:
-        """The ``count`` likeliest tokens after the prompt, each after those before it."""
+        """Return the ``count`` likeliest tokens after the prompt, each given those before it."""
         if not prompt or len(prompt) + count > self.most_tokens:
             raise ValueError(f"{len(prompt)} tokens and {count} more: there is room for 1 to {self.most_tokens}")
         self.begin(prompt)
@@ -359,7 +359,7 @@ class PersistentDecoder:
 
 
 def _device_limits(device: str) -> tuple[int, int]:
-    """SMs, and bytes of shared memory that a block can have."""
+    """Return the number of SMs and the bytes of shared memory that a block can have."""
     if device == "cuda":
         properties = torch.cuda.get_device_properties(0)
         return properties.multi_processor_count, properties.shared_memory_per_block_optin - STATIC_BYTES

@@ -1,12 +1,12 @@
-"""Trains the day's two tiny models on some of the course's own lessons, in some minutes on one processor core.
+"""Train the day's two tiny models on some of the course's lessons, in a few minutes on one CPU core.
 
     python lessons/day14_whole_models/train.py            both models
     python lessons/day14_whole_models/train.py qwen2      one of them
 
-Each becomes a checkpoint folder of the form that Hugging Face's have, in tiny/: config.json, model.safetensors (f16),
-tokenizer.json; and record.json says how it was made, with the hash of every file. The text is what people read in the lessons,
-without code, tables and mathematics. Trained again on other processors the weights differ in their last digits, and later
-versions of the lessons are another text: the files that are kept are the ones that the record belongs to.
+Each becomes a checkpoint folder in Hugging Face's format, in tiny/: config.json, model.safetensors (f16),
+tokenizer.json. record.json says how it was created, with the hash of every file. The text is what people read in the
+lessons, without code, tables and formulas. Training on another processor changes the last digits of the weights, and
+later versions of the lessons are another text: the committed files are those of the record.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SIZES = {
 
 
 def lesson_text() -> str:
-    """The sentences of some lessons: models so small know little more than one text by heart."""
+    """Return the sentences of some lessons: such small models memorize little more than one text."""
     pieces = []
     for day in LESSONS:
         cells = json.loads((ROOT / "lessons" / day / "lesson.ipynb").read_text(encoding="utf-8"))["cells"]
@@ -55,7 +55,7 @@ def lesson_text() -> str:
 
 
 def sentences(markdown: str) -> str:
-    """The paragraphs of a piece of markdown as plain text, each on a line; without code, tables, headings and formulas."""
+    """Return the paragraphs of a piece of markdown as plain text, without code, tables, headings and formulas."""
     text = re.sub(r"^```.*?^```|\$\$.*?\$\$|<!--.*?-->", "", markdown, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     kept = []
@@ -70,7 +70,7 @@ def sentences(markdown: str) -> str:
 
 
 def make_tokenizer(text: str) -> Tokenizer:
-    """Byte pairs: 256 bytes, and the pairs that come most often."""
+    """Train a byte-pair tokenizer: 256 bytes, and the most frequent pairs."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -83,7 +83,7 @@ def make_tokenizer(text: str) -> Tokenizer:
 
 
 def make_model(name: str) -> torch.nn.Module:
-    """Either model with random weights."""
+    """Create either model with random weights."""
     if name == "qwen2":
         qwen2 = transformers.Qwen2Config(**SIZES, num_key_value_heads=1, tie_word_embeddings=True)
         return transformers.Qwen2ForCausalLM(qwen2)
@@ -92,7 +92,7 @@ def make_model(name: str) -> torch.nn.Module:
 
 
 def train(name: str, ids: torch.Tensor) -> tuple[torch.nn.Module, float]:
-    """The trained model, and its mean loss over the last 50 steps in nats per token."""
+    """Train the model; return it and its mean loss over the last 50 steps in nats per token."""
     torch.manual_seed(SEED)
     model = make_model(name).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05)
@@ -114,12 +114,12 @@ def train(name: str, ids: torch.Tensor) -> tuple[torch.nn.Module, float]:
 
 
 def sha256(file: Path) -> str:
-    """The hash of a file's bytes."""
+    """Return the hash of a file's bytes."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def save(name: str, model: torch.nn.Module, tokenizer: Tokenizer, loss: float, text: str, seconds: float) -> None:
-    """The checkpoint folder with its record."""
+    """Write the checkpoint folder with its record."""
     folder = FOLDERS[name]
     shutil.rmtree(folder, ignore_errors=True)
     model.half().save_pretrained(folder)
@@ -142,14 +142,14 @@ def save(name: str, model: torch.nn.Module, tokenizer: Tokenizer, loss: float, t
 
 
 def main() -> None:
-    """Train what is named, or both."""
+    """Train the named models, or both."""
     parser = argparse.ArgumentParser(description="trains the tiny models of day 14")
     parser.add_argument("names", nargs="*", metavar="model", help="qwen2 or neox; without a name both")
     names = parser.parse_args().names or list(FOLDERS)
     for name in names:
         if name not in FOLDERS:
             parser.error(f"there is no model {name}: qwen2 or neox")
-    torch.set_num_threads(1)  # more have nothing to do in models so small
+    torch.set_num_threads(1)  # more threads have nothing to do in such small models
     text = lesson_text()
     tokenizer = make_tokenizer(text)
     ids = torch.tensor(tokenizer.encode(text).ids)

@@ -223,9 +223,9 @@ constexpr int kTileWarps = 8;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 32 * kTileWarps;
-constexpr int kSteps = 2;            // of a stage
-constexpr int kTileStages = 5;       // that are in shared memory: one in use, the others on their way
-constexpr int kConsumerThreads = 4;  // stripes of 8 rows whose products are started one after the other
+constexpr int kSteps = 2;           // of a stage
+constexpr int kTileStages = 5;      // that are in shared memory: one in use, the others on their way
+constexpr int kStripesPerStep = 4;  // stripes of 8 rows whose products are started one after the other
 
 struct TileStage {
     // 64 bytes to a row, so eight lanes read two rows, all 32 banks. Of the second step the two change places: the lanes that
@@ -315,10 +315,10 @@ __global__ void __launch_bounds__(kTileThreads, 1)
                 llmk::finish(words, w, k, column, weight);
             }
 #pragma unroll
-            for (int r = 0; r < kStripes; r += kConsumerThreads) {
-                llmk::Four b[kConsumerThreads];
+            for (int r = 0; r < kStripes; r += kStripesPerStep) {
+                llmk::Four b[kStripesPerStep];
 #pragma unroll
-                for (int g = 0; g < kConsumerThreads; ++g) {
+                for (int g = 0; g < kStripesPerStep; ++g) {
                     b[g].vector = s.y[step][8 * (r + g) + (i ^ step % 2)][t];
                 }
 #pragma unroll
@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(kTileThreads, 1)
                         const unsigned a[4] = {llmk::as_bits(upper[p]), llmk::as_bits(lower[p]),
                                                llmk::as_bits(upper[p + 1]), llmk::as_bits(lower[p + 1])};
 #pragma unroll
-                        for (int g = 0; g < kConsumerThreads; ++g)
+                        for (int g = 0; g < kStripesPerStep; ++g)
                             llmk::mma_m16n8k16<__half>(sums[r + g][j], a, b[g].word[p], b[g].word[p + 1]);
                     }
                 }

@@ -1,4 +1,4 @@
-"""The glossary beside the lessons."""
+"""The glossary beside the lessons: each term with its meaning, its day and its reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \|$")
+ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \| (?P<source>[^|]+) \|$")
 
 
 def rows() -> list[re.Match[str]]:
@@ -20,7 +20,7 @@ def rows() -> list[re.Match[str]]:
     return [match for match in found if match]
 
 
-def test_terms_are_in_order_and_stand_once() -> None:
+def test_terms_are_sorted_and_unique() -> None:
     terms = [row["term"].casefold() for row in rows()]
     assert terms == sorted(set(terms))
 
@@ -36,3 +36,11 @@ def test_the_day_of_a_term_uses_it(row: re.Match[str]) -> None:
     text = text.casefold().replace("*", "")
     words = re.sub(r" \([^)]*\)", "", row["term"]).casefold()
     assert re.search(rf"\b{re.escape(words.removesuffix('y'))}", text), row["term"]  # also "copies"
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["term"])
+def test_the_reference_of_a_term_is_defined(row: re.Match[str]) -> None:
+    text = (LESSONS / "glossary.md").read_text(encoding="utf-8")
+    labels = re.findall(r"\]\[(\w+)\]", row["source"])
+    assert labels or re.search(r"\b(19|20)\d\d$|CUTLASS", row["source"]), "neither a document nor a paper"
+    assert all(f"\n[{label}]: https://docs.nvidia.com/" in text for label in labels)

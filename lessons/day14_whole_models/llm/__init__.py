@@ -1,13 +1,13 @@
-"""A whole Qwen2 and a whole GPT-NeoX, whose every operator is a kernel of the course.
+"""Run a whole Qwen2 or GPT-NeoX with a kernel of the course for every operator.
 
     from llm import Operators, generate, load
 
     model = load("folder with config.json, *.safetensors, tokenizer.json", Operators(device="cpu"))
     print(generate(model, "The warp", tokens=20).text)
 
-``config`` and ``checkpoint`` read the folder, ``operators`` knows the kernels, ``qwen2`` and ``neox`` say which operator follows
-which, ``cache`` keeps keys and values in pages, ``generate`` and ``serve`` make tokens, ``quantize`` makes weights int4. No folder is ever
-downloaded.
+``config`` and ``checkpoint`` read the folder, and ``operators`` provides the kernels. ``qwen2`` and ``neox`` define the
+sequence of operators. ``cache`` keeps keys and values in pages, ``generate`` and ``serve`` produce tokens, and
+``quantize`` converts weights to int4. Nothing is downloaded.
 """
 
 from llm.cache import PagedCache

@@ -1,6 +1,6 @@
 """The KV cache of a whole model, in the pages of day 10: one allocator for all layers.
 
-Every layer has a cache of its own, [pages, kv_heads, page_size, head_dim], and all use the same block tables: page 7 of a
+Every layer has its own cache [pages, kv_heads, page_size, head_dim], and all layers share the block tables: page 7 of a
 sequence is page 7 in each of them.
 """
 
@@ -21,29 +21,29 @@ OutOfPages = _allocator.OutOfPages
 
 @dataclass
 class Batch:
-    """The new tokens of some sequences, one behind the other, and where their keys are."""
+    """The new tokens of some sequences, concatenated, and where their keys are."""
 
     ids: Tensor
     """i64 [tokens]"""
     positions: Tensor
-    """i32 [tokens]: of each token in its own text."""
+    """i32 [tokens]: the position of each token in its own text."""
     slots: Tensor
-    """i64 [tokens]: where its key and value go."""
+    """i64 [tokens]: the slot of its key and value."""
     block_tables: Tensor
     """i32 [sequences, max_pages]"""
     lengths: Tensor
-    """i32 [sequences]: keys, the new ones among them."""
+    """i32 [sequences]: number of keys, including the new ones."""
     query_starts: Tensor
     """i32 [sequences + 1]: sequence b has the tokens query_starts[b] ... query_starts[b + 1] - 1."""
     last: Tensor
-    """i64 [sequences]: the last token of each."""
+    """i64 [sequences]: index of the last token of each."""
     max_queries: int
-    """The most new tokens of a sequence."""
+    """The largest number of new tokens of a sequence."""
     one_query_each: bool
 
 
 class PagedCache:
-    """Keys and values of all layers for some sequences."""
+    """The keys and values of all layers for some sequences."""
 
     def __init__(
         self,
@@ -61,23 +61,23 @@ class PagedCache:
 
     @property
     def nbytes(self) -> int:
-        """Of keys and values."""
+        """Return the size of all keys and values in bytes."""
         return self.k.nbytes + self.v.nbytes
 
     def create(self) -> int:
-        """A new, empty sequence's number."""
+        """Create an empty sequence and return its number."""
         return self.allocator.create()
 
     def fork(self, number: int) -> int:
-        """A sequence that begins with all tokens of another one, and shares its pages."""
+        """Create a sequence with all tokens of another one, sharing its pages; return its number."""
         return self.allocator.fork(number)
 
     def free(self, number: int) -> None:
-        """The sequence has ended."""
+        """End a sequence and free its pages."""
         self.allocator.free(number)
 
     def append(self, texts: dict[int, list[int]]) -> Batch:
-        """Makes room for new tokens of some sequences. Raises OutOfPages, and then no sequence has changed."""
+        """Allocate room for new tokens of some sequences. Raise OutOfPages, with all sequences unchanged."""
         needed = sum(self.allocator.pages_needed(number, len(ids)) for number, ids in texts.items())
         if needed > self.allocator.free_pages:
             raise OutOfPages(f"{needed} pages are needed, {self.allocator.free_pages} are free")
@@ -87,7 +87,7 @@ class PagedCache:
         for number, ids in texts.items():
             before = self.allocator.sequences[number].length
             appended = self.allocator.append(number, len(ids))
-            if appended.copy is not None:  # a page that others have, too: this sequence gets its own
+            if appended.copy is not None:  # a page shared with other sequences: this sequence gets a copy
                 shared, own = appended.copy
                 self.k[:, own] = self.k[:, shared]
                 self.v[:, own] = self.v[:, shared]

@@ -1,7 +1,7 @@
-"""A Hugging Face checkpoint folder becomes a model: config.json, one or several safetensors files, tokenizer.json.
+"""Load a model from a Hugging Face checkpoint folder: config.json, safetensors files, tokenizer.json.
 
-Every tensor of the files must be one that the model has, of the right shape, and the model must get every one that it needs;
-anything else is an error that lists the names. A layer that is silently left at random values writes fluent nonsense.
+Every tensor in the files must belong to the model and have the right shape, and none may be missing; otherwise an error
+lists the names. A layer that silently keeps random values writes fluent nonsense.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ ONE_FILE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 MODELS: dict[str, type[Model]] = {"qwen2": Qwen2, "gpt_neox": NeoX}
 NO_WEIGHTS = re.compile(r"\.(rotary_emb\.inv_freq|attention\.masked_bias|attention\.bias)$")
-"""Tables that older files keep beside the weights; they follow from the configuration."""
+"""Tables that older files store beside the weights; the configuration implies them."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that does not fit its configuration, or cannot be read."""
+    """A checkpoint that does not match its configuration, or cannot be read."""
 
 
 def load(folder: str | Path, operators: Operators | None = None, dtype: torch.dtype = torch.float32) -> Model:
-    """The model in a folder, its weights as ``dtype`` on the operators' device. Raises ConfigError, CheckpointError."""
+    """Load the model in a folder, as ``dtype`` on the operators' device. Raise ConfigError or CheckpointError."""
     folder, operators = Path(folder), operators or Operators()
     config = read_config(folder)
     tensors = read_tensors(folder, dtype, operators.device)
@@ -44,19 +44,19 @@ def load(folder: str | Path, operators: Operators | None = None, dtype: torch.dt
 def build(
     config: Config, tensors: dict[str, Tensor], operators: Operators, tokenizer: Tokenizer | None = None
 ) -> Model:
-    """A model of tensors by Hugging Face's names, which are checked. Raises CheckpointError."""
+    """Build a model from tensors with Hugging Face's names, which are checked. Raise CheckpointError."""
     kind = MODELS[config.architecture]
     check(kind.shapes(config), tensors, config)
     return kind(config, tensors, operators, tokenizer)
 
 
 def read_tensors(folder: Path, dtype: torch.dtype, device: str) -> dict[str, Tensor]:
-    """Every weight of a folder's safetensors files, by name."""
+    """Read every weight of a folder's safetensors files, by name."""
     tensors: dict[str, Tensor] = {}
     for name in files(folder):
         try:
             with safe_open(folder / name, framework="pt", device=device) as opened:
-                for key in opened.keys():  # noqa: SIM118 (it is no dict)
+                for key in opened.keys():  # noqa: SIM118 (not a dict)
                     if key in tensors:
                         raise CheckpointError(f"{key} stands in {name} and in another file")
                     if not NO_WEIGHTS.search(key):
@@ -65,14 +65,14 @@ def read_tensors(folder: Path, dtype: torch.dtype, device: str) -> dict[str, Ten
             raise CheckpointError(f"{INDEX} names {name}, which is not there") from None
         except (SafetensorError, OSError) as problem:
             raise CheckpointError(f"{name} cannot be read: {problem}") from None
-    # What GPT-NeoX's output layer is called in files.
+    # The name of GPT-NeoX's output layer in files.
     if "embed_out.weight" in tensors:
         tensors["lm_head.weight"] = tensors.pop("embed_out.weight")
     return tensors
 
 
 def files(folder: Path) -> list[str]:
-    """The safetensors files of a folder: those that the index names, or the one that there is."""
+    """Return the safetensors files of a folder: those in the index, or the only one."""
     if (folder / INDEX).is_file():
         try:
             listed = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
@@ -89,9 +89,9 @@ def files(folder: Path) -> list[str]:
 
 
 def check(wanted: dict[str, tuple[int, ...]], tensors: dict[str, Tensor], config: Config) -> None:
-    """Raises CheckpointError with every tensor that is missing, left over or of a wrong shape."""
+    """Raise CheckpointError with every tensor that is missing, unexpected or of a wrong shape."""
     given = dict(tensors)
-    if config.tied:  # some files hold the table twice
+    if config.tied:  # some files store the table twice
         given.pop("lm_head.weight", None)
     problems = [f"missing: {name} {list(wanted[name])}" for name in wanted if name not in given]
     problems += [f"left over: {name} {list(tensor.shape)}" for name, tensor in given.items() if name not in wanted]

@@ -1,7 +1,7 @@
-"""What config.json says of a model, for both architectures in the same words.
+"""Parse config.json into one Config for both architectures.
 
-Hugging Face's files name the same thing differently from architecture to architecture and from version to version. What this
-library cannot compute is an error: a value that nobody looks at gives a model that talks nonsense.
+Hugging Face's files use different names for the same setting, by architecture and version. A setting that this library
+cannot compute is an error: an ignored setting gives a model that writes nonsense.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 
 class ConfigError(ValueError):
-    """A config.json that cannot be read, or asks for what this library does not have."""
+    """A config.json that cannot be read, or asks for an unsupported feature."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a model and its choices."""
+    """The sizes and settings of a model."""
 
     architecture: str
     """qwen2 or gpt_neox"""
@@ -32,23 +32,23 @@ class Config:
     kv_heads: int
     head_dim: int
     rotary_dim: int
-    """How many of a head's channels RoPE turns; the others stay as they are."""
+    """The number of channels of a head that RoPE rotates; the others are unchanged."""
     theta: float
     eps: float
     positions: int
-    """The longest text that the model was made for."""
+    """The longest text that the model supports."""
     tied: bool
-    """Whether the output layer is the embedding table."""
+    """True if the output layer is the embedding table."""
     parallel_residual: bool = False
     """GPT-NeoX: attention and MLP read the same x, and both are added to it."""
     attention_bias: bool = True
-    """Whether the layers before and (GPT-NeoX) after attention have biases."""
+    """True if the layers before and (GPT-NeoX) after attention have biases."""
     end_tokens: tuple[int, ...] = ()
-    """A text ends with any of these."""
+    """The ids of end-of-text tokens."""
 
 
 def read_config(folder: str | Path) -> Config:
-    """The configuration of a checkpoint folder. Raises ConfigError."""
+    """Read the configuration of a checkpoint folder. Raise ConfigError."""
     file = Path(folder) / "config.json"
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def read_config(folder: str | Path) -> Config:
 
 
 def parse_config(values: dict[str, Any]) -> Config:
-    """The settings of config.json as a Config. Raises ConfigError."""
+    """Parse the settings of config.json. Raise ConfigError."""
     known = {"qwen2": _qwen2, "gpt_neox": _neox}
     architecture = values.get("model_type")
     if architecture not in known:
@@ -76,48 +76,48 @@ def parse_config(values: dict[str, Any]) -> Config:
 
 
 class _Settings:
-    """config.json, with errors that name the setting."""
+    """The settings of config.json, with errors that name the setting."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
     def get(self, name: str, default: Any) -> Any:
-        """A setting that may be missing."""
+        """Return an optional setting."""
         value = self.values.get(name)
         return default if value is None else value
 
     def size(self, name: str, default: int | None = None) -> int:
-        """A number of at least 1."""
+        """Return an integer setting of at least 1."""
         value = self.get(name, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigError(f"{name} is {value!r}; it must be a whole number of at least 1")
         return value
 
     def number(self, name: str, default: float) -> float:
-        """A number above 0."""
+        """Return a positive number."""
         return self.positive(name, self.get(name, default))
 
     def positive(self, name: str, value: Any) -> float:
-        """Checks a number that was found elsewhere."""
+        """Check an integer that was found elsewhere."""
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
             raise ConfigError(f"{name} is {value!r}; it must be a number above 0")
         return float(value)
 
     def switch(self, name: str, default: bool) -> bool:
-        """True or false."""
+        """Return a boolean setting."""
         value = self.get(name, default)
         if not isinstance(value, bool):
             raise ConfigError(f"{name} is {value!r}; it must be true or false")
         return value
 
     def must_be(self, name: str, allowed: tuple[Any, ...], default: Any) -> None:
-        """A setting of which this library has only some values."""
+        """Check a setting for which only some values are supported."""
         value = self.get(name, default)
         if value not in allowed:
             raise ConfigError(f"{name} is {value!r}; this library has only {' or '.join(map(repr, allowed))}")
 
     def rope(self) -> dict[str, Any]:
-        """What files of both generations say of RoPE: ``rope_parameters``, or ``rope_scaling`` and names of their own."""
+        """Return the RoPE settings: from ``rope_parameters``, or from ``rope_scaling`` and separate names."""
         found = self.get("rope_parameters", {}) or self.get("rope_scaling", {})
         if not isinstance(found, dict):
             raise ConfigError(f"rope_parameters is {found!r}; it must be settings in braces")
@@ -127,7 +127,7 @@ class _Settings:
         return found
 
     def ends(self) -> tuple[int, ...]:
-        """eos_token_id: none, one or several."""
+        """Return the ids of eos_token_id, which may be missing, a number or a list."""
         value = self.get("eos_token_id", [])
         ends = value if isinstance(value, list) else [value]
         if not all(isinstance(token, int) and not isinstance(token, bool) for token in ends):

@@ -1,7 +1,7 @@
-"""Our kernels inside transformers' own modules: how a kernel is tried in a program that exists.
+"""Run our kernels inside transformers' own modules: how to try a kernel in an existing program.
 
-The module keeps its class, its weights and its signature; only what it computes is replaced. That is what makes such a patch
-safe to take back, and keeps it from breaking whatever else the program passes around.
+The module keeps its class, weights and signature; only its computation is replaced. So the patch can be undone safely,
+and does not break what else the program passes around.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llm.operators import Operators
 
 @contextmanager
 def fitted(model: Any, operators: Operators) -> Iterator[None]:
-    """Inside, the RMSNorms and the SwiGLUs of a Qwen2 of transformers are ours; afterwards all is as it was."""
+    """Replace the RMSNorms and SwiGLUs of a transformers Qwen2 inside the context, and restore them afterwards."""
     changed = []
     for module in model.modules():
         kind = type(module).__name__
@@ -32,7 +32,7 @@ def fitted(model: Any, operators: Operators) -> Iterator[None]:
         yield
     finally:
         for module in changed:
-            del module.forward  # the class's own shows again
+            del module.forward  # the class's own method is visible again
 
 
 def _rms_norm(module: Any, operators: Operators) -> Any:

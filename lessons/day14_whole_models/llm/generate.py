@@ -1,4 +1,4 @@
-"""One text: the prompt in one pass (prefill), then token after token (decode)."""
+"""Generate one text: the prompt in one pass (prefill), then one token after the other (decode)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from llm.sampling import GREEDY, Sampling, draw
 
 @dataclass
 class Generated:
-    """A finished text."""
+    """A generated text."""
 
     ids: list[int]
     """The new tokens; the last one may be an end token."""
     text: str
-    """What they say, without the prompt; empty where the model has no tokenizer."""
+    """The decoded tokens without the prompt; empty if the model has no tokenizer."""
     logits: Tensor
-    """[vocabulary], the last ones: who wants to may sample from them again."""
+    """[vocabulary], the last logits; the caller may sample from them again."""
     seconds: list[float] = field(default_factory=list)
-    """Of each token. The first one's is the time to the first token: it contains the prompt."""
+    """Seconds per token. The first is the time to the first token, including the prompt."""
 
 
 def tokens_of(model: Model, prompt: str | Sequence[int]) -> list[int]:
-    """A prompt as tokens, which are checked."""
+    """Return a prompt as checked token ids."""
     if isinstance(prompt, str):
         if model.tokenizer is None:
             raise ValueError("this checkpoint has no tokenizer.json: give the prompt as a list of tokens")
@@ -44,7 +44,7 @@ def tokens_of(model: Model, prompt: str | Sequence[int]) -> list[int]:
 
 
 def choose(model: Model, logits: Tensor, sampling: Sampling, generators: Sequence[torch.Generator]) -> list[int]:
-    """The next token of each sequence: logits [sequences, vocabulary]."""
+    """Return the next token of each sequence from logits [sequences, vocabulary]."""
     if sampling.greedy:
         return list(model.operators.argmax(logits).tolist())
     return [draw(row, sampling, generator) for row, generator in zip(logits, generators)]
@@ -58,7 +58,7 @@ def generate(
     sampling: Sampling = GREEDY,
     cache: PagedCache | None = None,
 ) -> Generated:
-    """At most ``tokens`` new tokens; fewer where an end token comes. Without a cache one of the right size is made."""
+    """Generate at most ``tokens`` tokens, fewer at an end token. Without a cache, create one of the right size."""
     ids = tokens_of(model, prompt)
     if tokens < 1:
         raise ValueError(f"{tokens} new tokens: it must be at least 1")

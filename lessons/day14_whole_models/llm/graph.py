@@ -1,9 +1,8 @@
-"""Decode as a CUDA graph: the launches of one token are recorded once, and started together from then on.
+"""Decode as a CUDA graph: the launches of one token are captured once, and replayed from then on.
 
-From Python a launch costs some microseconds and a token has hundreds of them. The rule of day 13: whatever changes from token
-to token must stand in memory of the device, as a graph repeats the numbers that were passed when it was recorded. So the id,
-the position, the slot and the length are tensors, the recorded kernels bring them forward themselves, and all pages that the
-text will need are taken beforehand.
+A launch from Python takes some microseconds, and a token has hundreds of them. The rule of day 13: values that change
+from token to token must lie in device memory, because a graph repeats the captured arguments. So the id, position, slot
+and length are tensors, which the captured kernels advance, and all pages of the text are allocated beforehand.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from llm.model import Model
 
 
 class DecodeGraph:
-    """One text on a GPU: ``prefill`` gives the first token, each ``step`` the next one, greedily."""
+    """One text on a GPU: ``prefill`` returns the first token, and each ``step`` the next one, greedily."""
 
     def __init__(self, model: Model, cache: PagedCache, longest: int) -> None:
-        """``longest``: tokens of prompt and answer together. Nothing else may use the cache."""
+        """Set up buffers for ``longest`` tokens, prompt and answer together. Nothing else may use the cache."""
         self.model, self.cache, self.longest = model, cache, longest
         number = cache.create()
-        self.whole = cache.append({number: [0] * longest})  # every page, slot and position that there will be
+        self.whole = cache.append({number: [0] * longest})  # all pages, slots and positions of the text
         self.whole.ids.zero_()
         device = self.whole.ids.device
         self.now = Batch(
@@ -39,7 +38,7 @@ class DecodeGraph:
         with torch.inference_mode():
             beside = torch.cuda.Stream()
             beside.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(beside):  # kernels are loaded and memory is found before anything is recorded
+            with torch.cuda.stream(beside):  # load kernels and allocate memory before the capture
                 for _ in range(2):
                     self._token()
             torch.cuda.current_stream().wait_stream(beside)
@@ -55,7 +54,7 @@ class DecodeGraph:
 
     @torch.inference_mode()
     def prefill(self, ids: list[int]) -> int:
-        """Reads a prompt, from an empty cache, and gives the first new token."""
+        """Read a prompt into an empty cache and return the first new token."""
         n, whole, device = len(ids), self.whole, self.whole.ids.device
         prompt = Batch(
             ids=torch.tensor(ids, device=device),
@@ -76,6 +75,6 @@ class DecodeGraph:
 
     @torch.inference_mode()
     def step(self) -> int:
-        """One more token."""
+        """Return the next token."""
         self.graph.replay()
         return int(self.now.ids)

@@ -1,4 +1,4 @@
-"""Layers whose weights are int4 in GPTQ's format, for the kernels of day 11."""
+"""Layers with int4 weights in GPTQ's format, for the kernels of day 11."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from llm.other_days import day
 
 @dataclass(frozen=True)
 class Int4:
-    """A layer's weight. Shapes as day 11's; K is in_features, N out_features."""
+    """A layer's weight. Shapes as on day 11; K is in_features, N is out_features."""
 
     qweight: Tensor
     """i32 [K / 8, N]"""
@@ -25,15 +25,15 @@ class Int4:
 
     @property
     def out_features(self) -> int:
-        """N"""
+        """Return N."""
         return self.qweight.shape[1]
 
     @property
     def nbytes(self) -> int:
-        """Of all parts."""
+        """Return the size of all parts in bytes."""
         return sum(t.nbytes for t in (self.qweight, self.qzeros, self.scales, self.g_idx))
 
     def finished(self) -> Tensor:
-        """The weight [N, K] in float64."""
+        """Return the dequantized weight [N, K] in float64."""
         layer = day("day11_quantization", "gptq").Quantized(self.qweight, self.qzeros, self.scales, self.g_idx)
         return layer.dequantize().T.contiguous()

@@ -1,4 +1,4 @@
-"""What every block of a model puts out, and how far that is from float64."""
+"""Compare the output of every block of a model with float64."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from llm.model import Model
 
 @dataclass(frozen=True)
 class LayerError:
-    """Between two tensors of one shape."""
+    """The difference between two tensors of one shape."""
 
     largest: float
     """The largest difference of two elements."""
     relative: float
     """The norm of the difference, divided by the norm of the exact values."""
     size: float
-    """The largest exact value: 16 bits have 11 (f16) or 8 (bf16) significant ones, so a step near it is size / 2048 or / 256."""
+    """The largest exact value. A step near it is size / 2048 in f16 (11 significant bits), size / 256 in bf16 (8)."""
 
 
 @torch.inference_mode()
 def hidden_states(model: Model, ids: Sequence[int]) -> list[Tensor]:
-    """[tokens, C] after the embedding and after every block, for one text."""
+    """Return [tokens, C] after the embedding and after every block, for one text."""
     cache = model.new_cache(len(ids))
     found: list[Tensor] = []
     model.forward(cache.append({cache.create(): list(ids)}), cache, lambda _, x: found.append(x.clone()))
@@ -33,7 +33,7 @@ def hidden_states(model: Model, ids: Sequence[int]) -> list[Tensor]:
 
 
 def layer_errors(exact: Sequence[Tensor], found: Sequence[Tensor]) -> list[LayerError]:
-    """Of every layer, against the exact ones."""
+    """Return the error of every layer against the exact ones."""
     errors = []
     for wanted, got in zip(exact, found, strict=True):
         wanted, got = wanted.double().cpu(), got.double().cpu()

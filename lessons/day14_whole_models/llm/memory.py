@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes beyond what was there before."""
+"""Measure the peak memory of a computation beyond what was allocated before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 
 def peak_bytes(work: Callable[[], object], device: str) -> int:
-    """The most bytes of tensors that lived at once while it ran, less those that were there before."""
+    """Run the function and return the peak bytes of live tensors, less those from before."""
     if device == "cuda":
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
@@ -25,7 +25,7 @@ def peak_bytes(work: Callable[[], object], device: str) -> int:
 
 
 class _Watch(TorchDispatchMode):
-    """Sees every operation of torch, and keeps count of the memory behind the tensors that they make."""
+    """A dispatch mode that sees every torch operation and tracks the memory of its results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class _Watch(TorchDispatchMode):
         result = operation(*args, **(kwargs or {}))
         given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
         for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in given:  # new memory, no view
+            if isinstance(tensor, torch.Tensor) and tensor.untyped_storage()._cdata not in given:  # not a view
                 storage = tensor.untyped_storage()
                 self.living[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
         self.living = {key: entry for key, entry in self.living.items() if not entry[0].expired()}

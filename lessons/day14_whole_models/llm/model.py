@@ -1,4 +1,4 @@
-"""What both architectures have in common: a table of vectors, blocks that each add to them, a norm, an output layer."""
+"""The common part of both architectures: an embedding, blocks that each add to the stream, a norm, an output layer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from llm.operators import Operators
 from llm.tokenizer import Tokenizer
 
 Block = dict[str, Tensor | Int4]
-"""The weights of one block by their names here. A linear layer's is [out_features, in_features], or the same as int4."""
+"""The weights of one block by name. A linear layer's weight is [out_features, in_features], or int4."""
 
 Observe = Callable[[int, Tensor], None]
-"""Is told the number of a block (0: the embedding) and what comes out of it, [tokens, C]."""
+"""A callback that receives the number of a block (0: the embedding) and its output [tokens, C]."""
 
 
 class Model:
-    """A model of either architecture. The architectures say what a block is."""
+    """A model of either architecture. Subclasses define the block."""
 
     prefix: str
-    """Of Hugging Face's names: "model" or "gpt_neox"."""
+    """The prefix of Hugging Face's names: "model" or "gpt_neox"."""
 
     def __init__(
         self, config: Config, tensors: dict[str, Tensor], operators: Operators, tokenizer: Tokenizer | None = None
@@ -35,41 +35,41 @@ class Model:
         self.norm_weights = self.final_norm(tensors)
         self.blocks: list[Block] = [self.block(tensors, i) for i in range(config.layers)]
 
-    # What an architecture must say.
+    # To be defined by an architecture.
 
     embedding_name: str
 
     @classmethod
     def shapes(cls, config: Config) -> dict[str, tuple[int, ...]]:
-        """Every tensor that a checkpoint must have, by Hugging Face's names."""
+        """Return every tensor that a checkpoint must have, by Hugging Face's names."""
         raise NotImplementedError
 
     def final_norm(self, tensors: dict[str, Tensor]) -> tuple[Tensor, ...]:
-        """The weights of the last norm."""
+        """Return the weights of the last norm."""
         raise NotImplementedError
 
     def block(self, tensors: dict[str, Tensor], i: int) -> Block:
-        """The weights of block i."""
+        """Return the weights of block i."""
         raise NotImplementedError
 
     def norm(self, x: Tensor, *weights: Tensor) -> Tensor:
-        """The norm of this architecture."""
+        """Apply the norm of this architecture."""
         raise NotImplementedError
 
     def run_block(self, i: int, x: Tensor, batch: Batch, cache: PagedCache) -> Tensor:
-        """x [tokens, C] -> [tokens, C]"""
+        """Run a block: x [tokens, C] -> [tokens, C]."""
         raise NotImplementedError
 
-    # What follows from it.
+    # Common to all architectures.
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of weights and activations."""
+        """Return the type of weights and activations."""
         return self.table.dtype
 
     @property
     def nbytes(self) -> int:
-        """Of all weights."""
+        """Return the size of all weights in bytes."""
         found = {self.table.data_ptr(): self.table, self.output.data_ptr(): self.output}
         return sum(
             t.nbytes
@@ -77,11 +77,11 @@ class Model:
         )
 
     def new_cache(self, tokens: int) -> PagedCache:
-        """A KV cache for so many tokens altogether."""
+        """Create a KV cache for this many tokens in total."""
         return PagedCache(self.config, tokens, self.dtype, self.operators.device)
 
     def forward(self, batch: Batch, cache: PagedCache, observe: Observe | None = None) -> Tensor:
-        """The logits after the last token of each sequence: [sequences, vocabulary]."""
+        """Return the logits after the last token of each sequence: [sequences, vocabulary]."""
         op = self.operators
         x = op.embedding(self.table, batch.ids)
         if observe:
@@ -91,11 +91,11 @@ class Model:
             if observe:
                 observe(i + 1, x)
         if len(x) > len(batch.last):
-            x = op.embedding(x, batch.last)  # rows by their numbers: the same kernel
+            x = op.embedding(x, batch.last)  # gather rows by index: the embedding kernel
         return op.linear(self.norm(x, *self.norm_weights), self.output)
 
     def attend(self, i: int, x: Tensor, batch: Batch, cache: PagedCache) -> Tensor:
-        """Attention of block i up to its output layer: x [tokens, C] (normed) -> [tokens, C]."""
+        """Return the attention of block i before its output layer: x [tokens, C] (normed) -> [tokens, C]."""
         op, config, block = self.operators, self.config, self.blocks[i]
         tokens, d = len(x), config.head_dim
         sizes = config.heads * d, config.kv_heads * d, config.kv_heads * d

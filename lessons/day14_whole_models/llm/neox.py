@@ -1,9 +1,9 @@
-"""GPT-NeoX, as Pythia has it: LayerNorm, biases everywhere, GELU, RoPE on a part of each head, and one of two residuals.
+"""GPT-NeoX, as Pythia uses it: LayerNorm, biases everywhere, GELU, RoPE on a part of each head, and one of two residuals.
 
     parallel:   x = x + attention(norm_1(x)) + mlp(norm_2(x))          mlp(y) = down(gelu(up(y)))
     serial:     x = x + attention(norm_1(x));   x = x + mlp(norm_2(x))
 
-config.json says which (use_parallel_residual). The weights have the same names and shapes in both.
+use_parallel_residual in config.json selects it. The weights have the same names and shapes in both.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class NeoX(Model):
         return found
 
     def by_kind(self, rows: Tensor) -> Tensor:
-        """The rows of query_key_value lie head by head, [heads, 3, head_dim]; here all of q come first, then k, then v."""
+        """Reorder the rows of query_key_value from [heads, 3, head_dim] to all of q, then k, then v."""
         apart = rows.view(self.config.heads, 3, self.config.head_dim, *rows.shape[1:])
         return apart.transpose(0, 1).reshape(rows.shape).contiguous()
 
@@ -73,7 +73,7 @@ class NeoX(Model):
         return op.residual_add(x, self.mlp(block, x))
 
     def mlp(self, block: Block, x: Tensor) -> Tensor:
-        """x [tokens, C] -> [tokens, C], its norm included."""
+        """Run the MLP with its norm: x [tokens, C] -> [tokens, C]."""
         op = self.operators
         y = self.norm(x, block["norm_2"], block["norm_2_bias"])
         y = op.linear_gelu(y, block["up"], block["up_bias"])

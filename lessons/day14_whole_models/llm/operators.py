@@ -1,11 +1,11 @@
-"""The operators of the models, each by a kernel file of the course or by torch, as one chooses by name.
+"""The operators of the models, each computed by a kernel file of the course or by torch.
 
     Operators(device="cpu")                                    every operator by the course's solutions, on the simulator
     Operators(use="torch")                                     every operator by torch
     Operators(choose={"rms_norm": "exercises"})                rms_norm by your own kernel
     Operators(choose={"gelu": "torch", "swiglu": "my.cu"})     and so on
 
-``calls`` counts who computed what. A switch that is set and a kernel that runs are two things: only the second counts.
+``calls`` counts the calls of each kernel. A switch does not prove that a kernel runs; the count does.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 HERE = "lessons/day14_whole_models/operators.cu"
 FEW_ROWS = 16
-"""Up to so many rows a product is bound by reading the weights."""
+"""The number of rows up to which a linear layer is bound by reading the weights."""
 WIDE = 16384
-"""From so many columns on, several blocks look for the largest of a row."""
+"""The number of columns from which several blocks search for the largest of a row."""
 
 KERNELS = {
     "embedding": "day03_positions_and_gates/embedding",
@@ -54,7 +54,7 @@ KERNELS = {
     "argmax": "day02_reductions/argmax",
     "argmax of a vocabulary": "day02_reductions/vocabulary_argmax",
 }
-"""The exercise behind each operator. What is not here stands in this day's operators.cu."""
+"""The exercise behind each operator. Operators that are missing here are in this day's operators.cu."""
 
 OPERATORS = (
     "embedding",
@@ -76,11 +76,11 @@ OPERATORS = (
 
 
 class Operators:
-    """One object for a model: what it computes with, and what it has called.
+    """The operators that a model uses, and a record of their calls.
 
-    ``device``: cpu (the simulator) or cuda. ``use``: for every operator "solutions", "exercises" or "torch"; ``choose`` says
-    otherwise for some, where a path is a kernel file of your own with the exercise's launcher. ``checks``: the simulator looks
-    for faults while it computes, which takes longer.
+    ``device``: cpu (the simulator) or cuda. ``use``: "solutions", "exercises" or "torch" for every operator; ``choose``
+    overrides it for some, and may name a kernel file of your own with the exercise's launcher. ``checks``: let the
+    simulator check for errors while it computes, which is slower.
     """
 
     def __init__(
@@ -92,24 +92,24 @@ class Operators:
             raise GraderError(f"there is no operator {', '.join(unknown)}", f"They are {', '.join(OPERATORS)}.")
         self.use = {name: use for name in OPERATORS} | (choose or {})
         self.calls: Counter[tuple[str, str]] = Counter()
-        """How often an operator was computed by whom: ("rms_norm", "solutions/day02_reductions/rms_norm.cu")."""
+        """Number of calls by operator and source, such as ("rms_norm", "solutions/day02_reductions/rms_norm.cu")."""
         self._kernels: dict[str, Any] = {}
         self._zeros: dict[tuple[int, torch.dtype], Tensor] = {}
 
-    # ------------------------------------------------------------------------------------------------- which kernel
+    # ------------------------------------------------------------------------------------------- choice of kernel
 
     def by_torch(self, name: str) -> bool:
-        """Whether torch computes an operator; then the call is counted."""
+        """Return True if torch computes the operator, and count the call."""
         if self.use[name] != "torch":
             return False
         self.calls[name, "torch"] += 1
         return True
 
     def launcher(self, name: str, dtype: torch.dtype, *kinds: str) -> Any:
-        """The launcher of an operator for a type, loaded when it is first needed; the call is counted.
+        """Return the launcher of an operator for a type, loading it on first use, and count the call.
 
-        ``kinds``: which of an operator's kernels fit, as KERNELS names them, the best one first; without any there is only one.
-        A file of your own need have only one of them.
+        ``kinds``: the operator's kernels that fit, as KERNELS names them, best first; empty if there is only one. A
+        file of your own needs only one of them.
         """
         if dtype not in NAMES:
             raise GraderError(
@@ -136,20 +136,20 @@ class Operators:
         raise GraderError(f"{file} has no launcher {' or '.join(wanted)}", f"The operator {name} needs it.")
 
     def trace(self) -> str:
-        """The calls as a table, in the order in which they first came."""
+        """Return the calls as a table, in order of first use."""
         return "\n".join(f"{count:6}  {name:18} {who}" for (name, who), count in self.calls.items())
 
     def no_bias(self, like: Tensor, size: int) -> Tensor:
-        """Zeros where a layer has no bias: the kernels always add one."""
+        """Return zeros for a missing bias: the kernels always add one."""
         key = size, like.dtype
         if key not in self._zeros:
             self._zeros[key] = torch.zeros(size, dtype=like.dtype, device=like.device)
         return self._zeros[key]
 
-    # ------------------------------------------------------------------------------------------------- the operators
+    # ------------------------------------------------------------------------------------------------ operators
 
     def embedding(self, table: Tensor, ids: Tensor) -> Tensor:
-        """Rows of table [vocabulary, C] by ids i64 [tokens] -> [tokens, C]"""
+        """Return rows of table [vocabulary, C] for ids i64 [tokens]: [tokens, C]."""
         if self.by_torch("embedding"):
             return torch_operators.embedding(table, ids)
         out = table.new_empty(len(ids), table.shape[1])
@@ -157,7 +157,7 @@ class Operators:
         return out
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        """x [tokens, C] -> [tokens, C]"""
+        """Apply RMSNorm: x [tokens, C] -> [tokens, C]."""
         if self.by_torch("rms_norm"):
             return torch_operators.rms_norm(x, weight, eps)
         out = torch.empty_like(x)
@@ -165,7 +165,7 @@ class Operators:
         return out
 
     def layer_norm(self, x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-        """x [tokens, C] -> [tokens, C]"""
+        """Apply LayerNorm: x [tokens, C] -> [tokens, C]."""
         if self.by_torch("layer_norm"):
             return torch_operators.layer_norm(x, weight, bias, eps)
         out = torch.empty_like(x)
@@ -173,7 +173,7 @@ class Operators:
         return out
 
     def linear(self, x: Tensor, weight: Tensor | Int4, bias: Tensor | None = None) -> Tensor:
-        """x [tokens, in], weight [out, in] or the same as int4, bias [out] -> [tokens, out]"""
+        """Apply a linear layer: x [tokens, in], weight [out, in] or int4, bias [out] -> [tokens, out]."""
         if isinstance(weight, Int4):
             return self._linear_int4(x, weight, bias)
         if self.by_torch("linear"):
@@ -196,7 +196,7 @@ class Operators:
         return out
 
     def linear_gelu(self, x: Tensor, weight: Tensor | Int4, bias: Tensor) -> Tensor:
-        """gelu(linear(x)): one kernel for many rows; for few rows the product has a kernel of its own, and GELU follows it."""
+        """Apply gelu(linear(x)): one kernel for many rows; for few rows the skinny GEMM, then GELU."""
         if isinstance(weight, Int4) or (len(x) <= FEW_ROWS and self.use["linear_gelu"] != "torch"):
             return self.gelu(self.linear(x, weight, bias))
         if self.by_torch("linear_gelu"):
@@ -208,10 +208,10 @@ class Operators:
     def linear_parts(
         self, x: Tensor, weight: Tensor | Int4, bias: Tensor | None, sizes: tuple[int, ...]
     ) -> tuple[Tensor, ...]:
-        """One layer whose outputs are several tensors, such as q, k and v: -> [tokens, size] for each of the sizes.
+        """Apply one layer with several outputs, such as q, k and v: [tokens, size] for each of the sizes.
 
-        A single row is one product, of which the results are pieces. Of more rows the pieces would not lie in one piece, so
-        there each is a product with its rows of the weight.
+        For a single row, the results are slices of one GEMM. For more rows the slices would not be contiguous, so each
+        output is a GEMM with its rows of the weight.
         """
         if len(x) == 1 or isinstance(weight, Int4):
             return tuple(part.contiguous() for part in self.linear(x, weight, bias).split(sizes, dim=1))
@@ -223,7 +223,7 @@ class Operators:
             return torch_operators.linear(x, weight.finished().to(x.dtype), bias)
         rows, size, out = len(x), weight.out_features, x.new_empty(len(x), weight.out_features)
         launch = self.launcher("linear_int4", x.dtype)
-        for first in range(0, rows, FEW_ROWS):  # what the kernel takes at once
+        for first in range(0, rows, FEW_ROWS):  # the most rows that the kernel takes at once
             some = slice(first, min(first + FEW_ROWS, rows))
             more = (some.stop - first, x.shape[1], size, weight.group_size, False, bias is not None)
             given = self.no_bias(x, size) if bias is None else bias
@@ -231,7 +231,7 @@ class Operators:
         return out
 
     def rope(self, x: Tensor, positions: Tensor, rotary_dim: int, theta: float) -> Tensor:
-        """x [tokens, heads, head_dim], positions i32 [tokens] -> the same shape"""
+        """Rotate x [tokens, heads, head_dim] at positions i32 [tokens]."""
         if self.by_torch("rope"):
             return torch_operators.rope(x, positions, rotary_dim, theta)
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -239,7 +239,7 @@ class Operators:
         return out
 
     def kv_cache_append(self, k: Tensor, v: Tensor, slots: Tensor, k_cache: Tensor, v_cache: Tensor) -> None:
-        """k, v [tokens, kv_heads, head_dim] into slots i64 [tokens] of [pages, kv_heads, page_size, head_dim]"""
+        """Write k, v [tokens, kv_heads, head_dim] to slots i64 [tokens] of [pages, kv_heads, page_size, head_dim]."""
         if self.by_torch("kv_cache_append"):
             return torch_operators.kv_cache_append(k, v, slots, k_cache, v_cache)
         pages, _, page_size, _ = k_cache.shape
@@ -247,7 +247,7 @@ class Operators:
         return None
 
     def attention(self, q: Tensor, k_cache: Tensor, v_cache: Tensor, batch: Batch) -> Tensor:
-        """q [tokens, heads, head_dim] -> the same shape. Decode where every sequence has one query, else prefill."""
+        """Return the attention of q [tokens, heads, head_dim]. Decode if every sequence has one query, else prefill."""
         name = "attention_decode" if batch.one_query_each else "attention_prefill"
         scale = q.shape[-1] ** -0.5
         pages = batch.block_tables, batch.lengths
@@ -283,17 +283,17 @@ class Operators:
         return out
 
     def _splits(self, blocks: int, keys: int) -> int:
-        """Into how many parts the keys are cut so that the GPU has enough blocks; parts of fewer than 64 keys are no gain."""
+        """Return the number of parts of the keys: enough blocks for the GPU, at least 64 keys per part."""
         if self.device == "cpu":
             return 1
         return max(1, min(-(-self._processors() // blocks), keys // 64, 64))
 
     def _processors(self) -> int:
-        """The SMs that blocks should fill; of the simulator, as many as it likes."""
+        """Return the number of SMs to fill; the simulator has no limit."""
         return torch.cuda.get_device_properties(0).multi_processor_count if self.device == "cuda" else 16
 
     def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:
-        """silu(gate) * up, of one shape"""
+        """Return silu(gate) * up."""
         if self.by_torch("swiglu"):
             return torch_operators.swiglu(gate, up)
         out = torch.empty_like(gate, memory_format=torch.contiguous_format)
@@ -301,7 +301,7 @@ class Operators:
         return out
 
     def gelu(self, x: Tensor) -> Tensor:
-        """The exact GELU, of any shape"""
+        """Return the exact GELU."""
         if self.by_torch("gelu"):
             return torch_operators.gelu(x)
         out = torch.empty_like(x)
@@ -309,7 +309,7 @@ class Operators:
         return out
 
     def residual_add(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + y, of one shape"""
+        """Return x + y."""
         if self.by_torch("residual_add"):
             return torch_operators.residual_add(x, y)
         out = torch.empty_like(x)
@@ -317,7 +317,7 @@ class Operators:
         return out
 
     def parallel_residual(self, x: Tensor, attention: Tensor, mlp: Tensor) -> Tensor:
-        """x + attention + mlp, of one shape"""
+        """Return x + attention + mlp."""
         if self.by_torch("parallel_residual"):
             return torch_operators.parallel_residual(x, attention, mlp)
         out = torch.empty_like(x)
@@ -325,7 +325,7 @@ class Operators:
         return out
 
     def argmax(self, logits: Tensor) -> Tensor:
-        """logits [rows, vocabulary] -> i32 [rows]"""
+        """Return the index of the largest logit: logits [rows, vocabulary] -> i32 [rows]."""
         if self.by_torch("argmax"):
             return torch_operators.argmax(logits)
         rows, columns = logits.shape

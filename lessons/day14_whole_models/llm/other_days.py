@@ -1,4 +1,4 @@
-"""Python files of other days' lessons, which are no packages."""
+"""Load Python files of other days' lessons, which are not packages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LESSONS = Path(__file__).resolve().parents[2]
 
 
 def day(folder: str, name: str) -> ModuleType:
-    """A lesson's Python file as a module: day("day10_paged_attention", "allocator")."""
+    """Load a lesson's Python file as a module, as in day("day10_paged_attention", "allocator")."""
     known = f"{folder}.{name}"
     if known not in sys.modules:
         spec = importlib.util.spec_from_file_location(known, LESSONS / folder / f"{name}.py")
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[known] = module  # where its dataclasses look for it
-        sys.path.append(str(LESSONS / folder))  # which its own imports are found in
+        sys.modules[known] = module  # dataclasses look the module up here
+        sys.path.append(str(LESSONS / folder))  # for its own imports
         try:
             spec.loader.exec_module(module)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Makes the linear layers of a model int4: each weight to the nearest step, or by GPTQ with some texts to judge by."""
+"""Convert the linear layers of a model to int4: each weight to its nearest step, or by GPTQ with calibration texts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from llm.operators import Operators
 from llm.other_days import day
 
 GROUP = 32
-"""Neighboring weights along the inputs that share a scale and a zero."""
+"""Neighboring weights along the inputs that share a scale and a zero point."""
 
 
 class Recorder(Operators):
-    """torch's operators, which keep what goes into every linear layer: [tokens, in_features], by the ``id`` of its weight."""
+    """torch's operators, recording the inputs [tokens, in_features] of every linear layer by the ``id`` of its weight."""
 
     def __init__(self, device: str) -> None:
         super().__init__(device, use="torch")
@@ -41,11 +41,11 @@ class Recorder(Operators):
 
 @torch.inference_mode()
 def to_int4(model: Model, texts: Sequence[Sequence[int]] = (), group_size: int = GROUP) -> None:
-    """Rounds every linear layer inside the blocks of a f16 model to int4. The embedding and the output layer stay.
+    """Round every linear layer in the blocks of a f16 model to int4; the embedding and the output layer stay.
 
-    Without ``texts`` each weight goes to the nearest step. With some, each a list of tokens, day 11's GPTQ rounds: it knows
-    what goes into a layer and lets the weights that come later make good what rounding has done to its outputs. It goes from
-    block to block, and every block gets what the rounded ones before it give.
+    Without ``texts``, each weight is rounded to its nearest step. With texts, each a list of tokens, day 11's GPTQ uses
+    the inputs of a layer and adjusts the remaining weights to compensate for the rounding error. It proceeds block by
+    block, so that every block sees the outputs of the quantized blocks before it.
     """
     own, recorder = model.operators, Recorder(model.operators.device)
     cache = model.new_cache(sum(len(text) + PAGE_SIZE for text in texts))
@@ -66,7 +66,7 @@ def to_int4(model: Model, texts: Sequence[Sequence[int]] = (), group_size: int =
 
 
 def _round(block: Block, inputs: dict[int, Tensor], group_size: int) -> None:
-    """The weights of one block, in their places; by GPTQ where it is known what goes into them."""
+    """Replace the weights of one block, by GPTQ if its inputs are known."""
     gptq = day("day11_quantization", "gptq")
     for name, weight in list(block.items()):
         if not isinstance(weight, Tensor) or weight.dim() != 2:
@@ -79,13 +79,13 @@ def _round(block: Block, inputs: dict[int, Tensor], group_size: int) -> None:
 
 @torch.inference_mode()
 def mean_loss(model: Model, texts: Sequence[Sequence[int]]) -> float:
-    """What a token that comes next costs on average, in nats: 0 if the model knew it, log(vocabulary) if it knew nothing."""
+    """Return the mean loss of the next token in nats: 0 if the model knows it, log(vocabulary) if it knows nothing."""
     states: list[Tensor] = []
     cache = model.new_cache(sum(len(text) + PAGE_SIZE for text in texts))
     batch = cache.append({cache.create(): list(text) for text in texts})
     model.forward(batch, cache, lambda _, x: states.append(x))
     logits = model.operators.linear(model.norm(states[-1], *model.norm_weights), model.output)
     known = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
-    known[batch.query_starts[1:].long() - 1] = False  # what follows the last token of a text
+    known[batch.query_starts[1:].long() - 1] = False  # the token after the last of a text
     wanted = [token for text in texts for token in text[1:]]
     return float(torch.nn.functional.cross_entropy(logits[known].float(), torch.tensor(wanted, device=logits.device)))

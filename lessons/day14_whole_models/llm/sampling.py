@@ -1,4 +1,4 @@
-"""The next token from the logits: the largest, or one drawn."""
+"""Choose the next token from the logits: the largest, or a random one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is drawn. ``temperature`` 0 takes the largest logit, and the rest has no effect."""
+    """Sampling settings. ``temperature`` 0 selects the largest logit, and the other settings have no effect."""
 
     temperature: float = 1.0
-    """The logits are divided by it: below 1 the likely tokens become likelier."""
+    """The logits are divided by it: below 1, likely tokens become likelier."""
     top_k: int = 0
-    """Only so many of the likeliest tokens; 0: all."""
+    """Keep only this many of the likeliest tokens; 0 keeps all."""
     top_p: float = 1.0
-    """Only the likeliest tokens that together reach this probability."""
+    """Keep only the likeliest tokens that together reach this probability."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -30,11 +30,11 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether nothing is drawn."""
+        """Return True if sampling is deterministic."""
         return self.temperature == 0
 
     def generator(self) -> torch.Generator:
-        """The source of chance of one text."""
+        """Return the random generator of one text."""
         return torch.Generator().manual_seed(self.seed)
 
 
@@ -42,7 +42,7 @@ GREEDY = Sampling(temperature=0.0)
 
 
 def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """logits [vocabulary] -> float64 [vocabulary], by temperature, then top_k, then top_p. Sums to 1."""
+    """Return probabilities in float64 for logits [vocabulary]: temperature, then top_k, then top_p."""
     scores = logits.detach().cpu().double() / sampling.temperature
     if 0 < sampling.top_k < len(scores):
         kept = scores.topk(sampling.top_k).indices
@@ -50,12 +50,12 @@ def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
     found = scores.softmax(0)
     if sampling.top_p < 1:
         ordered, order = found.sort(descending=True, stable=True)
-        before = ordered.cumsum(0) - ordered  # a token stays while those before it do not reach top_p
+        before = ordered.cumsum(0) - ordered  # keep a token while those before it do not reach top_p
         found = found.scatter(0, order[before >= sampling.top_p], 0.0)
         found /= found.sum()
     return found
 
 
 def draw(logits: Tensor, sampling: Sampling, generator: torch.Generator) -> int:
-    """One token of logits [vocabulary]."""
+    """Choose one token from logits [vocabulary]."""
     return int(torch.multinomial(probabilities(logits, sampling), 1, generator=generator))

@@ -1,9 +1,8 @@
-"""A serving loop with continuous batching: requests come and go, and each step computes a token for all that run.
+"""A serving loop with continuous batching: each step computes a token for all running requests.
 
-A step first lets in whoever has come and finds room, computes their prompts in one pass (prefill), and then one more token of
-every other text in one pass (decode). Texts that begin alike share the pages of their beginning: they fork it, and
-copy-on-write gives each a page of its own once it writes. Where pages run out, the youngest text gives its own back and starts
-again later.
+A step first admits waiting requests that fit, computes their prompts in one pass (prefill), then computes one more
+token of every other text in one pass (decode). Texts with a common beginning fork it and share its pages; copy-on-write
+gives each its own page when it first writes. If pages run out, the youngest text frees its pages and restarts later.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from llm.sampling import GREEDY, Sampling
 
 @dataclass
 class Request:
-    """A prompt, how many tokens it wants, and the step of the server in which it comes."""
+    """A prompt, the number of tokens to generate, and the server step in which it arrives."""
 
     prompt: str | Sequence[int]
     tokens: int
@@ -32,33 +31,33 @@ class Request:
 
 @dataclass
 class Served:
-    """What became of the requests, in their order."""
+    """The results of the requests, in their order."""
 
     ids: list[list[int]]
-    """The new tokens of each."""
+    """The new tokens of each request."""
     first_token: list[float]
-    """Seconds from its arrival to its first token, of each."""
+    """Seconds from arrival to first token, for each request."""
     seconds: float = 0.0
     steps: int = 0
     most_at_once: int = 0
     restarts: int = 0
     shared_tokens: int = 0
-    """Tokens of prompts that were not computed, as the shared beginning had them."""
+    """Number of prompt tokens that were not computed, because the shared beginning had them."""
     passes: list[tuple[int, int]] = field(default_factory=list)
-    """Of each pass through the model: sequences, new tokens."""
+    """Sequences and new tokens of each pass through the model."""
 
     @property
     def tokens_per_second(self) -> float:
-        """Over all requests."""
+        """Return the throughput over all requests."""
         return sum(map(len, self.ids)) / self.seconds
 
 
 @dataclass
 class _Running:
     request: int
-    """Its place in the list."""
+    """Index in the list of requests."""
     number: int
-    """Of its sequence in the cache."""
+    """Number of its sequence in the cache."""
     todo: list[int]
     """Tokens that the cache does not hold yet: the prompt, or the newest token."""
     generator: torch.Generator
@@ -72,7 +71,7 @@ def serve(
     beginning: str | Sequence[int] = (),
     at_once: int = 8,
 ) -> Served:
-    """Serves all requests. ``beginning``: what many prompts start with; its keys are computed once. ``at_once``: the most texts."""
+    """Serve all requests, at most ``at_once`` at a time. ``beginning``: a common prefix, computed once."""
     server = _Server(model, [tokens_of(model, r.prompt) for r in requests], requests, cache, at_once)
     return server.run(tokens_of(model, beginning) if beginning else [])
 
@@ -90,7 +89,7 @@ class _Server:
         self.shared = -1
 
     def run(self, beginning: list[int]) -> Served:
-        """Until every request has its tokens."""
+        """Run until every request has its tokens."""
         begin = time.perf_counter()
         if beginning:
             self.beginning, self.shared = beginning, self.cache.create()
@@ -124,7 +123,7 @@ class _Server:
                 self.running.remove(text)
 
     def _let_in(self) -> list[_Running]:
-        """Those that have come and find room, the first one first."""
+        """Admit the requests that have arrived and fit, first come, first served."""
         new: list[_Running] = []
         allocator, needed = self.cache.allocator, 0
         while self.waiting and len(self.running) < self.at_once:
@@ -148,7 +147,7 @@ class _Server:
         return new
 
     def _pass(self, texts: list[_Running]) -> None:
-        """The next token of these texts. Raises OutOfPages, and then nothing has changed."""
+        """Compute the next token of these texts. Raise OutOfPages, with nothing changed."""
         if not texts:
             return
         logits = self._forward({text.number: text.todo for text in texts})
@@ -171,7 +170,7 @@ class _Server:
         return len(ids) >= self.requests[text.request].tokens or ids[-1] in self.model.config.end_tokens
 
     def _send_back(self) -> None:
-        """The youngest text gives its pages back, and begins again when there is room."""
+        """Free the pages of the youngest text, which restarts when there is room."""
         if len(self.running) == 1:
             raise OutOfPages("the cache is too small for a single text")
         text = self.running.pop()

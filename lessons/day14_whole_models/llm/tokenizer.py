@@ -1,4 +1,4 @@
-"""Text to tokens and back, by the tokenizers library: a tokenizer.json says everything about one."""
+"""Convert text to tokens and back with the tokenizers library."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Tokenizer:
         self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text, without special ones around it."""
+        """Return the tokens of a text, without special tokens around it."""
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def decode(self, ids: list[int]) -> str:
-        """The text of some tokens."""
+        """Return the text of some tokens."""
         return str(self._tokenizer.decode(ids, skip_special_tokens=True))

@@ -1,7 +1,7 @@
-"""Every operator in a few lines of torch: what a kernel is held against, and what stands in where there is none.
+"""Every operator in a few lines of torch: the reference for kernels, and the fallback where there is none.
 
-They take and give the same tensors as the kernels. In float16 and bfloat16 they round where torch rounds; in float64 they are
-the reference of the layer errors.
+They have the same arguments and results as the kernels. In float16 and bfloat16 they round where torch rounds; in
+float64 they are the reference of the layer errors.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from torch import Tensor
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The type in which statistics and angles are computed: at least float32."""
+    """Return the type of statistics and angles: at least float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def embedding(table: Tensor, ids: Tensor) -> Tensor:
-    """table [vocabulary, C], ids [tokens] -> [tokens, C]"""
+    """Return rows of table [vocabulary, C] for ids [tokens]: [tokens, C]."""
     return table[ids]
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x [tokens, C], weight [C] -> [tokens, C]"""
+    """Apply RMSNorm: x [tokens, C], weight [C] -> [tokens, C]."""
     y = x.to(wide(x.dtype))
     return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """x [tokens, C], weight and bias [C] -> [tokens, C]"""
+    """Apply LayerNorm: x [tokens, C], weight and bias [C] -> [tokens, C]."""
     return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x [tokens, in], weight [out, in], bias [out] -> [tokens, out]"""
+    """Apply a linear layer: x [tokens, in], weight [out, in], bias [out] -> [tokens, out]."""
     return torch.nn.functional.linear(x, weight, bias)
 
 
 def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """gelu(linear(x))"""
+    """Return gelu(linear(x))."""
     return gelu(linear(x, weight, bias))
 
 
 def rope(x: Tensor, positions: Tensor, rotary_dim: int, theta: float) -> Tensor:
-    """x [tokens, heads, head_dim], positions [tokens]: channel i of the first rotary_dim is turned with i + rotary_dim / 2."""
+    """Rotate x [tokens, heads, head_dim]: channel i of the first rotary_dim pairs with channel i + rotary_dim / 2."""
     half = rotary_dim // 2
     kind = wide(x.dtype)
     steps = torch.arange(half, device=x.device, dtype=torch.float64) * (2.0 / rotary_dim)
@@ -53,7 +53,7 @@ def rope(x: Tensor, positions: Tensor, rotary_dim: int, theta: float) -> Tensor:
 
 
 def kv_cache_append(k: Tensor, v: Tensor, slots: Tensor, k_cache: Tensor, v_cache: Tensor) -> None:
-    """k, v [tokens, kv_heads, head_dim] into slots [tokens] of the caches [pages, kv_heads, page_size, head_dim]."""
+    """Write k, v [tokens, kv_heads, head_dim] to slots [tokens] of caches [pages, kv_heads, page_size, head_dim]."""
     page_size = k_cache.shape[2]
     page, row = slots // page_size, slots % page_size
     k_cache[page, :, row] = k
@@ -69,7 +69,7 @@ def attention(
     query_starts: Tensor,
     scale: float,
 ) -> Tensor:
-    """q [tokens, heads, head_dim] against the pages of each sequence; the last query of a sequence sees all of its keys."""
+    """Return attention of q [tokens, heads, head_dim] over each sequence's pages; its last query sees all its keys."""
     out = torch.empty_like(q)
     starts, page_size = query_starts.tolist(), k_cache.shape[2]
     for b, length in enumerate(lengths.tolist()):
@@ -89,25 +89,25 @@ def attention(
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    """silu(gate) * up"""
+    """Return silu(gate) * up."""
     return torch.nn.functional.silu(gate) * up
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x P(Z <= x), Z normal."""
+    """Return the exact GELU, x P(Z <= x) with Z normal."""
     return torch.nn.functional.gelu(x)
 
 
 def residual_add(x: Tensor, y: Tensor) -> Tensor:
-    """x + y"""
+    """Return x + y."""
     return x + y
 
 
 def parallel_residual(x: Tensor, attention: Tensor, mlp: Tensor) -> Tensor:
-    """x + attention + mlp"""
+    """Return x + attention + mlp."""
     return mlp + attention + x
 
 
 def argmax(logits: Tensor) -> Tensor:
-    """logits [rows, vocabulary] -> int32 [rows]"""
+    """Return the index of the largest logit: logits [rows, vocabulary] -> int32 [rows]."""
     return logits.argmax(-1).int()
