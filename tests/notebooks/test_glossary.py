@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \| (?P<source>[^|]+) \|$")
+ROW = re.compile(
+    r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \| (?P<source>[^|]+) \|$"
+)
 
 
 def rows() -> list[re.Match[str]]:
