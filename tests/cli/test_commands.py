@@ -165,7 +165,7 @@ def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) ->
         (["bench", "first", "--grid"], "has no grid of sizes"),
         (["bench", "--all", "--grid"], "no exercise has a grid of sizes"),
         (["bench", "first", "--grid", "--device", "cpu"], "--grid measures on a GPU"),
-        (["check", "first", "--gpu", "RTX 9000"], "Known: H200"),
+        (["check", "first", "--gpu", "RTX 9000"], "Known GPUs: H200"),
         (["bench", "first", "--recorded"], "nothing of day01_start/first is recorded"),
         (["bench", "--all", "--recorded", "--record"], "--recorded shows what was kept"),
     ],
