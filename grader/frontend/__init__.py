@@ -1,4 +1,4 @@
-"""CUDA C++ as text: its tokens, launchers and kernels, and its translation into C++ that calls the simulator.
+"""Translation of CUDA C++ source text: tokens, launchers, kernels, and the rewrite to C++ that calls the simulator.
 
-From text to text: no compiler runs here, and nothing is opened.
+Every function here maps text to text: none runs a compiler or opens a file.
 """

@@ -1,4 +1,6 @@
-"""The first look of a loop around ``atomicCAS``, as NVIDIA's programming guide writes it:
+"""The first read of a compare-and-swap loop around ``atomicCAS``, as in NVIDIA's programming guide.
+
+The loop looks like this:
 
     int old = *address, assumed;
     do {
@@ -6,8 +8,8 @@
         old = atomicCAS(address, assumed, f(assumed));
     } while (assumed != old);
 
-The plain read may see any value that was there: if it was an old one, the exchange fails and gives the new one. So it races
-with nobody, and the simulator makes a volatile read of it, which races with no atomic operation.
+The plain read may return a stale value: the exchange then fails and returns the current value. The race is therefore
+benign. The simulator turns the read into a volatile read, which does not race with atomic operations.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from grader.frontend.tokens import Token, closing, split_commas
 
 FIRST_LOOK = "::sim::first_look("
 _FARTHEST = 200
-"""Tokens between the read and the exchange."""
+"""The largest number of tokens between the read and the exchange."""
 
 
 def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """Where each such read begins and ends, in characters, and what is written in place of its beginning."""
+    """Yield the first and last character of each such read, and the text that replaces its beginning."""
     found: set[int] = set()
     for i, token in enumerate(tokens):
         if token.text != "atomicCAS" or i + 1 >= len(tokens) or tokens[i + 1].text != "(":
@@ -39,7 +41,7 @@ def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
 
 
 def _reads(tokens: Sequence[Token], exchange: int, address: list[str]) -> Iterator[tuple[int, int, bool]]:
-    """First and last token of ``*address``, and whether its ``*`` goes; for ``&x[i]`` those of ``x[i]``."""
+    """Yield the first and last token of ``*address``, or ``x[i]`` for ``&x[i]``, and whether a ``*`` is removed."""
     written = [address]
     if address[0] == "(" and ")" in address:
         written.append(address[address.index(")") + 1 :])  # without the cast

@@ -1,4 +1,4 @@
-"""CUDA that the simulator does not have: recognized by name, each with what to do instead."""
+"""CUDA features that the simulator does not support, recognized by name, each with an alternative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.frontend import course_headers
 from grader.frontend.rewrite_error import RewriteError, error_at
 from grader.frontend.tokens import Source
 
-# Headers of other libraries: a kernel file is plain CUDA, compiled alone and linked against nothing.
+# Headers of other libraries: a kernel file is plain CUDA, compiled by itself and not linked against any library.
 _FOREIGN = {
     "torch/": "PyTorch",
     "ATen/": "PyTorch",
@@ -33,34 +33,34 @@ _FOREIGN = {
 }
 
 _FOR_PROGRAMS = ("cuBLAS", "cuRAND", "Thrust")
-"""Libraries that the simulator has as far as it has their headers."""
+"""Libraries for which the simulator provides some headers."""
 
-# Families of headers that belong to CUDA itself; those that the simulator has are found in its include folder.
+# Prefixes of CUDA's own headers; the ones that the simulator provides are found in its include folder.
 _CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
 
 _WORDS = {
     "texture": (
         "texture references",
-        "CUDA 12 removed them: make a cudaTextureObject_t with cudaCreateTextureObject and give it to the kernel.",
+        "CUDA 12 removed them: pass a cudaTextureObject_t of cudaCreateTextureObject to the kernel.",
     ),
     "surface": ("surface references", "CUDA 12 removed them: use cudaCreateSurfaceObject."),
     "cudaBindTexture": ("texture references", "CUDA 12 removed them: use cudaCreateTextureObject."),
-    "tex2Dgather": ("gathering fetches", "Read the four texels by tex2D."),
+    "tex2Dgather": ("tex2Dgather fetches", "Read the four texels with tex2D."),
     "cudaMallocMipmappedArray": ("mipmapped arrays", "Use one array for each level."),
-    "cudaStreamBeginCaptureToGraph": ("captures into a graph that exists", "Use cudaStreamBeginCapture."),
+    "cudaStreamBeginCaptureToGraph": ("captures into an existing graph", "Use cudaStreamBeginCapture."),
     "cudaStreamGetCaptureInfo": ("queries of a capture's nodes", "Use cudaStreamIsCapturing."),
     "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
-    "cudaThreadExchangeStreamCaptureMode": ("changes of the capture mode", "Give the mode to cudaStreamBeginCapture."),
+    "cudaThreadExchangeStreamCaptureMode": ("changes of the capture mode", "Pass the mode to cudaStreamBeginCapture."),
     "__nanosleep_until": ("__nanosleep_until", ""),
 }
 _OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
-"""What whole programs may have: ``sim/texture_references.h``."""
+"""Features that whole programs may use: ``sim/texture_references.h``."""
 
 
-_BY_ITS_TYPE = "Use the call of the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
-_ALLOCATE_BEFORE = "Allocate before the graph is made, and free after its last launch."
-_AROUND = "Record and wait around cudaGraphLaunch."
-_KEEP = "Keep the parameters that you gave to the node, change them, and set them."
+_BY_ITS_TYPE = "Use the call for the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
+_ALLOCATE_BEFORE = "Allocate before the graph is created, and free after its last launch."
+_AROUND = "Record and wait for the event outside the graph, before and after cudaGraphLaunch."
+_KEEP = "Keep the parameters that you passed when you added the node, change them, and set them."
 _GRAPHS = {
     **dict.fromkeys(
         ("Conditional", "SetConditional"),
@@ -70,7 +70,7 @@ _GRAPHS = {
     **dict.fromkeys(
         ("AddMemAlloc", "AddMemFree", "MemAlloc", "MemFree"), ("memory nodes of a graph", _ALLOCATE_BEFORE)
     ),
-    **dict.fromkeys(("AddEvent", "Event", "ExecEvent"), ("events as nodes of a graph", _AROUND)),
+    **dict.fromkeys(("AddEvent", "Event", "ExecEvent"), ("event nodes of a graph", _AROUND)),
     **dict.fromkeys(("AddExternal", "External", "ExecExternal"), ("external semaphores", "")),
     **dict.fromkeys(
         ("KernelNodeGetP", "MemcpyNodeGetP", "MemsetNodeGetP", "HostNodeGetP"),
@@ -78,20 +78,20 @@ _GRAPHS = {
     ),
     **dict.fromkeys(
         ("KernelNodeSetA", "KernelNodeGetA", "KernelNodeCopyA"),
-        ("attributes of kernel nodes", "Capture a launch by cudaLaunchKernelEx that has them."),
+        ("attributes of kernel nodes", "Capture a launch by cudaLaunchKernelEx that sets them."),
     ),
     **dict.fromkeys(
         ("NodeSetEnabled", "NodeGetEnabled"),
-        ("nodes that are switched off", "Launch another graph, made without the node."),
+        ("disabled nodes", "Launch another graph that was created without the node."),
     ),
     "ExecChildGraph": ("changes of a child graph in an executable one", "Use cudaGraphExecUpdate."),
-    "DebugDot": ("pictures of a graph", "Ask cudaGraphGetNodes and cudaGraphGetEdges."),
+    "DebugDot": ("DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
 }
-"""What graphs lack here, by how the name goes on after ``cudaGraph``."""
+"""Graph features that are not simulated, by the part of the name after ``cudaGraph``."""
 
 
 def _unsupported(word: str) -> tuple[str, str] | None:
-    """What a name stands for that is not simulated, and what to do instead."""
+    """Return the feature that a name stands for if it is not simulated, and the alternative."""
     if word.startswith("cudaGraphics"):
         return "OpenGL and other graphics", ""
     if word.startswith("cudaGraph"):
@@ -100,7 +100,7 @@ def _unsupported(word: str) -> tuple[str, str] | None:
     return _WORDS.get(word)
 
 
-# The compilers' own words that get past the simulator's checks; nvcc takes none of them in device code.
+# Compiler builtins that bypass the simulator's checks; nvcc does not accept them in device code.
 COMPILERS_OWN = re.compile(r"(__atomic_|__sync_)[a-z]\w*|__c11_atomic_\w+|(__)?always_inline(__)?")
 
 
@@ -109,7 +109,10 @@ def _suggest(hint: str) -> str:
 
 
 def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = True) -> None:
-    """An error for a header that a kernel file, or where it does not stand ``alone`` a program, cannot have here."""
+    """Raise RewriteError for a header that is not available.
+
+    ``alone``: the text is a kernel file, not a whole program.
+    """
     own = course_headers.names()
     for include in source.includes:
         if include.name in own:
@@ -123,20 +126,20 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
                 raise RewriteError(
                     line,
                     column,
-                    f"#include {include.header}: {library} is not available to a kernel file"
+                    f"#include {include.header}: {library} is not available in a kernel file"
                     if alone
                     else f"#include {include.header}: the simulator does not have {missing}",
-                    "A kernel file is plain CUDA C++ and is linked against nothing: write what you need in the kernel."
+                    "A kernel file is plain CUDA C++ without libraries: write what you need in the kernel."
                     if alone
-                    else "Guard what needs it by #if, or run the program with --device cuda.",
+                    else "Put the code that needs it inside #if, or run the program with --device cuda.",
                     source_line=text,
                 )
         if alone and (include.name.startswith("/") or ".." in include.name.split("/")):
             raise RewriteError(
                 line,
                 column,
-                f"#include {include.header}: a kernel file may name headers only, not paths",
-                "Include CUDA's headers and those of the C++ standard library by their names.",
+                f"#include {include.header}: a kernel file may not include a path",
+                "Include CUDA's headers and the headers of the C++ standard library by name.",
                 source_line=text,
             )
         if include.name.startswith(f"{course_headers.FOLDER.name}/"):
@@ -151,7 +154,7 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
             raise RewriteError(
                 line,
                 column,
-                f"#include {include.header}: a kernel file stands alone and cannot include files of your own",
+                f"#include {include.header}: a kernel file cannot include your own files",
                 f"Copy what you need into the kernel file. The course's headers are {', '.join(own)}.",
                 source_line=text,
             )
@@ -183,17 +186,17 @@ _C_HEADERS |= {"string.h", "time.h"}
 
 
 def _is_standard(name: str, include_dirs: Sequence[Path]) -> bool:
-    """Whether a header in quotes is one of CUDA's or of C's all the same."""
+    """Return whether a header in quotes belongs to CUDA or to C."""
     return name in _C_HEADERS or _present(include_dirs, name)
 
 
 def _present(include_dirs: Sequence[Path], name: str) -> bool:
-    # os.path, as pathlib objects to names that are too long
+    # os.path, because pathlib raises for names that are too long
     return any(os.path.isfile(folder / name) for folder in include_dirs)
 
 
 def check_words(source: Source, alone: bool = True) -> None:
-    """An error for a CUDA feature that is known by its name and is not simulated."""
+    """Raise RewriteError for a CUDA feature that is recognized by name and is not simulated."""
     tokens = list(source.tokens)
     for macro in source.macros:
         tokens.extend(macro.body)
@@ -205,7 +208,7 @@ def check_words(source: Source, alone: bool = True) -> None:
             raise error_at(
                 source,
                 token,
-                f"{token.text} is the compiler's own: a kernel file is written in CUDA",
+                f"{token.text} is a compiler builtin: a kernel file is written in CUDA",
                 "Write __forceinline__." if inline else "Use CUDA's atomicAdd, atomicCAS, ... or cuda::atomic_ref.",
             )
         unsupported = _unsupported(token.text)
@@ -218,7 +221,7 @@ def check_words(source: Source, alone: bool = True) -> None:
         if following not in ("(", "<") or before in (".", "->"):
             continue
         if token.text in ("texture", "surface") and following != "<":
-            continue  # a name of the program's own
+            continue  # a name that the program itself declares
         what, hint = unsupported
         raise error_at(
             source,

@@ -1,9 +1,9 @@
-"""The course's own headers, ``lessons/llmk/*.cuh``: what several kernels share.
+"""The course's headers, ``lessons/llmk/*.cuh``: code that several kernels share.
 
-Where a kernel file includes one, its text takes the place of the ``#include`` before anything is compiled. A file that
-includes headers is thus still one text: every compiler and every jail takes it as it takes any other, the build cache
-sees each change of a header, and no file beside a submission can stand in for one. ``#line`` directives keep the
-names and lines of both. By hand ``nvcc -I lessons`` does the same.
+The text of each header replaces its ``#include`` before compilation. A file that includes headers is therefore still a
+single text: compilers and sandboxes treat it like any other, the build cache notices each change of a header, and a
+file next to a submission cannot shadow a header. ``#line`` directives keep the names and line numbers of both. The
+equivalent by hand is ``nvcc -I lessons``.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _ONCE = re.compile(r"^#pragma once$", re.MULTILINE)
 
 
 def names() -> list[str]:
-    """What a kernel file may include: ``llmk/reduce.cuh`` and the like."""
+    """Return the headers that a kernel file may include, such as ``llmk/reduce.cuh``."""
     return sorted(f"{FOLDER.name}/{path.name}" for path in FOLDER.glob("*.cuh"))
 
 
 def header_name(file: str) -> str:
-    """The header that a compiler's record of a source file means, a path that ends in its name; empty if it is none."""
+    """Return the header that a path in a compiler's message refers to; empty if it is not one of the course's."""
     folder, name = file.split("/")[-2:] if "/" in file else ("", file)
     return f"{folder}/{name}" if folder == FOLDER.name and f"{folder}/{name}" in names() else ""
 
 
 def with_headers(text: str, source: Source, name: str, translate: Callable[[str], str] = str) -> str:
-    """``text`` with the text of each header in the place of its ``#include``, ``translate`` applied to that.
+    """Return ``text`` with each ``#include`` replaced by the header's text, after ``translate`` is applied to it.
 
-    ``source`` is the file as it was written; ``text`` may be a translation that keeps its lines. ``name`` is what
-    messages call it.
+    ``source`` is the original file; ``text`` may be a translation that keeps its lines. ``name`` is the file name that
+    messages use.
     """
     lines = text.split("\n")
     known = set(names())
@@ -49,13 +49,13 @@ def with_headers(text: str, source: Source, name: str, translate: Callable[[str]
 
 
 def line_directive(number: int, name: str) -> str:
-    """What makes compilers call the next line by this number and file name."""
+    """Return a ``#line`` directive that sets the number and file name of the next line."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line {number} "{quoted}"\n'
 
 
 def _spliced(name: str, translate: Callable[[str], str]) -> str:
-    """A header's text, the headers that it includes in it. A file and its headers may name one more than once."""
+    """Return a header's text with those that it includes. One header may be included several times."""
     original = (FOLDER.parent / name).read_text(encoding="utf-8")
     guard = re.sub(r"\W", "_", name).upper()
     text = with_headers(_ONCE.sub("", translate(original)), _read(original), name, translate)

@@ -1,4 +1,4 @@
-"""Reads the declarations that the front end changes: what a brace opens, ``__shared__`` arrays, ``__device__`` variables."""
+"""Parser of the declarations that the front end changes: scopes, ``__shared__`` arrays, ``__device__`` variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEVICE_VARIABLES = {"__device__": "device", "__constant__": "constant", "__manag
 
 
 def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
-    """A declaration without its template header, attributes and alignment."""
+    """Return a declaration without its template header, attributes and alignment."""
     out: list[Token] = []
     declaration = Tokens(declaration)
     i = 0
@@ -42,7 +42,7 @@ def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
 
 
 def kind_of_brace(declaration: Sequence[Token]) -> str:
-    """What a ``{`` at namespace or class scope opens, from the tokens of its declaration."""
+    """Classify a ``{`` at namespace or class scope by the tokens of its declaration."""
     tokens = strip_attributes(declaration)
     texts = [t.text for t in tokens]
     if not texts:
@@ -60,18 +60,18 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
         elif token.text in (")", "]"):
             depth -= 1
         elif token.text == "=" and depth == 0 and not operator:
-            return "initialiser"
+            return "initializer"
     if parens:
         return "function"
     if "enum" in texts:
-        return "initialiser"
+        return "initializer"
     if any(t in texts for t in ("class", "struct", "union")):
         return "class"
-    return "initialiser"
+    return "initializer"
 
 
 def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
-    """``__device__ float f`` of a function's declaration, word by word."""
+    """Return the words of a function's declaration before its parameters: ``__device__ float f``."""
     words = []
     for token in strip_attributes(declaration):
         if token.text == "(":
@@ -82,7 +82,7 @@ def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
 
 
 def is_variable(declaration: Sequence[Token]) -> bool:
-    """True for ``__device__ float table[4]``, false for a function or a lambda's marker."""
+    """Return True for ``__device__ float table[4]``, False for a function or a lambda's marker."""
     depth = 0
     for i, token in enumerate(tokens := strip_attributes(declaration)):
         if token.kind != "mark":
@@ -101,7 +101,7 @@ def is_variable(declaration: Sequence[Token]) -> bool:
 
 
 def names_of_variables(declaration: Sequence[Token]) -> list[str]:
-    """The names that a variable declaration introduces; ``Owner::name`` for the member of a class."""
+    """Return the names that a variable declaration introduces; ``Owner::name`` for a static member of a class."""
     names = []
     for part in split_commas(_without_type_body(strip_attributes(declaration))):
         name: list[str] = []
@@ -121,7 +121,7 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
 
 @dataclass(frozen=True)
 class TemplateHeader:
-    """``template <typename T, int n = 4>``: as a further declaration repeats it, and as its own arguments."""
+    """The header ``template <typename T, int n = 4>``, as another declaration repeats it and as arguments."""
 
     parameters: str
     """``typename T, int n``"""
@@ -130,7 +130,7 @@ class TemplateHeader:
 
 
 def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
-    """None where there is none, or several, or one whose parameters cannot be repeated: without a name, or none at all."""
+    """Return the template header; None if there is none, several, or one with an unnamed parameter or no parameter."""
     texts = [token.text for token in declaration]
     if texts[:2] != ["template", "<"] or texts.count("template") > 1:
         return None
@@ -150,7 +150,7 @@ def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
 
 
 def _without_type_body(tokens: list[Token]) -> list[Token]:
-    """``struct Name { ... } variable`` without the braces and what they hold."""
+    """Return ``struct Name { ... } variable`` without the braces and their contents."""
     for i, token in enumerate(tokens):
         if token.text == "{" and token.kind == "mark":
             if any(t.text in ("struct", "union", "class", "enum") for t in tokens[:i]):
@@ -161,13 +161,15 @@ def _without_type_body(tokens: list[Token]) -> list[Token]:
 
 @dataclass(frozen=True)
 class SharedDeclaration:
-    declarators: tuple[tuple[str, str, bool], ...]  # name, type-id, has an initialiser
+    """A parsed ``__shared__`` declaration."""
+
+    declarators: tuple[tuple[str, str, bool], ...]  # name, type-id, has an initializer
     alignment: str = ""
     inline_type: str = ""
 
 
 def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclaration:
-    """Splits ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
+    """Split ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
     declaration = Tokens(declaration)
     aligned = [
         k + 1
@@ -217,7 +219,7 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
 
 
 def _first_outside(tokens: Sequence[Token], marks: tuple[str, ...]) -> int:
-    """The index of the first of these marks outside any bracket and template bracket, or the end."""
+    """Return the index of the first of these marks outside brackets and template brackets, or the end."""
     depth = 0
     for k, t in enumerate(tokens):
         if t.kind == "mark":

@@ -1,4 +1,4 @@
-"""The element types of tensors and the types of numbers that a launcher takes: one table for tasks, bindings and the runner."""
+"""Element types of tensors and types of scalar arguments: one table for tasks, bindings and the runner."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from dataclasses import dataclass
 from typing import Any
 
 CValue = Any
-"""A number of ctypes: ``bytes`` of it is what C++ reads."""
+"""A ctypes number, whose bytes are passed to C++."""
 
 
 @dataclass(frozen=True)
 class DType:
-    """One type, by our short name for it."""
+    """A type, by the course's short name."""
 
     name: str
-    """f32, i64..."""
+    """The short name: f32, i64..."""
     c_type: str
-    """As an exercise's prototype writes it."""
+    """The C++ spelling in an exercise's prototype."""
     torch: str
-    """The element type of tensors, as torch calls it."""
+    """The element type of tensors, by torch's name."""
     bytes: int
     number: Callable[[Any], CValue] | None
-    """The ctypes type of a number that is passed by value; None where C++ has none that Python could pass."""
+    """The ctypes type of a scalar argument; None for types that Python cannot pass by value."""
     also: tuple[str, ...] = ()
-    """Other tensors that a pointer to it may point to: many torch functions make no unsigned ones."""
+    """Other tensor types that a pointer to it accepts, because torch lacks operations for many unsigned types."""
     largest: float = math.inf
-    """Of numbers of a floating-point type."""
+    """Whether it is a floating-point type."""
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """The element types of the tensors that a pointer to it takes, as torch calls them."""
+        """The element types of the tensors that a pointer to it accepts, by torch's names."""
         return self.torch, *self.also
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """The smallest and the largest whole number; None of other types."""
+        """The smallest and the largest integer; None for other types."""
         bits = 8 * self.bytes
         return {"i": (-(1 << bits - 1), (1 << bits - 1) - 1), "u": (0, (1 << bits) - 1)}.get(self.name[0])
 
     def value(self, number: Any) -> CValue:
-        """A number as C++ holds it; ValueError or TypeError where the type cannot hold it."""
+        """Convert a number to its C++ representation; raise ValueError or TypeError if the type cannot hold it."""
         if self.number is None:
             raise TypeError("cannot be passed by value")
         if self.range:
@@ -62,7 +62,7 @@ def _half(number: float) -> ctypes.c_uint16:
 
 
 def _bfloat16(number: float) -> ctypes.c_uint16:
-    """Rounded to nearest even."""
+    """Convert a number to bfloat16, rounded to nearest even."""
     (bits,) = struct.unpack("=I", struct.pack("=f", number))
     if math.isnan(number):
         return ctypes.c_uint16((bits >> 16) | 0x40)
@@ -90,11 +90,11 @@ DTYPES = {
     )
 }
 ITEM_BYTES = {dtype.name: dtype.bytes for dtype in DTYPES.values()}
-"""The size of one element."""
+"""The size of one element, by the type's name."""
 
 
 def torch_dtype(name: str) -> Any:
-    """The torch dtype of one of our names (``"f16"``)."""
+    """Return the torch dtype for one of the short names (``"f16"``)."""
     import torch
 
     return getattr(torch, DTYPES[name].torch)

@@ -1,10 +1,10 @@
-"""Who may call whom: functions of the host, of the device and of both, and kernels, by the rules that nvcc applies.
+"""Calls between host functions, device functions and kernels, checked by nvcc's rules.
 
-On the simulator every function is a function of the CPU, so the C++ compiler has no objection to a helper without
-``__device__``; nvcc has. The rules are those of the CUDA programming guide (Function Execution Space Specifiers, and
-the restrictions of C++ in device code), read from tokens after the file's own macros: a name is looked up by its spelling
-alone, so nothing is said where any function of that name may be called, or where the name may be a variable, a parameter
-or a macro that cannot be put in (``macros.py``).
+On the simulator every function runs on the CPU, so the C++ compiler accepts a call from a kernel to a function without
+``__device__``; nvcc does not. The rules are those of the CUDA programming guide (Function Execution Space Specifiers,
+and the restrictions of C++ in device code). They are applied to tokens after the file's own macros are expanded. A name
+is looked up by its spelling alone. A call is therefore accepted if any function of that name may be called, or if the
+name may be a variable, a parameter or a macro that cannot be expanded (``macros.py``).
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ return else do case goto throw new delete co_return and or not
 _OVERLOADED = _words("""
 min max abs
 """)
-"""Names that CUDA's headers give to both sides: a function of the file is one more overload."""
+"""Names that CUDA's headers define for host and device: a function in the file adds one more overload."""
 _CONTAINER_METHODS = _words("""
 size empty begin end data at front back get reset count find insert erase fill swap load store length str value
 """)
-"""Names that a call of a member has whatever class the file gives them to."""
+"""Names of methods that containers have: a member call may refer to any class."""
 
-# The parts of namespace std that device code may use: what is constexpr in C++17, types, and the functions of <cmath>,
+# The parts of namespace std that device code may use: constexpr functions of C++17, types, and the functions of
+# <cmath>,
 # which CUDA overloads.
 _STD_TYPES = re.compile(
     r"(is_|remove_|add_|make_(un)?signed|tuple|u?int\d+_t$|u?int(ptr|max)_t$)\w*|\w+_[tv]$|"
     r"(numeric_limits|array|pair|integral_constant|conditional|enable_if|decay|common_type|underlying_type|byte|"
     r"(make_)?(index|integer)_sequence|index_sequence_for|true_type|false_type|initializer_list|conjunction|disjunction|"
-    r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|round_toward_zero|round_to_nearest)$"
+    r"negation|alignment_of|aligned_storage|aligned_union|extent|rank|plus|minus|multiplies|less|greater|equal_to|"
+    r"round_toward_zero|round_to_nearest)$"
 )
 _STD_FUNCTIONS = _words("""
 min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc free
@@ -58,7 +60,8 @@ abort exit _Exit atexit getenv system rand srand random time puts putchar fprint
 fflush scanf sscanf sprintf snprintf perror qsort bsearch atoi atof strtol strtod usleep sleep
 """)
 _DEVICE_INTRINSIC = re.compile(
-    r"__(sync(threads|warp)\w*|shfl\w*|ballot\w*|any_sync|all_sync|match_\w+|activemask|threadfence\w*|reduce_\w+|ld(g|c[agsv])|"
+    r"__(sync(threads|warp)\w*|shfl\w*|ballot\w*|any_sync|all_sync|match_\w+|activemask|threadfence\w*|"
+    r"reduce_\w+|ld(g|c[agsv])|"
     r"nanosleep|(exp|exp10|log|log2|log10|sin|cos|tan|pow|fdivide)f|f(add|mul|ma|rcp|sqrt|div)_r[nzud]|popc(ll)?|clz(ll)?|"
     r"brev(ll)?|ffs(ll)?|cvta_\w+|cluster(?!_dims__)\w+)$|atomic[A-Z][A-Za-z]*$|"
     r"cuda(GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)$|curand(4|_\w+)?$|skipahead(_sequence)?$"
@@ -73,13 +76,13 @@ _NOT_ON_THE_DEVICE = {
 
 
 def check_execution_spaces(source: Source) -> None:
-    """RewriteError for the first call, launch or variable that the host or the device cannot have where it stands."""
+    """Raise RewriteError for the first call, launch or variable that is not allowed on the host or the device."""
     if not branches_are_whole(source):
         return
     functions: list[Function] = []
     variables: HostVariables = set()
     collect(source, expanded(source), functions, variables)
-    for macro in source.macros:  # whole functions; what else a macro holds may stand anywhere
+    for macro in source.macros:  # macros that define whole functions; other bodies may appear anywhere
         held: list[Function] = []
         collect(source, macro.body, held, set())
         functions += [function for function in held if len(function.body)]
@@ -94,7 +97,7 @@ def check_execution_spaces(source: Source) -> None:
 
 
 def _check_kernel(source: Source, function: Function) -> None:
-    """What a ``__global__`` function must be."""
+    """Check the rules for a ``__global__`` function."""
     if function.space is not Space.KERNEL:
         return
     head = [function.tokens[k] for k in function.head]
@@ -111,21 +114,21 @@ def _check_kernel(source: Source, function: Function) -> None:
             source,
             at,
             f"the kernel {function.name} returns a value",
-            "A kernel returns void: the host goes on before it runs. Write results to memory.",
+            "A kernel must return void, because the host continues before the kernel runs. Write results to memory.",
         )
     if function.owner:
         raise error_at(
             source,
             at,
             f"the kernel {function.name} is a member of {function.owner}",
-            "A kernel must be a function of its own, outside of classes.",
+            "Define the kernel outside of classes.",
         )
     if "..." in words[index_of(words, "(") :] and "template" not in [t.text for t in head]:
         raise error_at(source, at, f"the kernel {function.name} takes an ellipsis", "Name every parameter.")
 
 
 class _Body:
-    """The body of one function, word by word."""
+    """The body of one function, as a sequence of tokens."""
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class _Body:
         self.unknown = macros | self._declared_here()
 
     def _declared_here(self) -> set[str]:
-        """Names that parameters, local variables and lambdas have: a word after a type, near enough."""
+        """Return the names of parameters, local variables and lambdas: approximately, a word after a type."""
         declared = set()
         for k in [*self.function.head, *self.function.body]:
             token, before = self.tokens[k], self.tokens[k - 1]
@@ -151,7 +154,7 @@ class _Body:
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
-            # `float* p = q`, `T& x`, `vector<int> v`; of `a * f(x)` the last is a call
+            # `float* p = q`, `T& x`, `vector<int> v`; the last word of `a * f(x)` is a call
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
             # int a = 1, b = 2; and [a, b] of a structured binding
             more = (before.text == "," and following in ("=", "[", ";", "{")) or (
@@ -162,7 +165,7 @@ class _Body:
         return declared
 
     def check(self) -> None:
-        """RewriteError for the first thing that does not belong here."""
+        """Raise RewriteError for the first construct that is not allowed in this function."""
         for k, device in self._places():
             token = self.tokens[k]
             if token.kind != "word" or (self.tokens[k - 1].text == "::" and self.tokens[k - 2].text == "std"):
@@ -177,10 +180,11 @@ class _Body:
                 self._on_the_host(k)
 
     def _places(self) -> Iterator[tuple[int, bool]]:
-        """The indices of the body's tokens with whether they are device code.
+        """Yield the indices of the body's tokens and whether each is device code.
 
-        Of code for both sides only calls of device functions are errors of nvcc, so it counts as the host's; not where
-        the preprocessor tells the sides apart, nor in templates, which are judged as they are used.
+        In a ``__host__ __device__`` function, nvcc rejects only calls of device functions, so its code counts as host
+        code. It is skipped where the preprocessor separates the two sides, and in templates, which are checked when
+        they are instantiated.
         """
         space = self.function.space
         head = [self.tokens[k].text for k in self.function.head]
@@ -204,7 +208,7 @@ class _Body:
         return self.source.directive_between(start, end) is not None
 
     def _call(self, k: int) -> bool:
-        """Whether a call of the name at ``k`` may stand there: ``f(``, ``f<int>(``, not ``Type f(``."""
+        """Return whether the name at ``k`` may be a call: ``f(``, ``f<int>(``, not ``Type f(``."""
         if k + 1 >= len(self.tokens):
             return False
         if self.tokens[k + 1].text == "<" and not is_triple(self.tokens, k + 1, "<"):
@@ -220,7 +224,7 @@ class _Body:
         return self.tokens[k + 1].text == "("
 
     def _candidates(self, k: int) -> list[Function]:
-        """The functions of the file that the name at ``k`` may mean."""
+        """Return the functions of the file that the name at ``k`` may refer to."""
         found, before = self.names.get(self.tokens[k].text, []), self.tokens[k - 1].text
         spend(self.source, self.tokens[k], len(found))
         if before in (".", "->"):
@@ -229,12 +233,12 @@ class _Body:
         if before != "::":
             around = self.function.namespace
             found = [f for f in found if f.namespace == around[: len(f.namespace)]]
-        elif outer := self._qualifier(k - 2):  # a namespace that has another name here may be any
+        elif outer := self._qualifier(k - 2):  # a namespace may have an alias here
             found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
 
     def _qualifier(self, k: int) -> str:
-        """The last name before a ``::``, whose last token is at ``k``: ``S`` of ``n::S<int>::``."""
+        """Return the last name before a ``::`` whose last token is at ``k``: ``S`` in ``n::S<int>::``."""
         if self.tokens[k].text == ">":
             k = (angle_opening(self.tokens, k) or 0) - 1
         word = self.tokens[k]
@@ -249,7 +253,7 @@ class _Body:
             raise error_at(
                 self.source,
                 token,
-                f"{name} is a variable of the host: code on the GPU cannot reach it",
+                f"{name} is a host variable: code on the GPU cannot access it",
                 f"Declare it __device__ or __constant__, or pass it to {self.function.name} as an argument.",
             )
         named = self.names.get(name, [])
@@ -272,12 +276,12 @@ class _Body:
             raise error_at(
                 self.source,
                 token,
-                f"{name} is a function of the host's library: code on the GPU cannot call it",
-                "printf, assert, malloc and the functions of <cmath> are there on both sides.",
+                f"{name} is a function of the host's C library: code on the GPU cannot call it",
+                "printf, assert, malloc and the functions of <cmath> are available in device code.",
             )
 
     def _creates(self, k: int) -> bool:
-        """``S s;``, ``S s(2);``, ``S(2)``, ``S{2}``: an object of the class is made."""
+        """Return whether an object of the class is created: ``S s;``, ``S s(2);``, ``S(2)``, ``S{2}``."""
         following = self.tokens[k + 1] if k + 1 < len(self.tokens) else None
         return following is not None and (following.kind == "word" or following.text in ("(", "{"))
 
@@ -287,7 +291,7 @@ class _Body:
                 self.source,
                 token,
                 f"{called.name} is a kernel: code on the GPU cannot call it like a function",
-                "Make what both need a __device__ function.",
+                "Move the shared code into a __device__ function.",
             )
         raise error_at(
             self.source,
@@ -297,7 +301,7 @@ class _Body:
         )
 
     def _standard_library(self, k: int) -> None:
-        """``std::NAME`` in device code: types, constexpr functions and <cmath> alone."""
+        """Check ``std::NAME`` in device code: only types, constexpr functions and <cmath> are allowed."""
         if k + 2 >= len(self.tokens) or self.tokens[k + 1].text != "::":
             return
         name = self.tokens[k + 2]
@@ -306,18 +310,18 @@ class _Body:
         raise error_at(
             self.source,
             self.tokens[k],
-            f"std::{name.text} belongs to the host: code on the GPU cannot use it",
-            "Of the C++ library, device code has types, constexpr functions such as std::min, and <cmath>. "
+            f"std::{name.text} is a host function or class: code on the GPU cannot use it",
+            "In device code, the C++ library provides types, constexpr functions such as std::min, and <cmath>. "
             "Use arrays, pointers and loops.",
         )
 
     def _launch_arguments(self, k: int) -> None:
-        """A launch takes no lambda of the host: neither one that is written there, nor one that has a name."""
+        """Reject a host lambda, written in place or named, as an argument of a launch."""
         tokens = self.tokens
         end = k + 4
         while end < self.function.body.stop and not is_triple(tokens, end, ">"):
             if tokens[end].text in (";", "{", "}") or is_triple(tokens, end, "<"):
-                return  # no configuration of a launch goes on there
+                return  # not inside the configuration of a launch
             end += 1
         if end + 3 >= len(tokens) or tokens[end + 3].text != "(":
             return
@@ -331,12 +335,12 @@ class _Body:
                 raise error_at(
                     self.source,
                     word,
-                    f"a lambda of the host is given to the kernel {tokens[k].text}: code on the GPU cannot call it",
-                    "Write __device__ behind its brackets: [=] __device__ (...) { ... }",
+                    f"the host lambda passed to the kernel {tokens[k].text} cannot be called on the GPU",
+                    "Write __device__ after the lambda's capture list: [=] __device__ (...) { ... }",
                 )
 
     def _is_host_lambda(self, k: int) -> bool:
-        """Whether a lambda that begins at ``k`` is without ``__device__``."""
+        """Return whether a lambda that begins at ``k`` lacks ``__device__``."""
         opened = next(
             (n for n in range(after(self.tokens, k), self.function.body.stop) if self.tokens[n].text == "{"), k
         )
@@ -344,7 +348,7 @@ class _Body:
 
     @functools.cached_property
     def host_lambdas(self) -> set[str]:
-        """``auto f = [=](...) { ... }`` in this body."""
+        """The names of host lambdas in this body: ``auto f = [=](...) { ... }``."""
         tokens = self.tokens
         return {
             tokens[k - 2].text
@@ -370,7 +374,7 @@ class _Body:
                 raise error_at(
                     self.source,
                     token,
-                    f"{name} is no kernel: only a __global__ function can be launched with <<<...>>>",
+                    f"{name} is not a kernel: only a __global__ function can be launched with <<<...>>>",
                     f"Write __global__ before it: __global__ void {name}(...)",
                 )
             self._launch_arguments(k)
@@ -390,12 +394,13 @@ class _Body:
                     self.source,
                     token,
                     f"{name} is a device function: the host cannot call it",
-                    f"Write __device__ before {self.function.name} if that is meant for the GPU, or __host__ __device__ before {name}.",
+                    f"Write __device__ before {self.function.name} if it is meant for the GPU, "
+                    f"or __host__ __device__ before {name}.",
                 )
         if not functions and _DEVICE_INTRINSIC.match(name) and self.tokens[k - 1].text not in (".", "->", "::"):
             raise error_at(
                 self.source,
                 token,
                 f"{name} is a device function: the host cannot call it",
-                f"Write __device__ before {self.function.name} if that is meant for the GPU; else do it in a kernel.",
+                f"Write __device__ before {self.function.name} if it is meant for the GPU; otherwise use a kernel.",
             )

@@ -1,4 +1,4 @@
-"""The functions and variables that a file declares, found from tokens, each with the side that it belongs to."""
+"""The functions and variables that a file declares, found from tokens, each with its execution space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.frontend.tokens import Source, Token, closing
 
 
 class Space(enum.Enum):
-    """Where a function runs."""
+    """The side on which a function runs."""
 
     HOST = "host"
     DEVICE = "device"
@@ -29,34 +29,34 @@ class Space(enum.Enum):
 
 
 HostVariables = set[tuple[tuple[str, ...], str]]
-"""Variables of the host, each with the namespaces around it that have a name."""
+"""Host variables, each with the named namespaces around it."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One declaration or definition. ``head`` and ``body`` are indices of tokens; a declaration has an empty body."""
+    """A declaration or definition. ``head`` and ``body`` are token indices; a declaration has an empty body."""
 
     name: str
     owner: str
-    """The class that it is a member of, or ""."""
+    """The class that it is a member of; empty for a free function."""
     namespace: tuple[str, ...]
-    """The namespaces around it that have a name."""
+    """The named namespaces around it."""
     space: Space
     constexpr: bool
     tokens: Sequence[Token]
     head: range
     body: range
     of_template: bool = False
-    """A member of a class template, which is judged as it is used."""
+    """Whether it is a member of a class template, which is checked when it is instantiated."""
 
     @property
     def in_device_code(self) -> bool:
-        """Whether device code may call it; constexpr functions count, as the course builds with that option of nvcc."""
+        """Whether device code may call it, which includes constexpr functions (--expt-relaxed-constexpr)."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
 
 
 class _Scope(NamedTuple):
-    """A namespace or a class whose brace is open."""
+    """A namespace or class whose brace is open."""
 
     kind: str
     name: str
@@ -71,10 +71,10 @@ double unsigned signed auto operator new delete throw template using typedef fri
 
 
 def branches_are_whole(source: Source) -> bool:
-    """Whether each branch of each ``#if`` closes the braces that it opens: else bodies cannot be told from tokens."""
+    """Return whether each branch of each ``#if`` closes its braces; otherwise tokens cannot delimit bodies."""
     directives = iter([d for d in source.directives if d.name in ("if", "ifdef", "ifndef", "else", "elif", "endif")])
     directive = next(directives, None)
-    depth, before = 0, []  # before: the depth at which each open #if began
+    depth, before = 0, []  # before: the depth at each open #if
     for token in source.tokens:
         while directive is not None and directive.start < token.start:
             if directive.name.startswith("if"):
@@ -96,12 +96,12 @@ def collect(
     variables: HostVariables,
     of_device: set[str] | None = None,
 ) -> None:
-    """The functions and the host's variables of a file, or of the body of a macro of it; bodies are passed over.
+    """Collect the functions and host variables of a file or of a macro's body; function bodies are skipped.
 
-    ``of_device``: for the names of variables of the device alone, which are no constants.
+    ``of_device``: a set that receives the names of device-only variables that are not constants.
     """
     scopes: list[_Scope] = []
-    types: list[int] = []  # how deep the braces of each open `typedef struct {` are
+    types: list[int] = []  # the brace depth of each open `typedef struct {`
     start = i = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""
@@ -127,7 +127,7 @@ def collect(
                 i = after(tokens, i)
         elif text == "}":
             i += 1
-            if types and types[-1] == len(scopes):  # typedef struct { ... } Name; declares no variable
+            if types and types[-1] == len(scopes):  # typedef struct { ... } Name; does not declare a variable
                 types.pop()
                 while i < len(tokens) and tokens[i].text != ";":
                     i += 1
@@ -151,13 +151,13 @@ def collect(
 
 
 def after(tokens: Sequence[Token], i: int) -> int:
-    """The index behind the bracket that opens at ``i``."""
+    """Return the index after the bracket that opens at ``i``."""
     end = closing(tokens, i)
     return len(tokens) if end is None else end + 1
 
 
 def _name(declaration: Sequence[Token], kind: str) -> str:
-    """The name of a class or a namespace; none has ``extern "C"`` and what is anonymous."""
+    """Return the name of a class or namespace; empty for ``extern "C"`` and anonymous ones."""
     words = [t.text for t in strip_attributes(declaration)]
     named = [k for k, word in enumerate(words) if word in (("namespace",) if kind == "namespace" else _CLASSES)]
     return next((word for word in words[named[-1] + 1 :] if re.match(r"\w", word)), "") if named else ""
@@ -178,7 +178,7 @@ def _namespace(scopes: Sequence[_Scope]) -> tuple[str, ...]:
 def _function(
     tokens: Sequence[Token], head: range, body: range, scopes: Sequence[_Scope], functions: list[Function]
 ) -> bool:
-    """Adds the function that a declaration declares, if it does."""
+    """Add the function that a declaration declares, if it declares one."""
     declaration = strip_attributes([tokens[k] for k in head])
     words = [t.text for t in declaration]
     if not words or (words[0] in ("using", "typedef", "friend", "static_assert", "extern") and "(" not in words):
@@ -191,7 +191,7 @@ def _function(
     name, before = declaration[at - 1], words[:at]
     inside = words[at + 1] if at + 1 < len(words) else ""
     if inside in ("*", "&", "^") or (inside and declaration[at + 1].kind in ("number", "string")):
-        return False  # a pointer to a function, or a variable with an initialiser
+        return False  # a pointer to a function, or a variable with an initializer
     if "operator" in before:
         called = "operator"
     elif name.kind != "word" or name.text in _NO_FUNCTIONS or name.text.startswith("__"):
@@ -220,7 +220,7 @@ def _space(words: Sequence[str]) -> Space:
 
 
 def _host_variables(declaration: Sequence[Token]) -> list[str]:
-    """Names of namespace-scope variables that device code cannot read: not those with constant values of their own."""
+    """Return namespace-scope variables that device code cannot read: those without a constant initializer."""
     words = [t.text for t in declaration]
     if not words or set(words) & (
         {"using", "typedef", "template", "static_assert", "friend", "__shared__"} | set(DEVICE_VARIABLES)
@@ -249,5 +249,5 @@ def _device_variables(declaration: Sequence[Token]) -> list[str]:
 
 
 def index_of(words: Sequence[str], word: str) -> int:
-    """Where a word stands, or the end."""
+    """Return the index of a word, or the length."""
     return words.index(word) if word in words else len(words)

@@ -1,18 +1,19 @@
-"""Headers of the simulator that nvcc's own ``cuda_runtime.h`` needs no name for, given to the files that use them."""
+"""Simulator headers that nvcc's ``cuda_runtime.h`` includes implicitly, added to the files that use them."""
 
 from __future__ import annotations
 
 import re
 
 _TEXTURES = re.compile(
-    r"\b(?:tex[123]D\w*|surf[123]D\w*|make_cuda(?:Extent|Pos|PitchedPtr)|cuda(?:Array|Texture|Surface|Extent|Pos\b|Pitched|Resource|"
+    r"\b(?:tex[123]D\w*|surf[123]D\w*|make_cuda(?:Extent|Pos|PitchedPtr)|"
+    r"cuda(?:Array|Texture|Surface|Extent|Pos\b|Pitched|Resource|"
     r"Channel|CreateChannel|FreeArray|Malloc3D|MallocArray|Mem(?:cpy|set)3D|Memcpy\w*Array|AddressMode|FilterMode|ReadMode|Boundary)\w*)"
 )
 _REFERENCES = re.compile(r"\btexture\s*<|\btextureReference\b")
 
 
 def headers_for(text: str) -> str:
-    """``#include`` lines for a translated file."""
+    """Return ``#include`` lines for a translated file."""
     wanted = {
         "ptx": "::sim::ptx::" in text,
         "shifts": "::sim::gpu " in text,

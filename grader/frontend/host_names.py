@@ -1,4 +1,4 @@
-"""Where host code names a variable of the device: there it means a copy of the host's own, as with nvcc."""
+"""Device variables named in host code, where the name refers to a separate host copy, as with nvcc."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _NO_TYPES = frozenset(("return", "else", "do", "case", "goto", "throw", "new", "
 
 
 def host_names(source: Source) -> dict[int, int]:
-    """For each such word its position, and that of the first word of its qualified name."""
+    """Return the position of each such word and that of the first word of its qualified name."""
     if not any(t.text in ("__device__", "__constant__") for t in source.tokens) or not branches_are_whole(source):
         return {}
     functions: list[Function] = []
     host: HostVariables = set()
     variables: set[str] = set()
     collect(source, expanded(source), functions, host, variables)
-    variables -= {function.name for function in functions}  # of another namespace: which one is meant nobody knows here
+    variables -= {function.name for function in functions}  # declared in several namespaces: ambiguous here
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:
@@ -31,9 +31,9 @@ def host_names(source: Source) -> dict[int, int]:
 def _in_body(source: Source, function: Function, variables: set[str]) -> dict[int, int]:
     tokens, found = function.tokens, {}
     scopes = [{tokens[k].text for k in function.head if _declares(tokens, k)}]
-    ahead: set[str] = set()  # declared between the parentheses of a loop or a lambda, whose body comes
+    ahead: set[str] = set()  # declared in the parentheses of a loop or lambda whose body follows
     depth = 0
-    on_device = -1  # up to where the body of a lambda of the device reaches
+    on_device = -1  # the end of the current device lambda's body
     for k in function.body:
         token = tokens[k]
         if token.kind == "mark":
@@ -60,7 +60,7 @@ def _in_body(source: Source, function: Function, variables: set[str]) -> dict[in
             spend(source, token, k - first)
             before = tokens[first - 1].text
             member = before in (".", "->") or (before == "(" and tokens[first - 2].text == "decltype")
-            if not member and source.text.startswith(token.text, token.start):  # and comes out of no macro
+            if not member and source.text.startswith(token.text, token.start):  # and does not come from a macro
                 found[token.start] = tokens[first].start
     return found
 
@@ -71,7 +71,7 @@ def _is_in_one_of(scopes: Sequence[set[str]], token: Token, source: Source) -> b
 
 
 def _declares(tokens: Sequence[Token], k: int) -> bool:
-    """Whether a word follows a type, near enough: ``T x``, ``T* x``, but neither ``f(&x)`` nor ``2 * x``."""
+    """Return whether a word follows a type (approximately): ``T x``, ``T* x``, but not ``f(&x)`` or ``2 * x``."""
     if k < 3 or tokens[k].kind != "word" or tokens[k - 1].text not in ("*", "&", "&&"):
         return k > 0 and (
             tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in _NO_TYPES)

@@ -1,4 +1,4 @@
-"""Which kernels a file declares, and how many template arguments each needs: to know when a kernel has an address."""
+"""The kernels that a file declares and the template arguments each needs before its address can be taken."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_d
 
 @dataclass(frozen=True)
 class KernelDefinition:
-    """A ``__global__`` function: ``needed`` template arguments must be written for its address to be known.
+    """A ``__global__`` function: ``needed`` template arguments must be written before its address can be taken.
 
-    ``cluster`` is what stands between the parentheses of ``__cluster_dims__``, where a launch can write it, too.
+    ``cluster`` is the text between the parentheses of ``__cluster_dims__``, if a launch can repeat it.
     """
 
     name: str
@@ -25,26 +25,26 @@ class KernelDefinition:
     is_template: bool = False
     cluster: str = ""
     pointers: tuple[bool, ...] = ()
-    """For each parameter whether it is a pointer."""
+    """Whether each parameter is a pointer."""
     alone: bool = True
-    """No other function has its name."""
+    """Whether no other function has its name."""
 
     def takes_pointer(self, index: int) -> bool:
-        """Whether that parameter is a pointer."""
+        """Return whether that parameter is a pointer."""
         return index < len(self.pointers) and self.pointers[index]
 
 
 def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[KernelDefinition]]:
-    """The kernels of a file by name; several of one name are declarations or overloads.
+    """Return the kernels of a file by name; several with one name are declarations or overloads.
 
-    ``no_references``: a parameter that is a reference is an error.
+    ``no_references``: raise an error for a parameter that is a reference.
     """
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
     macros = _that_say(source, "__forceinline__")
     functions = _host_functions(tokens)
-    start = 0  # of the declaration in progress, near enough: after the last ; { }
-    known = 0  # up to where the last kernel's parameters reach
+    start = 0  # the start of the current declaration, approximately: after the last ; { }
+    known = 0  # the end of the last kernel's parameters
     for i, token in enumerate(tokens):
         if token.text in (";", "{", "}"):
             start = i + 1
@@ -65,7 +65,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
                 source,
                 inlined,
                 f"the kernel {tokens[k].text} is __forceinline__",
-                "A kernel is launched: take it away.",
+                "A kernel is launched, not called: remove it.",
             )
         if close is None:
             continue
@@ -95,7 +95,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
 
 
 def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token]) -> None:
-    """nvcc takes it, and the kernel gets the address of a variable in the host's memory."""
+    """Reject a reference parameter: nvcc accepts it, but the kernel gets the address of a host variable."""
     depth = 0
     for token in parameter:
         depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(token.text, 0)
@@ -106,12 +106,12 @@ def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token])
                 source,
                 token,
                 f"the kernel {kernel.text} has a parameter that is a reference",
-                "It would refer to the host's memory, where the GPU cannot read: pass the value, or a pointer to device memory.",
+                "The GPU cannot read host memory: pass the value, or a pointer to device memory.",
             )
 
 
 def _host_functions(tokens: Sequence[Token]) -> set[str]:
-    """Names of what is declared like a function with a return type and is no kernel."""
+    """Return the names that are declared like functions with a return type and are not kernels."""
     found: set[str] = set()
     kernel = False  # since the last ; { }
     for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
@@ -125,7 +125,7 @@ def _host_functions(tokens: Sequence[Token]) -> set[str]:
 
 
 def cluster_dimensions(head: Sequence[Token]) -> str:
-    """What stands between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
+    """Return the text between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
     return join(_cluster(head))
 
 
@@ -142,7 +142,7 @@ def _template_names(head: Sequence[Token]) -> set[str]:
 
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
-    """RewriteError for a launcher that asks to be inlined: it would become part of code that is not checked."""
+    """Raise RewriteError for an inline launcher: it would become part of code that is not checked."""
     macros = _that_say(source, "__forceinline__")
     start = 0
     for i, token in enumerate(source.tokens):
@@ -155,13 +155,13 @@ def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
                     source,
                     inlined,
                     f"the launcher {token.text} is __forceinline__",
-                    "It is called from Python: take it away.",
+                    "It is called from Python: remove it.",
                 )
             start = i
 
 
 def _that_say(source: Source, word: str) -> set[str]:
-    """The macros in whose bodies a word stands, by themselves or by other macros."""
+    """Return the macros whose bodies contain a word, directly or through other macros."""
     users: dict[str, list[str]] = {}
     for macro in source.macros:
         for used in {token.text for token in macro.body}:
@@ -177,7 +177,7 @@ def _that_say(source: Source, word: str) -> set[str]:
 
 
 def _needed_arguments(head: Sequence[Token]) -> int:
-    """How many template parameters have no default in ``template <...>``; a pack counts as many."""
+    """Return the number of template parameters without a default; a pack counts as 1000."""
     for i, token in enumerate(head):
         if token.text == "template" and i + 1 < len(head) and head[i + 1].text == "<":
             depth, end = 0, i + 1

@@ -1,4 +1,4 @@
-"""The syntax of a launch: where the callee before ``<<<`` starts, and where the ``>>>`` is that ends the configuration."""
+"""The syntax of a launch: the start of the callee before ``<<<``, and the ``>>>`` that ends the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STATEMENT_WORDS = {"return", "else", "do", "goto", "case", "default", "throw", 
 
 
 def is_triple(tokens: Sequence[Token], i: int, mark: str) -> bool:
-    """Whether three of a mark stand at ``i``: side by side, or as nvcc takes them, too, a blank before the third."""
+    """Return whether a mark stands three times at ``i``; like nvcc, allow a blank before the third."""
     group = tokens[i : i + 3]
     if len(group) < 3 or any(t.text != mark or t.kind != "mark" for t in group) or group[1].end - group[0].start > 2:
         return False
@@ -24,7 +24,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _goes_on(tokens: Sequence[Token], k: int) -> bool:
-    """Whether a bracket after token ``k`` belongs to an expression that ends there: ``table[i]``, but not ``if (x) (*f)``."""
+    """Return whether a bracket after token ``k`` continues an expression: ``table[i]``, but not ``if (x) (*f)``."""
     if k < 0:
         return False
     if tokens[k].text == ")":
@@ -34,7 +34,7 @@ def _goes_on(tokens: Sequence[Token], k: int) -> bool:
 
 
 def callee_start(tokens: Sequence[Token], i: int) -> int | None:
-    """The index of the first token of what is launched: ``ns::kernel<T, (N > 4)>``, ``table[i]``, ``(*pointer)``."""
+    """Return the index of the callee's first token: ``ns::kernel<T, (N > 4)>``, ``table[i]``, ``(*pointer)``."""
     k = i - 1
     while k >= 0:
         text = tokens[k].text
@@ -72,7 +72,7 @@ def callee_start(tokens: Sequence[Token], i: int) -> int | None:
 
 
 def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
-    """The ``<`` that opens the template arguments closed by the ``>`` at ``k``."""
+    """Return the index of the ``<`` that opens the template arguments closed by the ``>`` at ``k``."""
     depth = 0
     while k >= 0:
         text = tokens[k].text if tokens[k].kind == "mark" else ""
@@ -98,7 +98,7 @@ def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
 
 
 def configuration_end(tokens: Sequence[Token], i: int) -> int | None:
-    """The index of the first ``>`` of the ``>>>`` that ends the configuration starting at ``i``."""
+    """Return the index of the first ``>`` of the ``>>>`` that ends the configuration starting at ``i``."""
     depth = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""

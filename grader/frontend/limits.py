@@ -1,7 +1,7 @@
-"""What a kernel file may be, so that reading it takes time and memory in proportion to its size, whoever wrote it.
+"""Limits of a kernel file, so that reading a hostile file takes time and memory in proportion to its size.
 
-Most of the front end goes over the tokens once. Where it looks at some of them again it counts that (``spend``): a file that
-is made to be looked at again and again is refused at its line, as is one that is nested without end.
+Most of the front end reads the tokens once. Code that reads some of them again counts that with ``spend``: a file that
+forces too many repeated reads is rejected at a line, as is one that is nested too deeply.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token
 
 MOST_BYTES = 1 << 20
-"""Of a kernel file."""
+"""The most tokens of a kernel file."""
 MOST_TOKENS = 200_000
 MOST_INCLUDES = 64
 MOST_LEVELS = 256
-"""Of brackets in brackets, and of ``#if`` in ``#if``."""
+"""The deepest nesting of brackets and of ``#if``."""
 MOST_TRANSLATED = 16 << 20
-"""Characters that the front end may put in a file."""
+"""The most characters that the front end may insert into a file."""
 _SPLICED_WORD = re.compile(r"(?<=\w)\\[ \t\f\v]*\r?\n(?=[\w\\])")
 _LOOKS_PER_TOKEN = 16
 _LOOKS_AT_LEAST = 100_000
 
 
 def check_limits(source: Source) -> None:
-    """RewriteError where a file is larger or deeper than any kernel."""
+    """Raise RewriteError where a file is too large or nested too deeply."""
     count = len(source.tokens) + sum(len(macro.body) for macro in source.macros)
     if count > MOST_TOKENS:
         last = source.tokens[-1] if source.tokens else source.macros[-1].body[-1]
         raise error_at(
             source,
             last,
-            f"the file has {count} words and signs; a kernel file may have {MOST_TOKENS}",
-            "Put tables into an input, and repeated code into a loop.",
+            f"the file has {count} tokens; a kernel file may have {MOST_TOKENS}",
+            "Pass tables as inputs, and write repeated code as a loop.",
         )
     if len(source.includes) > MOST_INCLUDES:
         start = source.includes[MOST_INCLUDES].start
@@ -52,11 +52,11 @@ def check_limits(source: Source) -> None:
         depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(directive.name, 0)
         if depth > MOST_LEVELS:
             mark = Token("mark", "#", directive.start, directive.start + 1)
-            raise error_at(source, mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Write it with fewer.")
+            raise error_at(source, mark, f"#if is nested deeper than {MOST_LEVELS} levels", "Use fewer levels.")
 
 
 def _check_splices(source: Source) -> None:
-    """A word that goes on behind a backslash at the end of a line would be two words to us, and one to the compiler."""
+    """Reject a word split by a backslash and a newline: it is two tokens here and one for the compiler."""
     spliced = [match.start() for match in _SPLICED_WORD.finditer(source.text)]
     if not spliced:
         return
@@ -69,7 +69,7 @@ def _check_splices(source: Source) -> None:
             raise error_at(
                 source,
                 Token("mark", "\\", start, start + 1),
-                "a backslash divides a word over two lines",
+                "a backslash splits a word over two lines",
                 "Write each word on one line.",
             )
 
@@ -84,17 +84,17 @@ def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
                     source,
                     token,
                     f"brackets are nested deeper than {MOST_LEVELS} levels",
-                    "Take parts of it out, into functions or variables of their own.",
+                    "Move parts of it into separate functions or variables.",
                 )
 
 
 def spend(source: Source, token: Token, looks: int) -> None:
-    """Counts tokens, or other things of the file, that are looked at once more; too many are an error at ``token``."""
+    """Count repeated reads of tokens or other parts of the file; raise RewriteError at ``token`` for too many."""
     source.looks += looks
     if source.looks > max(_LOOKS_AT_LEAST, _LOOKS_PER_TOKEN * len(source.tokens)):
         raise error_at(
             source,
             token,
-            "reading the file up to here takes too long: its declarations refer to each other, or nest, too often",
+            "reading the file up to here takes too long: its declarations refer to each other or nest too often",
             "Split long declarations, and give different functions different names.",
         )

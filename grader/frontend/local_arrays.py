@@ -1,13 +1,15 @@
-"""A thread's own arrays that a pointer leads into: ``int a[4]; int* p = a;``, ``fill(a)``, ``&a[1]``.
+"""Local arrays whose address is taken: ``int a[4]; int* p = a;``, ``fill(a)``, ``&a[1]``.
 
-What such a pointer reaches no compiler checks, so the array is laid between two red zones (``sim/local_arrays.h``)::
+Compilers do not check accesses through such a pointer, so the array gets a red zone on each side
+(``sim/local_arrays.h``)::
 
     int a[4] = {1};   ->   typedef int sim_local_a[4]; ::sim::LocalArray<sim_local_a> sim_array_a = {{}, {}, {1}};
                            auto& a = sim_array_a.begin("a");
 
-all on its line. An array that is only indexed stays as it is: ``-fsanitize=bounds`` sees each index.
+The replacement stays on the same line. An array that is only indexed is unchanged: ``-fsanitize=bounds`` checks its
+indices.
 
-Compilers tell the checks of no access to what they know to be the function's own variable: the header keeps them from knowing it.
+Compilers do not instrument accesses to variables that provably stay local; the header hides that from them.
 """
 
 from __future__ import annotations
@@ -55,14 +57,14 @@ _NO_TYPES = frozenset(
         "__managed__",
     ]
 )
-"""Words that no declaration of a local array begins with, or whose arrays are none of the thread's own."""
+"""Words that cannot begin a declaration of a local array, or that declare arrays that are not thread-local."""
 _ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
 _MOST_TYPE_TOKENS = 64
 
 
 @dataclass(frozen=True)
 class _Declarator:
-    """``*name[4][8] = {...}``: indices of its first token, of its name, behind its dimensions, and behind all of it."""
+    """A declarator ``*name[4][8] = {...}``: token indices of its start, name, end of dimensions, and end."""
 
     first: int
     name: int
@@ -71,17 +73,17 @@ class _Declarator:
 
 
 class LocalArrays:
-    """Those in the body of a device function: the tokens from ``begin`` to ``end``."""
+    """The arrays in the body of a device function: the tokens from ``begin`` to ``end``."""
 
     def __init__(self, source: Source, tokens: Sequence[Token], begin: int, end: int) -> None:
         self.source, self.tokens, self.begin, self.end = source, tokens, begin, end
         self.indexed = self._indexed()
 
     def edits(self) -> Iterator[tuple[int, int, str]]:
-        """What comes in place of which characters."""
+        """Yield the replacements: start, end and new text."""
         if self._words & {"goto", "decltype"}:
-            return  # a jump may not pass what has an end of its own; a reference has another type
-        switches: list[bool] = []  # of the open braces, which are a switch's: a case jumps past declarations
+            return  # goto must not jump over a variable with a destructor; decltype would see another type
+        switches: list[bool] = []  # whether each open brace is a switch's: a case may jump over declarations
         starts = True
         for i in range(self.begin, self.end):
             token = self.tokens[i]
@@ -95,7 +97,7 @@ class LocalArrays:
             starts = mark in ("{", "}", ";")
 
     def _indexed(self) -> dict[str, int]:
-        """With how many indices at least each name stands here; -1 where its type matters, too."""
+        """Return the smallest number of indices applied to each name; -1 if its type matters as well."""
         tokens, least = self.tokens, dict[str, int]()
         self._words = {tokens[i].text for i in range(self.begin, self.end) if tokens[i].kind == "word"}
         for i in range(self.begin, self.end):
@@ -118,7 +120,7 @@ class LocalArrays:
         return paren is not None and self.tokens[paren - 1].text == "switch"
 
     def _declaration(self, first: int) -> Iterator[tuple[int, int, str]]:
-        """Of a statement that begins there, if it declares such arrays."""
+        """Yield the replacements for the statement that begins there, if it declares such arrays."""
         tokens, start = self.tokens, first
         while tokens[start].text in _ALIGNMENTS and tokens[start + 1].text == "(":
             start = (closing(tokens, start + 1) or start) + 1
@@ -162,7 +164,7 @@ class LocalArrays:
         return 0 <= self.indexed.get(self.tokens[one.name].text, dimensions) < dimensions
 
     def _declarators(self, start: int) -> list[_Declarator] | None:
-        """Of a declaration whose type begins there and whose first name is an array; None where it is something else."""
+        """Return the declarators if a type begins there and its first name is an array; None otherwise."""
         tokens, k, words = self.tokens, start, list[str]()
         while tokens[k].kind == "word" or tokens[k].text in ("::", "<"):
             if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:
@@ -175,7 +177,7 @@ class LocalArrays:
             words.append(tokens[k].text)
             k += 1
         names: list[_Declarator] = []
-        first = k if tokens[k].text == "*" else k - 1  # of the declarator
+        first = k if tokens[k].text == "*" else k - 1  # the start of the declarator
         if first <= start or (tokens[k].text != "*" and "const" in words):
             return None
         while True:

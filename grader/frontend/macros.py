@@ -1,7 +1,7 @@
-"""A file's tokens with its macros put in, near enough for who may call whom: a call that a macro hides is a call.
+"""A file's tokens with its macros expanded, precisely enough to find the calls that macros hide.
 
-Put in are macros that the file defines once, outside of ``#if``, without ``#`` and ``##``; what else is a macro stays as it
-is. A token that comes out of a macro stands where the macro was used.
+Only macros that the file defines once, outside of ``#if``, without ``#`` and ``##``, are expanded; others remain. A
+token that comes from a macro has the position of the macro's use.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
 
 _MOST = 200_000
-"""Tokens; a file that grows beyond is left as it is."""
+"""The most tokens after expansion; a larger file is left as it is."""
 
 
 class _TooMany(Exception):
-    """The macros make more of the file than anybody writes."""
+    """Raised when the expansion exceeds the limit."""
 
 
 def expanded(source: Source) -> Sequence[Token]:
-    """The tokens of the file after its macros."""
+    """Return the tokens of the file after macro expansion."""
     macros = _simple(source)
     if not macros:
         return source.tokens
@@ -35,7 +35,7 @@ def expanded(source: Source) -> Sequence[Token]:
 
 
 def _simple(source: Source) -> dict[str, Macro]:
-    """The macros that can be put in, by name."""
+    """Return the macros that can be expanded, by name."""
     names = [macro.name for macro in source.macros]
     undefined = {d.text.split()[0] for d in source.directives if d.name == "undef" and d.text.split()}
     depth, conditional = 0, set()
@@ -56,7 +56,7 @@ def _simple(source: Source) -> dict[str, Macro]:
 
 
 def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozenset[str]) -> Iterator[Token]:
-    """``inside``: macros that are being put in, which C does not put into themselves."""
+    """Yield the expanded tokens; ``inside`` are the macros being expanded, which C does not expand recursively."""
     i = 0
     while i < len(tokens):
         token = tokens[i]
@@ -86,7 +86,7 @@ def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozen
 
 
 def _places(body: Sequence[Token], start: int) -> Iterator[int]:
-    """Where the tokens of a macro stand: all at its use, but for the marks of a ``<<<``, which stand side by side."""
+    """Yield the position of each token of a macro: that of its use, but the marks of a ``<<<`` are adjacent."""
     beside = 0
     for before, token in zip([None, *body], body):
         adjacent = before is not None and before.text == token.text and before.end == token.start
@@ -95,7 +95,7 @@ def _places(body: Sequence[Token], start: int) -> Iterator[int]:
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Arguments between commas that are in no brackets."""
+    """Split arguments at commas outside of brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

@@ -1,4 +1,4 @@
-"""What a compiler, or the front end in its manner, says about a place in a kernel file."""
+"""Messages about a place in a kernel file, from a compiler or from the front end."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 _WIDEST = 240
-"""Characters of a line that are shown: those around the column."""
+"""The number of characters of a line that are shown, around the column."""
 
 
 @dataclass(frozen=True)
 class CompilerMessage:
-    """One message of a compiler. ``line`` and ``column`` are 1-based, 0 when not known."""
+    """A compiler message. ``line`` and ``column`` are 1-based, 0 if unknown."""
 
     severity: str  # error, warning, note
     message: str
@@ -33,7 +33,7 @@ class CompilerMessage:
 
 
 def _snippet(line: int, column: int, source: str) -> str:
-    """The source line with a caret below, tabs kept so that the caret lines up."""
+    """Return the source line with a caret below; tabs are kept so that the caret lines up."""
     number = str(line)
     if len(source) > _WIDEST:
         start = max(0, column - _WIDEST // 2)

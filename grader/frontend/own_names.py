@@ -1,7 +1,7 @@
-"""Variables of a program's own that are called ``gridDim``, ``blockDim`` or the like.
+"""Variables of a program that are named ``gridDim``, ``blockDim`` or the like.
 
-On the simulator those names are macros, which stand for calls. Where the file declares one of them, as a variable, a
-parameter or a member, it and its uses in that scope get a name that is no macro.
+On the simulator those names are macros. Where the file declares a variable, parameter or member with such a name, the
+declaration and its uses in that scope are renamed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AFTER_A_NAME = {"(", "{", "=", ";", ",", ")", "[", ":"}
 
 
 def own_names(tokens: Sequence[Token]) -> frozenset[int]:
-    """The positions of those names that are the file's own."""
+    """Return the positions of the names that the file itself declares."""
     if not any(token.text in BUILT_IN for token in tokens):
         return frozenset()
     found: set[int] = set()

@@ -1,7 +1,7 @@
-"""Launcher prototypes: read from ``extern "C"`` functions, compared with what a task expects.
+"""Launcher prototypes: parsed from ``extern "C"`` functions and compared with the prototype of a task.
 
-A launcher's parameters are pointers to numbers, plain numbers, and last a ``cudaStream_t``. Reading them from the source
-lets Python check every argument before the call, and lets a wrong parameter list be a message instead of a crash.
+A launcher's parameters are pointers, scalars, and last a ``cudaStream_t``. Parsing them from the source lets Python
+check every argument before the call, and turns a wrong parameter list into a message instead of a crash.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.frontend.tokens import Source, Token, closing, join, split_commas
 from grader.setup.errors import BuildError
 
-# Spellings of each type of ``source/dtypes.py``, without const, words in alphabetical order.
+# Spellings of each type of ``dtypes.py``, without const, words in alphabetical order.
 _DTYPES = {
     "float": "f32",
     "double": "f64",
@@ -78,10 +78,10 @@ _STREAM_TYPES = {"cudaStream_t", "CUstream"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a launcher.
+    """A parameter of a launcher.
 
     ``kind`` is pointer, scalar or stream; ``dtype`` is the short name of the element type (f32, f16, i64...), or "any"
-    for ``void*``. ``type`` is the type as it is best written ("const float*").
+    for ``void*``. ``type`` is the preferred spelling of the type ("const float*").
     """
 
     name: str
@@ -102,7 +102,7 @@ class Parameter:
 
     @property
     def same_as(self) -> tuple[str, str, bool, bool]:
-        """What two parameters must share to be the same type: ``int64_t`` and ``long long`` are, ``int`` is not."""
+        """A key that is equal for parameters of one type: ``int64_t`` equals ``long long``, not ``int``."""
         vector = self.kind == "pointer" and self.type.rstrip("*2345678")[-1:] != self.type.rstrip("*")[-1:]
         return self.kind, self.dtype, self.const, vector and not self.type.endswith(("_t*", "16*"))
 
@@ -112,7 +112,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Prototype:
-    """A launcher: its name, its parameters, and the line of the file where it stands."""
+    """A launcher: its name, its parameters, and its line in the file."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -128,14 +128,14 @@ class Prototype:
 
 
 class PrototypeError(BuildError):
-    """A launcher is missing, or its parameter list is not what it should be."""
+    """A launcher that is missing or has the wrong parameter list."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)  # it quotes the file
 
 
 def parse_prototype(text: str) -> Prototype:
-    """One prototype written on its own, as a task does: ``void name(const float* x, int n, cudaStream_t stream)``."""
+    """Parse a single prototype, as a task writes it: ``void name(const float* x, int n, cudaStream_t stream)``."""
     found = find_launchers(f'extern "C" {text.rstrip().rstrip(";")};')
     if len(found) != 1:
         raise PrototypeError(f"this is not a launcher's prototype: {text}")
@@ -143,7 +143,7 @@ def parse_prototype(text: str) -> Prototype:
 
 
 def find_launchers(text: str | Source) -> list[Prototype]:
-    """The ``extern "C"`` functions of a file, in order; a definition replaces its earlier declaration."""
+    """Return the ``extern "C"`` functions of a file, in order; a definition replaces its earlier declaration."""
     source = text if isinstance(text, Source) else Source(text)
     found: dict[str, Prototype] = {}
     tokens = source.tokens
@@ -169,7 +169,7 @@ def find_launchers(text: str | Source) -> list[Prototype]:
 
 
 def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
-    """``int main()`` of a whole program, as a launcher without parameters, and whether it takes argc and argv."""
+    """Return ``int main()`` of a program as a launcher without parameters, and whether it takes argc and argv."""
     source = text if isinstance(text, Source) else Source(text)
     tokens = source.tokens
     for i in range(1, len(tokens) - 2):
@@ -182,7 +182,7 @@ def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
 
 
 def _function_at(source: Source, tokens: Sequence[Token], start: int, end: int) -> tuple[Prototype | None, int]:
-    """Reads one declaration or definition from ``start``; returns it, if it is a function, and where it ends."""
+    """Parse a declaration or definition from ``start``; return it, if it is a function, and its end."""
     i = start
     while i < end and tokens[i].text not in ("(", ";", "{", "="):
         if tokens[i].text in ("__attribute__", "__launch_bounds__", "alignas", "__align__", "__declspec"):
@@ -199,7 +199,7 @@ def _function_at(source: Source, tokens: Sequence[Token], start: int, end: int) 
     close = closing(tokens, i)
     if close is None:
         raise PrototypeError(
-            f"line {source.line(tokens[i].start)}: the parameter list of {tokens[i - 1].text} never ends"
+            f"line {source.line(tokens[i].start)}: the parameter list of {tokens[i - 1].text} has no closing ')'"
         )
     words = [t for t in tokens[start : i - 1] if t.text not in ("static", "inline", "__host__", "extern")]
     after = close + 1
@@ -222,7 +222,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     written = join(tokens)
     if any(t.text == "=" for t in tokens):
         raise PrototypeError(
-            f"{where}: the parameter '{written}' has a default value", "Callers always pass every value."
+            f"{where}: the parameter '{written}' has a default value", "Remove the default: callers pass every value."
         )
     words = [t for t in tokens if t.text not in _RESTRICT]
     array = any(t.text == "[" for t in words)
@@ -230,10 +230,10 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
         words = words[: next(i for i, t in enumerate(words) if t.text == "[")]
     stars = sum(t.text == "*" for t in words) + array
     if any(t.text == "&" or t.text == "&&" for t in words):
-        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Pass pointers and plain numbers.")
+        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Pass pointers and numbers.")
     if stars > 1:
         raise PrototypeError(
-            f"{where}: the parameter '{written}' is a pointer to pointers", "Pass one pointer per tensor."
+            f"{where}: the parameter '{written}' is a pointer to a pointer", "Pass one pointer per tensor."
         )
     last_star = max((i for i, t in enumerate(words) if t.text == "*"), default=-1)
     base = [t.text for t in (words[:last_star] if last_star >= 0 else words)]
@@ -241,7 +241,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     const = "const" in base
     base = [t for t in base if t not in ("const", "volatile", "struct", "std", "::")]
     name = tail[-1] if tail else ""
-    # The name is the last word, unless the whole is a type's name only ("long long").
+    # The name is the last word, unless the words form only a type ("long long").
     if (stars == 0 or array) and len(base) > 1 and base[-1] not in _ARITHMETIC_WORDS:
         name, base = base[-1], base[:-1]
     if base and base[0] in _STREAM_TYPES and stars == 0:
@@ -251,7 +251,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     if not dtype:
         raise PrototypeError(
             f"{where}: the parameter '{written}' has a type that Python cannot pass",
-            "Use pointers to float, double, __half, __nv_bfloat16 or an integer type, plain numbers, and cudaStream_t.",
+            "Use pointers to float, double, __half, __nv_bfloat16 or an integer type, scalars, and cudaStream_t.",
         )
     if stars:
         return Parameter(name, f"{'const ' if const else ''}{spelled}*", "pointer", dtype, const)
@@ -259,7 +259,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
 
 
 def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str) -> Prototype:
-    """The launcher that a task expects, out of those found; an error that shows both when it is missing or different."""
+    """Return the launcher that a task expects; raise an error with both prototypes if it is missing or differs."""
     actual = next((p for p in found if p.name == expected.name), None)
     wanted = f'expected:\n  extern "C" {expected}'
     if actual is None:
@@ -267,20 +267,20 @@ def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str)
         has = f"it has {others}" if found else 'it has no extern "C" function at all'
         raise PrototypeError(
             f"{file} has no launcher {expected.name}: {has}\n{wanted}",
-            "Write the launcher with this prototype, in full: one that a #define makes is not seen.",
+            "Write the launcher with this prototype, in full: a launcher that a #define creates is not found.",
         )
     differences = explain_difference(actual, expected)
     if differences:
         listed = "\n".join(f"  {d}" for d in differences)
         raise PrototypeError(
             f"{file}:{actual.line}: the launcher {actual.name} has the wrong parameters:\n{listed}\n{wanted}",
-            "Write the launcher with the expected prototype; the names of the parameters are yours to choose.",
+            "Write the launcher with the expected prototype; the names of the parameters are up to you.",
         )
     return actual
 
 
 def explain_difference(actual: Prototype, expected: Prototype) -> list[str]:
-    """Every difference that matters, in words, parameter by parameter; empty when a caller cannot tell them apart."""
+    """Describe every relevant difference, parameter by parameter; empty if callers cannot tell the two apart."""
     out: list[str] = []
     if actual.return_type != expected.return_type:
         out.append(f"it returns {actual.return_type}, expected {expected.return_type}")

@@ -1,8 +1,8 @@
-"""Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` as calls into ``sim::ptx``.
+"""Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` translated to calls into ``sim::ptx``.
 
-One PTX instruction becomes one call of a function, which :mod:`grader.frontend.ptx_instructions` names; operands keep
+Each PTX instruction becomes one call of the function given by :mod:`grader.frontend.ptx_instructions`; operands keep
 their order. Registers that the text declares become variables, predicates become conditions, labels become labels. An
-instruction outside its tables is an error that names it.
+instruction that is not in the tables is an error.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _REGISTER_TYPES = {
 
 
 _MOST_REGISTERS = 255
-"""Of one asm statement: more than that no thread has."""
+"""The most registers that one asm statement may declare: the limit of a thread."""
 _MOST_TEXT = 1 << 18
-"""Characters of C++ for one asm statement."""
+"""The most characters of C++ for one asm statement."""
 _COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 
@@ -69,9 +69,9 @@ class _Operand:
 
 
 def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
-    """The C++ for what stands between the parentheses of an asm statement: an expression or a do-while statement.
+    """Translate the text between the parentheses of an asm statement to C++: an expression or a do-while statement.
 
-    ``architecture``: the compute capability of the device, times ten, where it is not the usual one.
+    ``architecture``: the device's compute capability times ten, if it is not the default.
     """
     sections = _sections(tokens)
     text = _text(sections[0])
@@ -85,7 +85,7 @@ def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
     ptx = _Ptx(text, [*outputs, *inputs], architecture)
     statements += ptx.run()
     if ptx.labels:
-        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # of this statement alone
+        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # local to this statement
     if not statements:
         return '__asm__ volatile("" ::: "memory")'
     if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
@@ -95,7 +95,7 @@ def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
 
 
 def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The text, the outputs, the inputs, the clobbers; ``::`` is two colons here."""
+    """Split into the text, the outputs, the inputs, the clobbers; ``::`` counts as two colons."""
     sections: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -109,7 +109,7 @@ def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    """The PTX text: adjacent string literals, joined."""
+    """Return the PTX text: adjacent string literals, joined."""
     if not tokens or any(t.kind not in ("string", "raw") for t in tokens):
         raise UnknownPtx(
             "the text of this asm statement is not a plain string", "Write the instruction out, without macros."
@@ -136,15 +136,15 @@ def _operand(tokens: Sequence[Token]) -> _Operand:
 
 
 _OPCODE = re.compile(r"([^\s{\[]*)\s*(.*)", re.DOTALL)
-"""The operands may begin right behind the name: ``mma...{%0, %1}``."""
+"""A pattern for an opcode; operands may follow immediately: ``mma...{%0, %1}``."""
 
 
 class _Ptx:
-    """Reads the PTX text of one statement."""
+    """The parser of one statement's PTX text."""
 
     def __init__(self, text: str, operands: Sequence[_Operand], architecture: int | None = None) -> None:
         self.architecture = architecture or simulated_architecture()
-        text = text.replace("%=", "0")  # a number of the statement's own: its labels are its own anyway
+        text = text.replace("%=", "0")  # a unique number; labels are local to the statement anyway
         self.text = _COMMENT.sub(" ", text)
         self.operands = operands
         self.named = {operand.name: operand for operand in reversed(operands)}
@@ -175,13 +175,13 @@ class _Ptx:
             raise UnknownPtx("the braces in this asm statement do not match")
         for label, target in self.targets.items():
             if label not in self.labels:
-                raise UnknownPtx(f"inline PTX branches to {target}, which is no label of this asm statement")
+                raise UnknownPtx(f"inline PTX branches to {target}, which is not a label of this asm statement")
         return [] if all(s in "{}" for s in out) else out
 
     def _define_label(self, name: str) -> str:
         label = _label(name)
         if label in self.labels:
-            raise UnknownPtx(f"inline PTX has the label {name} twice")
+            raise UnknownPtx(f"inline PTX defines the label {name} twice")
         self.labels.add(label)
         return f"{label}:"
 
@@ -196,13 +196,13 @@ class _Ptx:
         if len(opcode) > 200:
             raise UnknownPtx(f"the PTX instruction {opcode[:40]}... is not simulated")
         if opcode.startswith((".", "$")):
-            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Directives are not: use C++.")
+            raise UnknownPtx(f"'{opcode}' in inline PTX is not simulated", "Directives are not supported: use C++.")
         if opcode in ("bra", "bra.uni"):
             self.targets[_label(rest)] = rest
             return [f"{guard}goto {_label(rest)}"]
         parts = _split(rest)
         if opcode.startswith(("ld.", "st.")) and ".L2::cache_hint" in opcode and len(parts) == 3:
-            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # the policy changes no value
+            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # the policy does not change any value
         looked_up = opcode
         if opcode.startswith("mov.b") and parts:
             if parts[0].startswith("{"):
@@ -217,7 +217,7 @@ class _Ptx:
         if needed > have:
             raise UnknownPtx(f"the PTX instruction {opcode} needs sm_{needed}, and the simulated device is sm_{have}")
         if only not in (None, have):
-            raise UnknownPtx(f"only sm_{only}a has the PTX instruction {opcode}, and the simulated device is sm_{have}")
+            raise UnknownPtx(f"the PTX instruction {opcode} exists only on sm_{only}a; the device is sm_{have}")
         if form is not None:
             return [guard + self._wgmma(opcode, form, parts)]
         if access is not None:
@@ -233,7 +233,7 @@ class _Ptx:
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
 
     def _wgmma(self, opcode: str, form: WgmmaForm, parts: Sequence[str]) -> str:
-        """wgmma.mma_async: accumulators, a and b, scale-d, and constants, which become arguments of a template."""
+        """Translate wgmma.mma_async: accumulators, a and b, scale-d, and constants, which become template arguments."""
         in_registers = len(parts) > 1 and parts[1].startswith("{")
         constants = 2 * form.scales + form.transposes * (1 if in_registers else 2)
         if len(parts) != 4 + constants or not parts[0].startswith("{"):
@@ -256,7 +256,7 @@ class _Ptx:
         return f"::sim::ptx::WgmmaForm<{arguments}>::from_{place}({called})"
 
     def _tensor_access(self, opcode: str, access: TensorAccess, parts: Sequence[str]) -> str:
-        """tcgen05.ld and st: the address comes first in C++, as the number of registers differs."""
+        """Translate tcgen05.ld and st: the address comes first in C++, because the number of registers varies."""
         registers, address = (parts[0], parts[-1]) if access.loads else (parts[-1], parts[0])
         if len(parts) != 2 or not registers.startswith("{") or not address.startswith("["):
             order = "{registers}, [address]" if access.loads else "[address], {registers}"
@@ -267,11 +267,11 @@ class _Ptx:
         return f"::sim::ptx::{access.function}({', '.join(['SIM_CALLER', *self._values(address), *values])})"
 
     def _tensor_product(self, opcode: str, pair: str, parts: Sequence[str]) -> str:
-        """tcgen05.mma: A comes by a descriptor, or in brackets from tensor memory."""
+        """Translate tcgen05.mma: A is a descriptor, or in brackets an address in tensor memory."""
         if len(parts) != 5 or any(part.startswith("{") for part in parts):
             raise UnknownPtx(
                 f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
-                "Lanes of the output that are disabled, and a scale of the input d, are not simulated.",
+                "The disable-output-lane mask and scale-input-d are not simulated.",
             )
         if re.fullmatch(r"%(\d+|\[\w+\])", parts[4]):
             raise UnknownPtx(
@@ -289,7 +289,7 @@ class _Ptx:
         example = EXAMPLES.get(opcode.split(".")[0])
         if example is None:
             return "Use the CUDA intrinsic for it."
-        return f"Use the CUDA intrinsic for it, or a form that the simulator knows, such as {example}."
+        return f"Use the CUDA intrinsic for it, or a form that the simulator supports, such as {example}."
 
     def _declare(self, text: str) -> list[str]:
         match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
@@ -301,7 +301,8 @@ class _Ptx:
             count = int(several[2][:9]) if several else 1
             if len(self.registers) + len(names) + count > _MOST_REGISTERS:
                 raise UnknownPtx(
-                    f"the asm statement declares more than {_MOST_REGISTERS} registers", "A thread has no more."
+                    f"the asm statement declares more than {_MOST_REGISTERS} registers",
+                    "That is the limit of a thread.",
                 )
             names += [f"{several[1]}{i}" for i in range(count)] if several else [name.strip()]
         self.registers.update(names)
@@ -313,7 +314,7 @@ class _Ptx:
         if text.startswith("{") and text.endswith("}"):
             return [value for part in _split(text[1:-1]) for value in self._values(part, depth + 1)]
         if text.startswith("[") and text.endswith("]"):
-            address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: of a tensor
+            address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: a tensor coordinate
             values = ", ".join(value for part in coordinates for value in self._values(part, depth + 1))
             return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
         return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
@@ -325,12 +326,12 @@ class _Ptx:
         return self._value(text)
 
     def _value(self, text: str) -> str:
-        """The C++ of one operand; together they are of bounded length, as an operand may be long and come up often."""
+        """Return the C++ of one operand; the total length is limited, because a long operand may be used many times."""
         operator = "!" if text.startswith("!") else ""
         value = operator + self._read_value(text.removeprefix("!").strip())
         self.length += len(value)
         if self.length > _MOST_TEXT:
-            raise UnknownPtx("this asm statement is too long", "Write several, and name long operands first.")
+            raise UnknownPtx("this asm statement is too long", "Split it, and assign long operands to variables first.")
         return value
 
     def _read_value(self, text: str) -> str:
@@ -340,7 +341,7 @@ class _Ptx:
             return self.operands[int(match[1])].expression
         if match := re.fullmatch(r"%\[(\w+)\]", text):
             if match[1] not in self.named:
-                raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is no operand of it")
+                raise UnknownPtx(f"the asm statement uses %[{match[1]}], which is not one of its operands")
             return self.named[match[1]].expression
         if text == "_":
             return "::sim::ptx::sink()"
@@ -363,12 +364,12 @@ class _Ptx:
 
 
 def _label(name: str) -> str:
-    """``LAB_WAIT`` as a label of C++."""
+    """Return ``LAB_WAIT`` as a C++ label."""
     return "sim_label_" + re.sub(r"\W", "_", name.strip())
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas outside braces and brackets."""
+    """Split at commas outside braces and brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(c, 0)

@@ -1,8 +1,8 @@
-"""Which PTX instruction becomes which function of ``simulator/include/sim/ptx.h``.
+"""The table from PTX instructions to functions of ``simulator/include/sim/ptx.h``.
 
-An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. The tables below are patterns of
-opcodes; what a pattern captures (type, space, rounding ...) picks the template arguments of the function. Modifiers that
-only advise the hardware are matched and dropped.
+An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. The tables below are patterns
+of opcodes; the captured parts (type, space, rounding ...) select the template arguments of the function. Modifiers that
+are only hints are matched and dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# PTX's types as those of C++. A register of 16 bits that holds a half is a number of 16 bits here.
+# PTX types as C++ types. A 16-bit register that holds a half is a 16-bit number here.
 _TYPES = {
     "b8": "uint8_t",
     "u8": "uint8_t",
@@ -76,7 +76,7 @@ _SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
 _VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
 
-# Matrix products: shape and types of d, a, b, c. One table serves the simulator and this.
+# mma.sync: shape and types of d, a, b, c. The simulator uses the same table.
 _MMA_SHAPES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "mma_shapes.def"
 _MMA_ROW = re.compile(r"^SIM_MMA\( *(\d+), *(\d+), *(\d+), *(\w+), *(\w+), *(\w+)\)$", re.MULTILINE)
 _MMA = {
@@ -86,14 +86,14 @@ _MMA = {
 
 
 def _mma(shape: str, saturates: bool) -> str | None:
-    """Only sums of integers saturate."""
+    """Return the function for an mma.sync shape; only integer accumulators saturate."""
     if shape not in _MMA or (saturates and ".s32." not in shape):
         return None
     kind = f"::sim::Mma::{_MMA[shape]}"
     return f"mma<::sim::saturating({kind})>" if saturates else f"mma<{kind}>"
 
 
-# Products of a warpgroup: the types of d, a and b, and how deep they are (32 bytes).
+# wgmma: the types of d, a and b, and the depth K (32 bytes).
 _WGMMA_DEPTHS = {
     **{(d, "f16", "f16"): 16 for d in ("f16", "f32")},
     ("f32", "bf16", "bf16"): 16,
@@ -102,10 +102,11 @@ _WGMMA_DEPTHS = {
     **{("s32", a, b): 32 for a in ("s8", "u8") for b in ("s8", "u8")},
 }
 _WGMMA = re.compile(
-    r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<n>\d+)k(?P<k>\d+)\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)(?P<saturates>\.satfinite)?"
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<n>\d+)k(?P<k>\d+)\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)"
+    r"(?P<saturates>\.satfinite)?"
 )
 
-# Loads and stores of tensor memory: lanes and bits of each, as sim::TensorShape names them, and registers for each .xN.
+# Loads and stores of tensor memory: lanes and bits of each, as in sim::TensorShape, and registers for each .xN.
 _TENSOR_SHAPES = {
     "32x32b": ("lanes32_bits32", 1),
     "16x64b": ("lanes16_bits64", 1),
@@ -118,11 +119,9 @@ _TENSOR_ACCESS = re.compile(
 _TENSOR_PRODUCT = re.compile(r"tcgen05\.mma\.cta_group::(?P<group>[12])\.kind::f16")
 _CTA_GROUP = r"\.cta_group::(?P<group>[12])"
 
-# Pieces of patterns. Cache operators and eviction priorities are hints: they change no value.
+# Parts of patterns. Cache operators and eviction priorities are hints: they do not change any value.
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|const|param|local))?"
-_OBJECT = (
-    r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # an mbarrier, by its address in shared memory or a generic one
-)
+_OBJECT = r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # an mbarrier, by its shared-memory or generic address
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
@@ -152,14 +151,14 @@ def _scope(f: _Fields) -> str:
 
 
 def _order(f: _Fields) -> str:
-    """Of an atomic operation: whether it releases, and whether it acquires. Without a word it is relaxed."""
+    """Return the release and acquire flags of an atomic operation; without a qualifier it is relaxed."""
     order = f.get("order")
     flags = (order in ("release", "acq_rel"), order in ("acquire", "acq_rel"))
     return ", ".join(str(flag).lower() for flag in flags)
 
 
 def _reduction(name: str) -> str:
-    """Of the copy engine."""
+    """Return the reduction of a bulk copy."""
     return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
 
 
@@ -168,7 +167,7 @@ def _rounding(name: str) -> str:
 
 
 def _convert(f: _Fields) -> str | None:
-    """cvt: between numbers, and between a float and the formats of 16 bits."""
+    """Return the cvt function: between numbers, and between f32 and the 16-bit formats."""
     to, source, mode = f["to"], f["source"], f.get("mode") or "rn"
     if to in _FORMATS and source == "f32":
         return f"cvt_to_small<::sim::{_FORMATS[to]}, {_rounding(mode)}>"
@@ -185,7 +184,7 @@ def _same(name: str) -> Callable[[_Fields], str]:
 
 
 def _truth(value: bool) -> str:
-    """As C++ writes it."""
+    """Return a bool as C++ writes it."""
     return "true" if value else "false"
 
 
@@ -194,7 +193,7 @@ def _typed(name: str) -> Callable[[_Fields], str]:
 
 
 def _of_group(name: str) -> Callable[[_Fields], str]:
-    """A function whose first template argument says whether a pair of blocks does it together."""
+    """Return a function whose first template argument says whether a pair of CTAs (cta_group::2) executes it."""
     return lambda f: f"{name}<{_truth(f['group'] == '2')}>"
 
 
@@ -341,7 +340,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_space(f)}, {_truth(f['order'] != 'relaxed')}>",
     ),
     (r"mbarrier\.pending_count\.b64", _same("mbarrier_pending_count")),
-    # hints: they change no value, but are read and their operands checked
+    # hints: they do not change any value, but their operands are checked
     (
         rf"prefetch(?:{_SPACE}\.L[12](?:::evict_(?:last|normal))?|u\.L1)",
         lambda f: f"prefetch<{_space(f)}>",
@@ -349,7 +348,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"applypriority(?:\.global)?\.L2::evict_normal", _same("prefetch_bytes")),
     (r"cp\.async\.bulk\.prefetch\.L2\.global(?:\.L2::cache_hint)?", _same("prefetch_bytes")),
     (r"createpolicy\.fractional\.L2::evict_\w+(?:\.L2::evict_\w+)?\.b64", _same("createpolicy")),
-    # the budget of registers is a hint; that a whole warpgroup agrees on a legal one is checked
+    # the register budget is a hint; the simulator checks that the whole warpgroup executes it with a legal value
     (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("setmaxnreg<{0}>")),
     # memory
     (
@@ -383,7 +382,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         rf"red{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",
         lambda f: f"red<{_space(f)}, {_type(f)}, ::sim::AtomicOp::{_ATOMIC[f['op']]}, {_scope(f)}, {_order(f)}>",
     ),
-    # lanes of a warp
+    # warp-level
     (r"shfl\.sync\.(?P<kind>idx|up|down|bfly)\.b32", lambda f: f"shfl<::sim::Shuffle::{_SHUFFLES[f['kind']]}>"),
     (r"vote\.sync\.ballot\.b32", _same("vote<::sim::Vote::ballot, uint32_t>")),
     (r"vote\.sync\.(?P<kind>all|any|uni)\.pred", lambda f: f"vote<::sim::Vote::{_VOTES[f['kind']]}, bool>"),
@@ -394,7 +393,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"redux<::sim::Reduce::{_REDUCTIONS[f['op']]}, {_type(f)}>",
     ),
     (r"elect\.sync", _same("elect")),
-    # shared memory of a cluster's blocks
+    # distributed shared memory
     (
         r"mapa(?:\.(?P<space>shared::cluster))?\.(?P<type>u32|u64)",
         lambda f: f"mapa<{_space(f)}, {_type(f)}>",
@@ -478,9 +477,10 @@ def _compiled() -> list[tuple[re.Pattern[str], Callable[[_Fields], str | None]]]
 
 @functools.lru_cache(maxsize=512)
 def function_for(opcode: str) -> str | None:
-    """The function of ``sim::ptx`` for an opcode (``ld.global.v4.f32``), or None when it is not simulated.
+    """Return the function of ``sim::ptx`` for an opcode (``ld.global.v4.f32``), or None if it is not simulated.
 
-    A ``{0}`` in it stands for the first operand, which is a constant. ``mov.b32`` between a register and a pair in braces is asked for as ``pack.b32`` or ``unpack.b32``.
+    A ``{0}`` in it stands for the first operand, which is a constant. ``mov.b32`` between a register and a pair in
+    braces is looked up as ``pack.b32`` or ``unpack.b32``.
     """
     for written in dict.fromkeys((opcode, _in_order(opcode))):
         for pattern, make in _compiled():
@@ -499,11 +499,11 @@ _ORDERS = [
     r"trans",
     r"global|shared|shared::\w+|const|param|local",
 ]
-"""Modifiers in the order of the PTX ISA. ptxas takes those of loads and stores in any, and CUDA's own code uses that."""
+"""Modifiers in the order of the PTX ISA; ptxas accepts those of loads and stores in any order."""
 
 
 def _in_order(opcode: str) -> str:
-    """The modifiers of a load or a store as the tables have them; what is not named above stays behind, as it is."""
+    """Sort the modifiers of a load or store into the order of the tables; unlisted ones stay at the end."""
     name, *modifiers = opcode.split(".")
     if name not in ("ld", "st", "ldmatrix", "stmatrix"):
         return opcode
@@ -516,18 +516,18 @@ def _in_order(opcode: str) -> str:
 
 @dataclass(frozen=True)
 class WgmmaForm:
-    """A kind of wgmma.mma_async. Its operands are d, a, b, scale-d and constants, not each of which every kind has."""
+    """A form of wgmma.mma_async. Its operands are d, a, b, scale-d and constants; not every form has all of them."""
 
     arguments: str
-    """Of the template ``sim::ptx::WgmmaForm``: columns, types, and whether sums are clamped."""
+    """The arguments of the template ``sim::ptx::WgmmaForm``: columns, types, and whether sums saturate."""
     scales: bool
-    """Whether constants 1 or -1 for a and b follow."""
+    """Whether constants 1 or -1 for a and b (imm-scale) follow."""
     transposes: bool
-    """Whether constants 0 or 1 for a, if that is in shared memory, and for b follow."""
+    """Whether constants 0 or 1 (imm-trans) follow, for a if it is in shared memory, and for b."""
 
 
 def wgmma_form(opcode: str) -> WgmmaForm | None:
-    """The form of a wgmma.mma_async, or None when it is not simulated."""
+    """Return the form of a wgmma.mma_async, or None if it is not simulated."""
     match = _WGMMA.fullmatch(opcode)
     if not match or _WGMMA_DEPTHS.get((match["d"], match["a"], match["b"])) != int(match["k"]):
         return None
@@ -541,7 +541,7 @@ def wgmma_form(opcode: str) -> WgmmaForm | None:
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """A tcgen05.ld or st: the function of ``sim::ptx``, and how many registers it takes."""
+    """A tcgen05.ld or st: the function of ``sim::ptx``, and its number of registers."""
 
     function: str
     loads: bool
@@ -549,7 +549,7 @@ class TensorAccess:
 
 
 def tensor_access(opcode: str) -> TensorAccess | None:
-    """The form of a load or store of tensor memory, or None when it is not simulated."""
+    """Return the form of a load or store of tensor memory, or None if it is not simulated."""
     match = _TENSOR_ACCESS.fullmatch(opcode)
     if not match:
         return None
@@ -563,13 +563,13 @@ def tensor_access(opcode: str) -> TensorAccess | None:
 
 
 def tensor_product(opcode: str) -> str | None:
-    """Whether a tcgen05.mma is one of a pair of blocks, as C++ writes it; None when it is not simulated."""
+    """Return, as a C++ bool, whether a tcgen05.mma has cta_group::2; None if it is not simulated."""
     match = _TENSOR_PRODUCT.fullmatch(opcode)
     return _truth(match["group"] == "2") if match else None
 
 
-#: The first compute capability (times ten) that has an instruction, by the first pattern that matches; all else is older
-#: than the simulator's oldest architecture.
+#: The first compute capability (times ten) that has an instruction; the first matching pattern applies. All others are
+#: available on the simulator's oldest architecture.
 _SINCE = [
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*|.*\.cta_group::.*"),
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
@@ -578,57 +578,59 @@ _SINCE = [
     (90, r"cp\.reduce\.async\.bulk\b.*|prefetch(?:\.\w+)?\.tensormap|fence\.proxy\.tensormap.*|tensormap\..*"),
     (90, r"setmaxnreg\..*|elect\.sync|stmatrix\..*|wgmma\..*|(?:ex2|tanh)\.approx\.bf16x2"),
 ]
-#: Instructions that one compute capability has, and later ones have not.
+#: Instructions that exist on one compute capability only.
 _ONLY = [(90, r"wgmma\..*"), (100, r"tcgen05\..*")]
 _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "architectures.h"
 
-#: Instructions that have a meaning which the simulator does not give them, and what to do instead.
+#: Instructions that are valid PTX but not simulated, and the alternative.
 _REFUSED = [
     (r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\..*(?:im2col|gather4|scatter4).*",
-     "Tensor maps here are tiled: copy boxes of a tiled tensor."),
+     "Only tiled tensor maps are simulated: copy boxes of a tiled tensor."),
     (r"tensormap\..*|fence\.proxy\.tensormap.*",
-     "The device changes no tensor maps here: encode each on the host, with cuTensorMapEncodeTiled."),
-    (r"fence\.proxy\.alias", "Memory has one address here: leave it out."),
-    (r"discard\..*", "It makes memory undefined, for speed alone: leave it out."),
+     "Tensor maps cannot be changed on the device here: encode each on the host, with cuTensorMapEncodeTiled."),
+    (r"fence\.proxy\.alias", "Each memory location has a single address here: remove it."),
+    (r"discard\..*", "It only improves performance, and makes the memory's contents undefined: remove it."),
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
-    (r"wgmma\.mma_async\.sp\..*", "Sparse products are not simulated: use a dense one."),
-    (r"tcgen05\.shift\..*", "Rows of tensor memory are not shifted here: load and store them."),
-    (r"tcgen05\.cp\..*", "Copies are 128x128b or 128x256b, of one cta_group, without a format."),
-    (r"tcgen05\.mma\.(?:ws|sp)\b.*", "Dense products of tcgen05.mma.cta_group::1.kind::f16 and of cta_group::2 are simulated."),
-    (r"tcgen05\.mma\..*", "Products of kind::f16 are simulated, without .collector or other modifiers."),
+    (r"wgmma\.mma_async\.sp\..*", "Sparse wgmma is not simulated: use the dense form."),
+    (r"tcgen05\.shift\..*", "Shifting rows of tensor memory is not simulated: load and store them."),
+    (r"tcgen05\.cp\..*", "Supported are 128x128b and 128x256b, with cta_group::1, without a format conversion."),
+    (r"tcgen05\.mma\.(?:ws|sp)\b.*",
+     "Supported are the dense forms tcgen05.mma.cta_group::1.kind::f16 and tcgen05.mma.cta_group::2.kind::f16."),
+    (r"tcgen05\.mma\..*", "Supported is kind::f16, without .collector or other modifiers."),
     (r"tcgen05\.(?:ld|st)\..*",
-     "Loads and stores are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32, without pack::16b, unpack::16b or red."),
+     "Supported are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32, without pack::16b, unpack::16b "
+     "or red."),
     (r"tcgen05\..*", "See the lesson of day 12 for the forms that are simulated."),
     (r"cp\.async\.bulk\.tensor\..*multicast::cluster\.cta_group::.*",
-     "Copies to several blocks have no .cta_group here: leave it out, and have each block's mbarrier count its own bytes."),
+     "A multicast copy has no .cta_group here: remove it, and let each block's mbarrier count its own bytes."),
 ]  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1)
 def simulated_architecture() -> int:
-    """The compute capability of the simulated device, times ten, where a kernel file asks for no other: 90."""
+    """Return the default compute capability of the simulated device, times ten: 90."""
     match = re.search(r"^#define SIM_SM (\d+)$", _ARCHITECTURES.read_text(encoding="utf-8"), re.MULTILINE)
     assert match
     return int(match[1])
 
 
 def architecture_for(text: str) -> int | None:
-    """The compute capability (times ten) that a text asks for by its instructions; None: any that is simulated."""
+    """Return the compute capability (times ten) that a text's instructions require; None if any will do."""
     return 100 if re.search(r"\btcgen05\.|\.cta_group::", text) else None
 
 
 def first_architecture(opcode: str) -> int:
-    """The first compute capability (times ten) that has the instruction; 80 for all that are older."""
+    """Return the first compute capability (times ten) that has the instruction; 80 for all older ones."""
     return next((sm for sm, pattern in _SINCE if re.fullmatch(pattern, opcode)), 80)
 
 
 def only_architecture(opcode: str) -> int | None:
-    """The compute capability (times ten) that alone has the instruction; None for what later ones have, too."""
+    """Return the only compute capability (times ten) that has the instruction; None if later ones have it as well."""
     return next((sm for sm, pattern in _ONLY if re.fullmatch(pattern, opcode)), None)
 
 
 def instead_of(opcode: str) -> str | None:
-    """What to do instead of an instruction that has a meaning which the simulator does not give it."""
+    """Return the alternative to an instruction that is valid PTX but not simulated."""
     return next((advice for pattern, advice in _REFUSED if re.fullmatch(pattern, opcode)), None)
 
 
@@ -636,7 +638,7 @@ def _absent(match: re.Match[str]) -> _Fields:
     return {k: "" for k, v in match.groupdict().items() if v is None}
 
 
-#: One opcode of each family, for messages that say what there is.
+#: One opcode of each family, for messages that list supported forms.
 EXAMPLES = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",

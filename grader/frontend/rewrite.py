@@ -1,14 +1,14 @@
-"""The simulator's front end: turns a CUDA file into C++ that any C++17 compiler takes.
+"""The simulator's front end: translates a CUDA file to C++17.
 
-Only what C++ cannot express is touched; headers do the rest (``__global__`` and ``threadIdx`` are macros there).
+It changes only what C++ cannot express; headers do the rest (``__global__`` and ``threadIdx`` are macros there).
 
 * ``kernel<<<grid, block, smem, stream>>>(args)`` becomes a call of ``sim::launch``;
 * ``__shared__`` and ``extern __shared__`` declarations become references into the block's shared memory;
-* local arrays that a pointer leads into are laid between red zones (``local_arrays.py``);
+* local arrays whose address is taken get red zones (``local_arrays.py``);
 * ``__device__`` and ``__constant__`` variables are registered, so that their bounds are known;
 * ``asm("ptx" : outputs : inputs)`` becomes a call into ``sim::ptx``, for a closed set of instructions.
 
-Every newline stays where it was, so the compiler's line numbers are the learner's. Whatever cannot be simulated is a
+Every newline is kept, so the compiler's line numbers are the learner's. A construct that cannot be simulated is a
 :class:`RewriteError` that names the construct and its line.
 """
 
@@ -48,7 +48,7 @@ from grader.frontend.tokens import Source, Token, closing, join, opening, split_
 
 __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
-# The lambda that calls a kernel only passes arguments on: no access of the kernel.
+# The lambda that calls a kernel only passes arguments on: its accesses are not the kernel's.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
 _LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 COPIES = {
@@ -58,13 +58,13 @@ COPIES = {
 }
 _ON_HOST = "::sim::host_name("
 _LONGEST_TEMPLATE_ARGUMENTS = 64
-"""Tokens of them, where a kernel's address is taken."""
+"""The most tokens before a kernel's name in which a cast is searched."""
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Characters ``start`` to ``end`` of the original were replaced; the new ones begin at ``new_start``."""
+    """A replacement of characters ``start`` to ``end`` of the original; the new text begins at ``new_start``."""
 
     start: int
     end: int
@@ -74,14 +74,14 @@ class Edit:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The C++ text, and the edits that made it (in order), for mapping a position back."""
+    """The C++ text, and the edits in order, for mapping positions back."""
 
     text: str
     original: str
     edits: tuple[Edit, ...] = ()
 
     def original_position(self, position: int) -> int:
-        """The character of the original that a character of the C++ text comes from."""
+        """Return the position in the original of a character of the C++ text."""
         before = bisect.bisect_right(self.edits, position, key=lambda edit: edit.new_start) - 1
         if before < 0:
             return position
@@ -90,11 +90,11 @@ class Rewritten:
         return edit.start if position < end else position + edit.end - end
 
     def line(self, number: int) -> str:
-        """A line of the C++ text; empty where it has none of that number."""
+        """Return a line of the C++ text; empty if there is no such line."""
         return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
 
     def original_column(self, line: int, column: int) -> int:
-        """The column, on the same line of the original, of a column of the C++ text."""
+        """Return the column in the original of a column of the C++ text, on the same line."""
         if not 1 <= line <= len(self._lines):
             return column
         position = self.original_position(self._line_starts[line - 1] + column - 1)
@@ -117,28 +117,28 @@ class Rewritten:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """The position of the first character of each line."""
+    """Return the position of the first character of each line."""
     return [0, *itertools.accumulate(len(line) + 1 for line in lines[:-1])]
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """An open brace: what it belongs to, where the declaration in progress started, and the brace around it."""
+    """An open brace: its kind, the start of the current declaration, and the enclosing brace."""
 
-    kind: str  # namespace, class, function, block, initialiser
+    kind: str  # namespace, class, function, block, initializer
     start: int = 0
     parens: int = 0
     outer: _Scope | None = None
-    after: str = ""  # to be written behind its closing brace
+    after: str = ""  # text to insert after its closing brace
 
     def started(self, start: int) -> _Scope:
-        """The same, with a declaration that begins there."""
+        """Return the same scope with a declaration that begins at ``start``."""
         return replace(self, start=start)
 
 
 @dataclass
 class _Region:
-    """A run of tokens that is rewritten on its own: the file, or the body of one ``#define``."""
+    """A run of tokens that is rewritten separately: the file, or the body of one ``#define``."""
 
     tokens: Sequence[Token]
     macro: str = ""
@@ -153,10 +153,11 @@ class _Region:
 def rewrite(
     text: str | Source, include_dirs: Sequence[Path] = (), architecture: int | None = None, alone: bool = True
 ) -> Rewritten:
-    """Turns CUDA into C++ for the simulator. ``include_dirs`` are where the simulator's headers are (for better errors).
+    """Translate CUDA to C++ for the simulator.
 
-    ``architecture``: the compute capability of the device, times ten, where its instructions do not say it. ``alone``: a
-    kernel file of the course, which has no headers of its own and no words of the compiler's.
+    ``include_dirs``: the folders of the simulator's headers, for error messages. ``architecture``: the device's compute
+    capability times ten, if its instructions do not determine it. ``alone``: the text is a kernel file of the course,
+    which may not use its own headers or compiler builtins.
     """
     source = text if isinstance(text, Source) else Source(text)
     source.architecture = architecture or architecture_for(source.text)
@@ -190,7 +191,7 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
 
 
 def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
-    """Names of function templates whose arguments a call of a member writes: ``x.f<4>(...)``, ``X<T>::f<4>(...)``."""
+    """Return function templates whose template arguments a member call writes: ``x.f<4>(...)``, ``X<T>::f<4>(...)``."""
     defined: set[str] = set()
     called: set[str] = set()
     for i, token in enumerate(tokens[:-1]):
@@ -205,19 +206,19 @@ def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _ends_a_name(tokens: Sequence[Token], k: int) -> bool:
-    """At the parentheses of a function's parameters, not at those of an attribute before its name."""
+    """Return whether a token ends a function's name: its parameter list follows, not that of an attribute."""
     of_attribute = tokens[k - 1].text in ("__attribute__", "(", "alignas", "__launch_bounds__")
     return tokens[k].text in (";", "{") or (tokens[k].text == "(" and not of_attribute)
 
 
 def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
-    """Whether what stands before a name makes it that of a member, of an object or of a template's class."""
+    """Return whether the tokens before a name make it a member of an object or of a template's class."""
     before = [token.text for token in tokens[max(0, i - 2) : i]]
     return before[-1:] in (["."], ["->"]) or before == [">", "::"]
 
 
 class _RegionRewriter:
-    """One pass over the tokens of a region, with the open braces known at each token."""
+    """One pass over the tokens of a region that tracks the open braces."""
 
     def __init__(
         self,
@@ -233,13 +234,13 @@ class _RegionRewriter:
         self.kernels = kernels
         self.region = region
         self.tokens = region.tokens
-        # A macro's body is taken as the inside of a function: that is where launches and shared arrays stand.
+        # A macro's body is treated as the inside of a function: launches and shared arrays appear there.
         self.scope = _Scope("block" if region.macro else "namespace")
-        self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: how a function gets each
-        self.saved: list[_Scope] = []  # at each open #if
-        self.device_end = self.host_end = 0  # where the body of a function of a program ends
-        self.launched = 0  # behind the "(" of the last launch
-        self.uncast = -1  # the token behind the last cast that was taken away
+        self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: the declaration that a function gets
+        self.saved: list[_Scope] = []  # the scope at each open #if
+        self.device_end = self.host_end = 0  # the end of the current device or host function's body, in a program
+        self.launched = 0  # the position after the "(" of the last launch
+        self.uncast = -1  # the token after the last cast that was removed
         self.own = own_names(region.tokens)
         self.member_templates = frozenset() if alone or region.macro else _called_with_arguments(region.tokens)
 
@@ -256,10 +257,10 @@ class _RegionRewriter:
                 next_branch += 1
             i = self._step(i)
 
-    # -- where we are --------------------------------------------------------------------------------------------
+    # -- scopes --------------------------------------------------------------------------------------------------
 
     def _follow_branch(self, directive: str, i: int) -> None:
-        """``#if`` branches open the same braces twice; each branch starts from the scopes before the ``#if``."""
+        """Track ``#if``: its branches open the same braces twice, so each starts from the scope before the ``#if``."""
         if directive in ("if", "ifdef", "ifndef"):
             self.saved.append(self.scope)
         elif directive == "endif":
@@ -268,10 +269,10 @@ class _RegionRewriter:
         elif directive in ("else", "elif") and self.saved:
             before = self.saved[-1]
             ended = self.scope.start > before.start
-            self.scope = before.started(i) if ended else before  # a statement ended there, so a new one begins here
+            self.scope = before.started(i) if ended else before  # after a statement's end, a new one begins
 
     def _refuse_directives(self, start: int, end: int, what: str) -> None:
-        """A construct that is replaced as a whole cannot have preprocessor lines in it."""
+        """Reject preprocessor lines in a construct that is replaced as a whole."""
         directive = None if self.region.macro else self.source.directive_between(start, end)
         if directive:
             raise error_at(
@@ -290,7 +291,7 @@ class _RegionRewriter:
             if text in ("asm", "__asm__", "__asm"):
                 return self._asm(i)
             if text == "__noinline__" and not self._in_attribute(i):
-                # No macro can do this: the standard library has __attribute__((__noinline__)).
+                # A macro cannot do this: the standard library uses __attribute__((__noinline__)).
                 self._edit(token.start, token.end, "SIM_NOINLINE")
             if text == "__grid_constant__":
                 self._grid_constant(i)
@@ -299,7 +300,7 @@ class _RegionRewriter:
             if text in self.kernels:
                 self._know_kernel(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; the bare names are macros
+                self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; bare names are macros
             if token.start in self.own:
                 self._edit(token.start, token.start, PREFIX)
             if text in COPIES:
@@ -310,7 +311,7 @@ class _RegionRewriter:
                 self._edit(token.end, token.end, ")")
             inside = self.scope.kind not in ("namespace", "class")
             if text in self.member_templates and inside and _of_a_class(self.tokens, i):
-                self._edit(token.start, token.start, "template ")  # nvcc does without, other compilers ask for it
+                self._edit(token.start, token.start, "template ")  # optional for nvcc, required by other compilers
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -336,7 +337,7 @@ class _RegionRewriter:
         return i + 1
 
     def _shift(self, i: int) -> int:
-        """``a << b`` in device code, where nobody has written by how much: a GPU does it in its own way."""
+        """Translate ``a << b`` with a variable amount in device code: only a GPU defines shifts by 32 or more."""
         mark, following = self.tokens[i], self.tokens[i + 1 : i + 4]
         if len(following) < 3 or following[0].text != mark.text or following[0].start != mark.end:
             return i + 1
@@ -358,7 +359,7 @@ class _RegionRewriter:
             self.scope = _Scope("block", i + 1, outer=scope)
             return
         declaration = self.tokens[scope.start : i]
-        spend(self.source, self.tokens[i], len(declaration))  # a declaration may have many braces
+        spend(self.source, self.tokens[i], len(declaration))  # a declaration may contain many braces
         kind = kind_of_brace(declaration)
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
@@ -376,9 +377,9 @@ class _RegionRewriter:
             self._take_from_heap(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
-        """``__cluster_dims__`` becomes known to launches of the kernel, by its address.
+        """Register ``__cluster_dims__`` under the kernel's address, for its launches.
 
-        A template has none: its launches say it. The threads look whether the launch knew.
+        A template is not registered: its launches pass the dimensions. The threads check that the launch used them.
         """
         words = words_before_parameters(declaration)
         cluster = cluster_dimensions(declaration)
@@ -396,14 +397,14 @@ class _RegionRewriter:
         if not words & {"__device__", "__global__"} or words & {"constexpr", "consteval"}:
             return
         end = closing(self.tokens, brace)
-        if end is None:  # the compiler will say so
+        if end is None:  # the compiler will report it
             return
         spend(self.source, self.tokens[brace], (end - brace) // 8)
         for start, stop, text in LocalArrays(self.source, self.tokens, brace, end).edits():
             self._edit(start, stop, text)
 
     def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
-        """``new`` takes memory of the device there, or none: ``sim/heap.h``."""
+        """Make ``new`` in device code allocate from the device heap: ``sim/heap.h``."""
         if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
             return
         end = closing(self.tokens, brace) or len(self.tokens)
@@ -417,11 +418,11 @@ class _RegionRewriter:
         return {macro.name for macro in self.source.macros}
 
     def _make_inline(self, declaration: Sequence[Token]) -> None:
-        """Marks a ``__device__`` function as inline, as nvcc treats it.
+        """Mark a ``__device__`` function as inline, as nvcc treats it.
 
-        It matters to the checks: what goes by value into a function that is not inlined, g++ copies unseen (see
-        host_defines.h). A macro of the file may bring an ``inline`` of its own, and two are an error: such a function
-        stays as it is.
+        This affects the checks: g++ does not instrument the copy of an argument passed by value to a function that is
+        not inlined (see host_defines.h). A macro of the file may contain ``inline``, and repeating it is an error, so
+        such a function is unchanged.
         """
         words = words_before_parameters(declaration)
         if "__device__" not in words or "__global__" in words:
@@ -429,7 +430,7 @@ class _RegionRewriter:
         if any(("inline" in word.lower() and word != "__noinline__") or word in self._macros for word in words):
             return
         if any(t.text in ("noinline", "__noinline") for t in declaration):
-            return  # asked for in the compiler's own words
+            return  # requested with a compiler attribute
         head = strip_attributes(declaration)
         at = next(k for k, t in enumerate(head) if t.text == "__device__")
         at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # const T& __device__ f(...)
@@ -450,18 +451,21 @@ class _RegionRewriter:
         tokens = self.tokens
         first = callee_start(tokens, i)
         if first is None:
-            raise error_at(self.source, tokens[i], "'<<<' without the name of a kernel before it")
+            raise error_at(self.source, tokens[i], "'<<<' is not preceded by a kernel's name")
         if first < self.launched:
             raise error_at(
-                self.source, tokens[i], "a launch stands in what another launch calls", "Name the kernel alone."
+                self.source,
+                tokens[i],
+                "the callee of a launch contains another launch",
+                "Write only the kernel's name before '<<<'.",
             )
         end = configuration_end(tokens, i + 3)
         if end is None:
-            raise error_at(self.source, tokens[i], "the launch has no '>>>(' after its '<<<'")
+            raise error_at(self.source, tokens[i], "the launch has '<<<' without a matching '>>>('")
         paren = end + 3
         close = closing(tokens, paren)
         if close is None:
-            raise error_at(self.source, tokens[paren], "the arguments of the launch have no closing ')'")
+            raise error_at(self.source, tokens[paren], "the argument list of the launch has no closing ')'")
         callee = join(tokens[first:i])
         configuration = self._verbatim(i + 3, end)
         if not tokens[i + 3 : end]:
@@ -484,12 +488,12 @@ class _RegionRewriter:
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
         head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
-        # The arguments themselves stay as they are, up to the ")" that now closes sim::launch.
+        # The arguments are unchanged, up to the ")" that now closes sim::launch.
         self.launched = paren + 1
         return paren + 1
 
     def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
-        """``NULL``, ``0`` for a pointer and ``{}`` among the arguments of a launch: they have no type of their own to pass on."""
+        """Cast ``NULL``, ``0`` for a pointer and ``{}`` in a launch's arguments: their type cannot be deduced."""
         opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
         known = self.kernels.get(callee[opened - 1 if opened else -1].text, [])
         for k, part in enumerate(split_commas(self.tokens[start:close])):
@@ -507,7 +511,7 @@ class _RegionRewriter:
         return f".in_clusters({cluster})" if cluster else ""
 
     def _literal(self, callee: Sequence[Token], text: str) -> str:
-        """The kernel's name as a string; a macro's parameters in it are stringized."""
+        """Return the kernel's name as a string literal; a macro's parameters in it are stringized."""
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         if not {t.text for t in callee} & self.region.parameters:
             return f'"{quoted}"'
@@ -523,7 +527,7 @@ class _RegionRewriter:
         return " ".join(parts)
 
     def _has_address(self, callee: Sequence[Token]) -> bool:
-        """Whether ``(const void*)(callee)`` names one function: not when template arguments are left to be deduced."""
+        """Return whether ``(const void*)(callee)`` names one function: not if template arguments must be deduced."""
         if any(t.text == "##" for t in callee):
             return False
         given = None
@@ -546,12 +550,12 @@ class _RegionRewriter:
         return all((given or 0) >= k.needed for k in known)
 
     def _strip_cast(self, i: int) -> None:
-        """``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator's takes the kernel with its type."""
+        """Remove the cast in ``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator uses the type."""
         tokens = self.tokens
         if i + 2 >= len(tokens) or tokens[i + 1].text != "(":
             return
         first = i + 2
-        if tokens[i].text == "cudaLaunchKernelExC":  # the kernel comes second
+        if tokens[i].text == "cudaLaunchKernelExC":  # the kernel is the second argument
             while first < len(tokens) and tokens[first].text not in (",", ")", ";"):
                 first += 1
             first += 1
@@ -573,7 +577,7 @@ class _RegionRewriter:
             self.uncast = end + 1
 
     def _know_kernel(self, i: int) -> None:
-        """``(void*)kernel``: nothing but the address is left, so the simulator must know whose it is."""
+        """Register the kernel in ``(void*)kernel``: after the cast only its address is left."""
         tokens = self.tokens
         first = callee_start(tokens, i + 1)
         last = i
@@ -598,7 +602,7 @@ class _RegionRewriter:
         self._edit(tokens[last].end, tokens[last].end, ")")
 
     def _copy(self, i: int) -> None:
-        """``memcpy(to, from, bytes)``: the compilers do not tell the checks of every call."""
+        """Translate ``memcpy(to, from, bytes)``: compilers do not instrument every call."""
         tokens = self.tokens
         first, before = i, tokens[i - 1].text if i else ""
         if before == "::":
@@ -615,7 +619,7 @@ class _RegionRewriter:
     # -- parameters ------------------------------------------------------------------------------------------------
 
     def _grid_constant(self, i: int) -> None:
-        """``const __grid_constant__ T name``: all threads have it at one address, so it becomes ``const T& name``."""
+        """Turn ``const __grid_constant__ T name`` into ``const T& name``, because all threads see it at one address."""
         first = last = i
         while first > 0 and self.tokens[first - 1].text not in ("(", ","):
             first -= 1
@@ -631,8 +635,8 @@ class _RegionRewriter:
             raise error_at(
                 self.source,
                 self.tokens[i],
-                "a __grid_constant__ parameter is const and no reference",
-                "Write const __grid_constant__ TYPE name: the kernel reads it where the launch has put it.",
+                "a __grid_constant__ parameter must be const and must not be a reference",
+                "Write const __grid_constant__ TYPE name.",
             )
         words = [t for t in parameter if t.text != "const"]
         named = len(words) > 1 and words[-1].kind == "word" and words[-2].text != "::"
@@ -661,7 +665,7 @@ class _RegionRewriter:
             end += 1
         declaration = list(tokens[start:end])
         if not declaration:
-            raise error_at(self.source, tokens[i], "a __shared__ declaration with nothing in it")
+            raise error_at(self.source, tokens[i], "this __shared__ declaration is empty")
         spend(self.source, tokens[i], len(declaration))
         self._refuse_directives(declaration[0].start, declaration[-1].end, "a __shared__ declaration")
         dynamic = any(t.text == "extern" for t in declaration)
@@ -674,13 +678,13 @@ class _RegionRewriter:
             )
         parsed = parse_shared(self.source, declaration)
         statements = []
-        for name, type_id, initialiser in parsed.declarators:
-            if initialiser:
+        for name, type_id, initializer in parsed.declarators:
+            if initializer:
                 raise error_at(
                     self.source,
                     tokens[i],
-                    f"the __shared__ variable {name} has an initialiser",
-                    "CUDA does not allow one: let threads write it, then __syncthreads().",
+                    f"the __shared__ variable {name} has an initializer",
+                    "CUDA does not allow one: let threads write it, then call __syncthreads().",
                 )
             label = f"#{name}" if name in self.region.parameters else f'"{name}"'
             # Every array is 16-byte aligned anyway.
@@ -692,7 +696,7 @@ class _RegionRewriter:
                     self.file_arrays[name] = pointer
                 else:
                     statements.append(pointer)
-            elif scope.kind == "namespace":  # one array, whichever function names it
+            elif scope.kind == "namespace":  # one array, shared by all functions that name it
                 statements.append(f"struct sim_shared_{name} {{}}")
                 site = f"sim_shared_{name}()"
                 self.file_arrays[name] = f"auto& {name} = ::sim::shared_array<{type_id}>({label}, {site}{alignment})"
@@ -712,7 +716,7 @@ class _RegionRewriter:
         return i
 
     def _declare_file_arrays(self, declaration: Sequence[Token], brace: int) -> None:
-        """A ``__shared__`` array of the file is declared at the start of each function that names it."""
+        """Declare a ``__shared__`` array of namespace scope at the start of each function that names it."""
         end = closing(self.tokens, brace) or len(self.tokens)
         used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
         own = {t.text for t in declaration if t.kind == "word"}
@@ -763,16 +767,14 @@ class _RegionRewriter:
         return {token.text for token in self.tokens if token.start in self.on_host}
 
     def _register_variable_template(self, declaration: Sequence[Token], end: int) -> None:
-        """Each variable that is made of it names its registration in its alignment, and so brings it along."""
+        """Register each instantiation of a variable template: its alignment refers to its registration."""
         if self.scope.kind != "namespace" or not is_variable(declaration):
             return
         qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
         header, names = template_header(declaration), names_of_variables(declaration)
         if header is None or len(names) != 1:
             what = f"this {qualifier.text} variable that is a template is not simulated"
-            raise error_at(
-                self.source, qualifier, what, "Give each parameter of the template a name, and specialize none of it."
-            )
+            raise error_at(self.source, qualifier, what, "Name each template parameter, and do not specialize it.")
         [name] = names
         kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"
         template, known = f"template <{header.parameters}>", f"sim_known_{name.replace('::', '_')}"
@@ -798,7 +800,7 @@ class _RegionRewriter:
         if close is None:
             raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
         if i < self.host_end:
-            return close + 1  # the host's own
+            return close + 1  # host code
         self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
         try:
             call = ptx_asm.translate(tokens[paren + 1 : close], self.source.architecture)
@@ -813,14 +815,14 @@ class _RegionRewriter:
         self.source.translated += len(text)
         if self.source.translated > MOST_TRANSLATED:
             place = Token("mark", "", start, end)
-            raise error_at(self.source, place, "the file would become too large here", "Write it with less repetition.")
+            raise error_at(self.source, place, "the translated file would be too large here", "Reduce repetition.")
         self.region.edits.append(Edit(start, end, text))
 
     def _newlines(self, start: int, end: int) -> str:
         return self.region.newline * self.source.text.count("\n", start, end)
 
     def _verbatim(self, first: int, last: int) -> str:
-        """The text between the token before ``first`` and the one at ``last``, names of the file's own changed."""
+        """Return the text between the token before ``first`` and the one at ``last``, with renamed names applied."""
         start, parts = self.tokens[first - 1].end, []
         for token in self.tokens[first:last]:
             member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(

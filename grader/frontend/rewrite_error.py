@@ -1,4 +1,4 @@
-"""The error for CUDA that the simulator's front end cannot turn into C++."""
+"""The error for CUDA that the simulator's front end cannot translate to C++."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from grader.frontend.tokens import Source, Token
 from grader.setup.errors import BuildError
 
 MOST_OF_A_MESSAGE = 4000
-"""Characters."""
+"""The most characters of a message."""
 
 
 class RewriteError(BuildError):
-    """A construct that the simulator does not have, at a line and column of the learner's file."""
+    """A construct that the simulator does not support, at a line and column of the learner's file."""
 
     def __init__(self, line: int, column: int, message: str, hint: str = "", *, source_line: str = "") -> None:
         super().__init__(_shortened(message), _shortened(hint))
@@ -22,11 +22,11 @@ class RewriteError(BuildError):
 
 
 def _shortened(text: str) -> str:
-    """Names of a submission stand in messages, and may be as long as the submission."""
+    """Truncate a message: it may quote a name as long as the submission."""
     return text if len(text) <= MOST_OF_A_MESSAGE else text[: MOST_OF_A_MESSAGE - 3] + "..."
 
 
 def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
-    """An error at a token, with its line of source."""
+    """Return an error at a token, with its line of source."""
     line = source.line(token.start)
     return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))

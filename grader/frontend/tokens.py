@@ -1,7 +1,7 @@
-"""C++ source as tokens with their positions: the base of the prototype reader and of the simulator's front end.
+"""C++ source as tokens with positions: the base of the prototype parser and of the simulator's front end.
 
-Comments, strings (raw ones too), character literals and preprocessor lines are recognized first, so that nothing inside
-them is ever mistaken for code. A ``#define`` gives its body as tokens of their own, because a macro may hold a launch.
+Comments, strings (raw ones too), character literals and preprocessor lines are recognized first, so that their contents
+are never mistaken for code. The body of a ``#define`` is a separate list of tokens, because a macro may hold a launch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INCLUDE = re.compile(r'(?:[ \t])*(?P<header><[^>\n]+>|"[^"\n]+")')
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One lexeme: ``kind`` is word, number, string, raw, char or mark."""
+    """A lexeme: ``kind`` is word, number, string, raw, char or mark."""
 
     kind: str
     text: str
@@ -43,7 +43,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Directive:
-    """A preprocessor line, continuation lines included. ``text`` is what follows the name, comments and all."""
+    """A preprocessor line with its continuation lines. ``text`` is the rest after the name, including comments."""
 
     name: str
     text: str
@@ -53,7 +53,7 @@ class Directive:
 
 @dataclass(frozen=True)
 class Macro:
-    """A ``#define``: its parameters (None when it takes none) and the tokens of its body."""
+    """A ``#define``: its parameters (None if it takes none) and the tokens of its body."""
 
     name: str
     parameters: tuple[str, ...] | None
@@ -74,7 +74,7 @@ class Include:
 
 
 class Source:
-    """A file's text and its tokens. ``tokens`` is the code; macros, includes and other directives are apart."""
+    """A file's text and its tokens. ``tokens`` is the code; macros, includes and other directives are separate."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -83,24 +83,24 @@ class Source:
         self.macros: list[Macro] = []
         self.includes: list[Include] = []
         self.looks = 0
-        """How many things were looked at again: see ``source/limits.py``."""
+        """The number of repeated reads: see ``limits.py``."""
         self.translated = 0
-        """Characters that the front end put in."""
+        """The number of characters that the front end inserted."""
         self.architecture: int | None = None
-        """The compute capability (times ten) of the device that it is translated for; None: the usual one."""
+        """The compute capability (times ten) of the target device; None for the default."""
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._read()
 
     def line(self, position: int) -> int:
-        """The 1-based line of a character position."""
+        """Return the 1-based line of a character position."""
         return bisect.bisect_right(self._line_starts, position)
 
     def column(self, position: int) -> int:
-        """The 1-based column of a character position."""
+        """Return the 1-based column of a character position."""
         return position - self._line_starts[self.line(position) - 1] + 1
 
     def line_text(self, line: int) -> str:
-        """The text of a 1-based line, without its newline."""
+        """Return the text of a 1-based line, without its newline."""
         if not 1 <= line <= len(self._line_starts):
             return ""
         start = self._line_starts[line - 1]
@@ -108,13 +108,13 @@ class Source:
         return self.text[start:end].rstrip("\r\n")
 
     def directive_between(self, start: int, end: int) -> Directive | None:
-        """The first preprocessor line that begins between two positions."""
+        """Return the first preprocessor line that begins between two positions."""
         first = bisect.bisect_right(self.directives, start, key=lambda directive: directive.start)
         found = self.directives[first] if first < len(self.directives) else None
         return found if found and found.start < end else None
 
     def directive_at(self, position: int) -> Directive | None:
-        """The preprocessor line that a position lies in."""
+        """Return the preprocessor line that contains a position."""
         before = bisect.bisect_right(self.directives, position, key=lambda directive: directive.start) - 1
         found = self.directives[before] if before >= 0 else None
         return found if found and position < found.end else None
@@ -143,7 +143,7 @@ class Source:
             position = match.end()
 
     def _directive_end(self, position: int) -> int:
-        """Where the preprocessor line that starts here ends: before its newline, after continuations and comments."""
+        """Return the end of a preprocessor line: before its newline, after continuations and comments."""
         text = self.text
         while position < len(text) and text[position] != "\n":
             match = _LEXEME.match(text, position)
@@ -167,7 +167,7 @@ class Source:
         return directive
 
     def _skipping(self, directive: Directive, dead_below: int) -> int:
-        """Follows a directive: records macros and includes, and keeps count of nesting inside a literal ``#if 0``."""
+        """Process a directive: record macros and includes, and count the nesting inside a literal ``#if 0``."""
         name = directive.name
         if dead_below:
             if name in ("if", "ifdef", "ifndef"):
@@ -204,11 +204,11 @@ _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
 class Tokens(list[Token]):
-    """Tokens of a whole file, of a macro or of a declaration, in which brackets are matched once for all of them."""
+    """Tokens of a file, a macro or a declaration, whose brackets are matched once."""
 
     @functools.cached_property
     def partners(self) -> list[int]:
-        """For each token the index of the bracket that belongs to it; -1 where there is none."""
+        """For each token the index of the matching bracket; -1 if there is none."""
         partners = [-1] * len(self)
         opened: list[int] = []
         for i, token in enumerate(self):
@@ -223,12 +223,12 @@ class Tokens(list[Token]):
 
 
 def closing(tokens: Sequence[Token], index: int) -> int | None:
-    """The index of the bracket that closes the one at ``index``, or None."""
+    """Return the index of the bracket that closes the one at ``index``, or None."""
     return _partner(tokens, index, _OPENERS)
 
 
 def opening(tokens: Sequence[Token], index: int) -> int | None:
-    """The index of the bracket that opens the one at ``index``, or None."""
+    """Return the index of the bracket that opens the one at ``index``, or None."""
     return _partner(tokens, index, _CLOSERS)
 
 
@@ -241,7 +241,7 @@ def _partner(tokens: Sequence[Token], index: int, kinds: Mapping[str, str]) -> i
 
 
 def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Splits at top-level commas; angle brackets after a word count as template brackets when they close."""
+    """Split at top-level commas; angle brackets after a word count as template brackets if they close."""
     parts: list[list[Token]] = [[]]
     depth = angles = 0
     closed = _closed_angles(tokens)
@@ -263,9 +263,9 @@ def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _closed_angles(tokens: Sequence[Token]) -> set[int]:
-    """The ``<`` that a ``>`` closes before the bracket around them, a ``;``, ``&&`` or ``||`` comes."""
+    """Return each ``<`` that a ``>`` closes before the enclosing bracket, a ``;``, ``&&`` or ``||``."""
     closed: set[int] = set()
-    levels: list[list[int]] = [[]]  # for each open bracket the ``<`` that are open in it
+    levels: list[list[int]] = [[]]  # for each open bracket, the ``<`` that are open in it
     for i, token in enumerate(tokens):
         text = token.text if token.kind == "mark" else ""
         if text in _OPENERS:
@@ -284,7 +284,7 @@ def _closed_angles(tokens: Sequence[Token]) -> set[int]:
 
 
 def join(tokens: Sequence[Token]) -> str:
-    """Tokens as text on one line: a blank only where two words would run together."""
+    """Return tokens as text on one line, with a blank only where two words would run together."""
     out: list[str] = []
     for token in tokens:
         if out and _needs_blank(out[-1], token.text):
@@ -297,7 +297,7 @@ def _needs_blank(before: str, after: str) -> bool:
     if _wordy(before[-1]) and (_wordy(after[0]) or after[0] in "\"'"):
         return True
     if before[-1] == after[0] and before[-1] in "+-&":
-        return True  # "- -" is no decrement
+        return True  # "- -" is not a decrement
     return before == "," or (before in (">", "*", "&") and _wordy(after[0]))
 
 

@@ -36,7 +36,7 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "functions of one name": lambda n: "void f();" * n + "void g() {" + "f();" * n + "}",
     "variables and functions": lambda n: "".join(f"int a{i}; void g{i}() {{ a0; }}" for i in range(n)),
     "namespaces": lambda n: "namespace a {" * n + "void f() {}" + "}" * n,
-    "initialisers": lambda n: "int a[] = {1}" + ", b[] = {2}" * n + ";",
+    "initializers": lambda n: "int a[] = {1}" + ", b[] = {2}" * n + ";",
     "scopes": lambda n: "__device__ int a" + "::a" * n + ";",
     "casts": lambda n: "void f() {" + "cudaLaunchKernel(static_cast<" * n + "}",
     "lambdas": lambda n: "void f() {" + "[=] __device__ " * n + "}",

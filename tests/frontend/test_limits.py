@@ -20,16 +20,16 @@ _KERNEL = "__global__ void f(int a) {\n"
 TOO_MUCH = {
     "brackets are nested deeper than 256 levels": (_KERNEL + "a = " + "(" * 256, 2),
     "#if is nested deeper than 256 levels": ("#if X\n" * 257, 257),
-    "the file has 200001 words and signs; a kernel file may have 200000": (";\n" * 200_001, 200_001),
+    "the file has 200001 tokens; a kernel file may have 200000": (";\n" * 200_001, 200_001),
     "the file has more than 64 #include lines": ("#include <llmk/reduce.cuh>\n" * 65, 65),
     "reading the file up to here takes too long": ("int a[] = {1}" + ",\nb[] = {2}" * 3000 + ";", 2),
-    "the file would become too large here": (_KERNEL + 'asm("{.reg .f32 r<255>;}");\n' * 9000 + "}", 2),
+    "the translated file would be too large here": (_KERNEL + 'asm("{.reg .f32 r<255>;}");\n' * 9000 + "}", 2),
     "the asm statement declares more than 255 registers": (_KERNEL + '\nasm("{.reg .f32 r<1000000000>;}");}', 3),
     "this asm statement is too long": (
         _KERNEL + 'asm("add.f32 ' + "%0," * 1000 + '%0;" :: "f"(' + "a+" * 1000 + "a));}",
         2,
     ),
-    "a launch stands in what another launch calls": (_KERNEL + "\n(f<<<1, 1>>>())<<<1, 1>>>();}", 3),
+    "the callee of a launch contains another launch": (_KERNEL + "\n(f<<<1, 1>>>())<<<1, 1>>>();}", 3),
 }
 SPLICED = {
     "a word": "int mem\\\ncpy;",
@@ -69,7 +69,7 @@ def test_names_of_device_variables_are_not_looked_for_without_end(body: str) -> 
 
 @pytest.mark.parametrize("name", SPLICED)
 def test_a_word_over_two_lines_is_refused(name: str) -> None:
-    with pytest.raises(RewriteError, match="a backslash divides a word over two lines"):
+    with pytest.raises(RewriteError, match="a backslash splits a word over two lines"):
         plan_kernel("kernel.cu", text=SPLICED[name])
 
 

@@ -75,7 +75,7 @@ def test_a_definition_replaces_its_declaration():
     ("parameters", "says"),
     [
         ("float& x", "reference"),
-        ("float** x", "pointer to pointers"),
+        ("float** x", "pointer to a pointer"),
         ("int n = 3", "default value"),
         ("std::vector<float> x", "cannot pass"),
         ("MyStruct s", "cannot pass"),

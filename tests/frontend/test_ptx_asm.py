@@ -96,8 +96,8 @@ def test_constants_become_template_arguments():
         ("fence.proxy.tensormap::generic.release.gpu", "on the host"),
         ("tensormap.replace.tile.global_address.global.b1024.b64", "on the host"),
         ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes", "tiled"),
-        ("discard.global.L2", "leave it out"),
-        ("fence.proxy.alias", "leave it out"),
+        ("discard.global.L2", "remove it"),
+        ("fence.proxy.alias", "remove it"),
     ],
 )
 def test_what_has_a_meaning_that_is_not_simulated_is_refused_with_advice(opcode, advice):

@@ -140,7 +140,7 @@ def test_a_grid_constant_has_one_address(parameter, expected):
 
 @pytest.mark.parametrize("parameter", ["__grid_constant__ CUtensorMap map", "const __grid_constant__ CUtensorMap& map"])
 def test_a_grid_constant_is_const_and_no_reference(parameter):
-    with pytest.raises(RewriteError, match="const and no reference"):
+    with pytest.raises(RewriteError, match="must be const and must not be a reference"):
         rewrite(f"__global__ void k({parameter}) {{}}")
 
 
@@ -300,16 +300,16 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
         ('void f() {\n asm("wgmma.mma_async 1;"); }', 2, "wgmma.mma_async"),
         ("#include <cmath>\n#include <thrust/sort.h>\n", 2, "Thrust"),
         ("#include <torch/extension.h>\n", 1, "PyTorch"),
-        ('#include "mine.cuh"\n', 1, "stands alone"),
+        ('#include "mine.cuh"\n', 1, "cannot include your own files"),
         ('#include "llmk/mine.cuh"\n', 1, "no such header"),
-        ("#include </etc/hostname>\n", 1, "not paths"),
-        ('#include "../solutions/relu.cu"\n', 1, "not paths"),
+        ("#include </etc/hostname>\n", 1, "may not include a path"),
+        ('#include "../solutions/relu.cu"\n', 1, "may not include a path"),
         ("void f() {\n k<<<1>>>(); }", 2, "1 value"),
         ("void f() {\n k<<<1, 2, 3, 4, 5>>>(); }", 2, "5 values"),
         ("void f() {\n k<<<>>>(); }", 2, "no grid"),
-        ("void f() {\n k<<<1, 2>>(); }", 2, "no '>>>"),
-        ("void f() {\n <<<1, 2>>>(); }", 2, "without the name"),
-        ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initialiser"),
+        ("void f() {\n k<<<1, 2>>(); }", 2, "without a matching '>>>"),
+        ("void f() {\n <<<1, 2>>>(); }", 2, "not preceded by"),
+        ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initializer"),
         ("__shared__ int n;", 1, "outside a kernel"),
         ("__global__ void k() {\n __shared__ float a\n#if A\n [3]\n#else\n [4]\n#endif\n; }", 3, "#if inside"),
     ],
@@ -344,9 +344,9 @@ def test_copies_by_functions_become_checked_ones():
 @pytest.mark.parametrize(
     ("code", "line", "says"),
     [
-        ("void f() {\n __atomic_load_n(p, 0); }", 2, "__atomic_load_n is the compiler's own"),
-        ("void f() {\n __sync_fetch_and_add(p, 1); }", 2, "__sync_fetch_and_add is the compiler's own"),
-        ("#define A\n#define B __attribute__((always_inline))\n", 2, "always_inline is the compiler's own"),
+        ("void f() {\n __atomic_load_n(p, 0); }", 2, "__atomic_load_n is a compiler builtin"),
+        ("void f() {\n __sync_fetch_and_add(p, 1); }", 2, "__sync_fetch_and_add is a compiler builtin"),
+        ("#define A\n#define B __attribute__((always_inline))\n", 2, "always_inline is a compiler builtin"),
         ("\n__global__ __forceinline__ void f() {}", 2, "the kernel f is __forceinline__"),
         ("#define A __forceinline__\n#define B A\nB __global__ void f() {}", 3, "the kernel f is __forceinline__"),
     ],

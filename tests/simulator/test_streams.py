@@ -135,7 +135,7 @@ def test_allocations_of_a_capture_are_refused(load):
         ("cudaGraphAddMemAllocNode(0, 0, 0, 0, 0)", "memory nodes"),
         ("cudaGraphAddEventRecordNode(0, 0, 0, 0, 0)", "events as nodes"),
         ("cudaGraphKernelNodeGetParams(0, 0)", "queries of a node's parameters"),
-        ("cudaGraphDebugDotPrint(0, 0, 0)", "pictures of a graph"),
+        ("cudaGraphDebugDotPrint(0, 0, 0)", "DOT files of a graph"),
     ],
 )
 def test_what_graphs_lack_is_refused_by_name(tmp_path, call, what):

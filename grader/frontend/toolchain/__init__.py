@@ -1,4 +1,4 @@
-"""What this machine builds with: its compilers, how they are run, the cache of what they made, limits of each GPU.
+"""The build tools of this machine: compilers, how they are run, the build cache, and the limits of each GPU.
 
-Nothing here knows what is built.
+Nothing here depends on what is built.
 """

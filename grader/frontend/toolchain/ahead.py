@@ -1,6 +1,6 @@
-"""What a check needs in any case, begun before the command line is read.
+"""Work that every check needs, started before the command line is parsed.
 
-The process that builds kernels takes as long to import what it needs as that takes; see ``grader/judge/build_process.py``.
+The process that builds kernels spends most of its start on imports; see ``grader/judge/build_process.py``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ _waiting: list[subprocess.Popen[bytes]] = []
 
 
 def start() -> None:
-    """Start the process; its job follows, or it ends with this process."""
+    """Start the process; it waits for its job, and ends with this process."""
     program = f"import sys; sys.path[:] = {sys.path!r}; from grader.judge.build_process import main; main()"
     _waiting.append(
         subprocess.Popen(
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for this process, which says what is to end
+            start_new_session=True,  # Ctrl-C is handled by this process, which stops the other one
         )
     )
 
 
 def load_torch() -> None:
-    """Load the largest library of torch in a thread: a sixth of torch's import, for which Python's lock is not needed.
+    """Load torch's largest library in a thread: a sixth of torch's import, and it does not need the GIL.
 
-    The loader loads one library at a time. So those that the command line wants meanwhile come first: NumPy's and msgspec's.
+    The loader loads one library at a time, so the libraries of NumPy and msgspec, which the command line needs, are
+    loaded first.
     """
     import ctypes
     import threading
@@ -41,14 +42,14 @@ def load_torch() -> None:
     def load() -> None:
         spec = PathFinder.find_spec("torch")
         if spec is not None and spec.origin:
-            with suppress(OSError):  # it lies elsewhere: the import will find it
+            with suppress(OSError):  # it is somewhere else: the import will find it
                 ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libtorch_cpu.so"))
 
     threading.Thread(target=load, daemon=True).start()
 
 
 def take() -> subprocess.Popen[bytes]:
-    """The process that was started, or a new one."""
+    """Return the process that was started, or a new one."""
     if not _waiting:
         start()
     return _waiting.pop()

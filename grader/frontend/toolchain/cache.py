@@ -1,9 +1,9 @@
-"""The build cache: what was built once for the same source, flags, compiler and headers is not built again.
+"""The build cache: a build is reused for the same source, flags, compiler and headers.
 
-An entry is a folder named by a hash of all that decides its contents. It is built in a folder of its own and renamed
-into place when it is complete, so no half-written entry is ever seen, whatever interrupts the build. A lock file says
-who is building an entry: others wait for a live builder, and clear the lock of a dead one. Losing a race for a lock does
-no harm: both build, and the second finds the entry in place.
+An entry is a folder named by a hash of everything that determines its contents. It is built in a temporary folder and
+renamed into place when it is complete, so a partial entry is never visible, even if the build is interrupted. A lock
+file names the process that builds an entry: others wait for a live process, and remove the lock of a dead one. Losing a
+race for a lock is harmless: both build, and the second finds the entry in place.
 """
 
 from __future__ import annotations
@@ -24,23 +24,21 @@ from grader.setup.errors import GraderError
 
 _LAYOUT = "v1"
 _DEFAULT_MEGABYTES = 1024
-_YOUNG_SECONDS = 600.0  # entries used so recently are never removed: somebody may be about to load them
-_TRIM_SECONDS = 60.0  # looking through thousands of entries at every build took a tenth of a verdict's time
-_WAIT_SECONDS = 300.0  # after so long, build beside a live builder instead of waiting on
-_FOREIGN_SECONDS = (
-    900.0  # what a process elsewhere, which cannot be asked, began counts as left by a dead one after this
-)
+_YOUNG_SECONDS = 600.0  # entries used this recently are never removed: a process may be about to load them
+_TRIM_SECONDS = 60.0  # scanning thousands of entries at every build took a tenth of a verdict's time
+_WAIT_SECONDS = 300.0  # after this long, build as well instead of waiting for a live process
+_FOREIGN_SECONDS = 900.0  # after this long, a lock of a process on another machine counts as left by a dead one
 
 Notice = Callable[[str], None]
 
 
 def default_notice(text: str) -> None:
-    """Prints a notice on standard error."""
+    """Print a notice on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """A hash of several texts that keeps them apart."""
+    """Return a hash of several texts, with unambiguous boundaries."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -50,7 +48,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def digest_folder(folders: Iterable[Path], patterns: Iterable[str] = ("*",)) -> str:
-    """A hash of the names and contents of all files below some folders."""
+    """Return a hash of the names and contents of all files below some folders."""
     parts: list[str | bytes] = []
     for folder in folders:
         files = {path for pattern in patterns for path in folder.rglob(pattern) if path.is_file()}
@@ -60,7 +58,7 @@ def digest_folder(folders: Iterable[Path], patterns: Iterable[str] = ("*",)) -> 
 
 
 def cache_folder() -> Path:
-    """Where the cache is meant to be: ``$GRADER_CACHE``, else ``llm-kernels`` in the user's cache folder."""
+    """Return the preferred cache folder: ``$GRADER_CACHE``, else ``llm-kernels`` in the user's cache folder."""
     override = os.environ.get("GRADER_CACHE")
     if override:
         return Path(override).expanduser()
@@ -69,7 +67,7 @@ def cache_folder() -> Path:
 
 
 def installed_folder() -> Path:
-    """Where the parts of the grader itself are kept that were built when it was installed: beside the Python in use."""
+    """Return the folder of the grader's own parts that were built at installation: next to the Python in use."""
     return Path(sys.prefix) / "share" / "llm-kernels"
 
 
@@ -77,7 +75,7 @@ _chosen: dict[Path, BuildCache] = {}
 
 
 def open_cache(notice: Notice = default_notice) -> BuildCache:
-    """The cache to use: the usual folder, or a temporary one (with a notice) when that cannot be written."""
+    """Return the cache: the preferred folder, or a temporary one (with a notice) if that is not writable."""
     wanted = cache_folder()
     if wanted in _chosen:
         return _chosen[wanted]
@@ -88,16 +86,16 @@ def open_cache(notice: Notice = default_notice) -> BuildCache:
         second = _unwritable(folder) or _not_ours(folder)
         if second:
             raise GraderError(
-                f"no folder for built kernels: {wanted} ({problem}), {folder} ({second})",
+                f"there is no writable folder for built kernels: {wanted} ({problem}), {folder} ({second})",
                 "Set GRADER_CACHE to a folder that you can write.",
             )
-        notice(f"note: {wanted} cannot be written ({problem}); built kernels are kept in {folder} instead")
+        notice(f"note: {wanted} is not writable ({problem}); built kernels are kept in {folder} instead")
     _chosen[wanted] = BuildCache(folder, notice, installed_folder())
     return _chosen[wanted]
 
 
 def _unwritable(folder: Path) -> str:
-    """Why a folder cannot be written, or nothing."""
+    """Return the reason why a folder is not writable, or an empty string."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder):
@@ -107,15 +105,15 @@ def _unwritable(folder: Path) -> str:
 
 
 def _not_ours(folder: Path) -> str:
-    """Why libraries from a folder in a shared place must not be loaded, or nothing."""
+    """Return the reason why libraries in a shared folder must not be loaded, or an empty string."""
     status = folder.lstat()
     if status.st_uid != os.getuid() or folder.is_symlink() or status.st_mode & 0o022:
-        return "it belongs to somebody else, or others can write it"
+        return "it belongs to another user, or other users can write to it"
     return ""
 
 
 class BuildCache:
-    """A folder of finished builds. What ``installed`` has is taken from there; it is never written here."""
+    """A folder of finished builds. Entries in ``installed`` are used from there; that folder is never written here."""
 
     def __init__(self, folder: Path, notice: Notice = default_notice, installed: Path | None = None) -> None:
         self.folder = folder
@@ -126,13 +124,13 @@ class BuildCache:
         self._building = folder / _LAYOUT / "building"
 
     def path(self, key: str) -> Path:
-        """Where the entry of a key is, or will be: libraries may be linked against it before it is built."""
+        """Return the path of an entry, before or after it is built: libraries may be linked against it earlier."""
         if self._installed and (self._installed / key).is_dir():
             return self._installed / key
         return self._entries / key
 
     def find(self, key: str) -> Path | None:
-        """The finished entry, marked as used just now; None when it is not there."""
+        """Return the finished entry and mark it as used; None if it does not exist."""
         entry = self.path(key)
         try:
             os.utime(entry)
@@ -141,7 +139,7 @@ class BuildCache:
         return entry
 
     def get(self, key: str, build: Callable[[Path], None], what: str) -> tuple[Path, bool]:
-        """The entry, built if need be by ``build(folder)``; and whether it was there already.
+        """Return the entry, built by ``build(folder)`` if necessary, and whether it existed already.
 
         ``what`` names the entry in messages ("flash_attention.cu for the simulator").
         """
@@ -159,12 +157,12 @@ class BuildCache:
         except OSError as problem:
             if problem.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise GraderError(
-                    f"no space left for built kernels in {self.folder}",
-                    "Free some, or set GRADER_CACHE to another folder.",
+                    f"there is no space left for built kernels in {self.folder}",
+                    "Free some space, or set GRADER_CACHE to another folder.",
                 ) from None
             if problem.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
                 raise GraderError(
-                    f"the folder for built kernels cannot be written: {problem.filename or self.folder}",
+                    f"the folder for built kernels is not writable: {problem.filename or self.folder}",
                     "Make it writable, or set GRADER_CACHE to another folder.",
                 ) from None
             raise
@@ -180,7 +178,7 @@ class BuildCache:
             except OSError as problem:
                 if problem.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise
-                # Somebody else was faster: theirs is as good.
+                # Another process finished first: use its entry.
             self._trim()
             return entry
         finally:
@@ -202,7 +200,7 @@ class BuildCache:
                         path.unlink()
 
     def _acquire(self, path: Path, mine: str, what: str) -> bool:
-        """Takes the lock, waiting for a live builder. False: gave up waiting, build without it."""
+        """Acquire the lock, waiting for a live process. Return False after a timeout: build without it."""
         began = time.monotonic()
         told = False
         while True:
@@ -221,12 +219,12 @@ class BuildCache:
                 if pid != str(os.getpid()):  # another thread of this process needs no message
                     self.notice(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
-                self.notice(f"still not built after {waited:.0f} s: building {what} here too")
+                self.notice(f"still not built after {waited:.0f} s: building {what} in this process as well")
                 return False
             time.sleep(0.02 if waited < 1.0 else 0.1)
 
     def _create(self, path: Path, text: str) -> bool:
-        """Makes the lock file with its contents, in one step; False when it is there already."""
+        """Create the lock file with its contents atomically; return False if it exists."""
         handle, name = tempfile.mkstemp(prefix=f"lock.{'.'.join(_myself())}.", dir=self._building)
         try:
             with os.fdopen(handle, "w") as file:
@@ -239,13 +237,14 @@ class BuildCache:
             os.unlink(name)
 
     def _clear(self, path: Path, owner: str) -> None:
-        """Removes the lock of a dead builder, unless somebody took it over in the meantime."""
+        """Remove the lock of a dead process, unless another process has taken it over."""
         aside = self._building / f"lock.{'.'.join(_myself())}.{time.monotonic_ns()}"
         with contextlib.suppress(OSError):
             os.rename(path, aside)
             taken = _read(aside)
             if taken is not None and taken != owner:
-                # A live builder's lock was caught: give it back. If yet another one has come, both build: no harm.
+                # This is a live process's lock: restore it. If a third one was created meanwhile, both build, which is
+                # harmless.
                 with contextlib.suppress(OSError):
                     os.link(aside, path)
             aside.unlink()
@@ -253,7 +252,7 @@ class BuildCache:
     # -- size ------------------------------------------------------------------------------------------------------
 
     def _trim(self) -> None:
-        """Removes the least recently used entries above the size limit, and what dead builders left."""
+        """Remove the least recently used entries above the size limit, and leftovers of dead processes."""
         limit = _limit_bytes()
         now = time.time()
         if not self._due(now):
@@ -278,7 +277,7 @@ class BuildCache:
                 self._clear(lock, owner)
 
     def _due(self, now: float) -> bool:
-        """Whether nobody has looked for what to remove for a while; if so, we do now."""
+        """Return whether the last trim was long enough ago; if so, record a new one."""
         looked = self._building.parent / "looked"
         try:
             due = not 0 <= now - looked.stat().st_mtime < _TRIM_SECONDS
@@ -289,7 +288,7 @@ class BuildCache:
         return due
 
     def size(self) -> tuple[int, int]:
-        """How many entries there are, and their bytes."""
+        """Return the number of entries and their total bytes."""
         count = total = 0
         if self._entries.is_dir():
             for entry in self._entries.iterdir():
@@ -299,7 +298,7 @@ class BuildCache:
         return count, total
 
     def clear(self) -> None:
-        """Removes everything that is not being built."""
+        """Remove everything that is not being built."""
         if self._entries.is_dir():
             for entry in list(self._entries.iterdir()):
                 _remove(entry, self._building)
@@ -317,7 +316,7 @@ def _limit_bytes() -> int:
 
 
 def _remove(entry: Path, aside: Path) -> None:
-    """Takes an entry out in one step, so that nobody finds half of it."""
+    """Remove an entry atomically, so that other processes never see half of it."""
     with contextlib.suppress(OSError):
         aside.mkdir(parents=True, exist_ok=True)
         target = aside / f"removed.{'.'.join(_myself())}.{entry.name[:12]}{time.monotonic_ns()}"
@@ -340,8 +339,9 @@ def _read(path: Path) -> str | None:
 
 
 def _myself() -> tuple[str, str, str]:
-    """Where process ids mean what they mean here (the machine and its pid namespace: several may share the cache, as nodes of a
-    cluster with one home folder do), the id of this process, and when it started. None has a dot or a blank.
+    """Return the machine and its pid namespace, the id of this process, and its start time.
+
+    Several machines may share the cache, such as nodes of a cluster with one home folder. No part has a dot or a blank.
     """
     try:
         namespace = os.readlink("/proc/self/ns/pid")
@@ -352,7 +352,7 @@ def _myself() -> tuple[str, str, str]:
 
 
 def _alive(owner: Sequence[str], path: Path) -> bool:
-    """Whether the process to which a lock or a folder belongs still runs; one elsewhere is taken to run for a while."""
+    """Return whether the owner of a lock or folder still runs; one elsewhere is assumed to run for a while."""
     if len(owner) != 3 or not owner[1].isdigit():
         return False
     if owner[0] != _myself()[0]:
@@ -364,7 +364,7 @@ def _alive(owner: Sequence[str], path: Path) -> bool:
 
 
 def _process_lives(pid: int, start: str) -> bool:
-    """Whether a process runs that has this id and started then: ids are used again."""
+    """Return whether a process with this id and start time runs; ids are reused."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -376,7 +376,7 @@ def _process_lives(pid: int, start: str) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """When a process started, in clock ticks after boot; "0" where this cannot be known."""
+    """Return a process's start time, in clock ticks after boot; "0" if unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,6 +1,6 @@
 """The compilers of this machine: a C++ compiler for the simulator, nvcc for a real GPU.
 
-``GRADER_CXX`` and ``GRADER_NVCC`` override the search. nvcc may also come from the pip packages of the ``nvcc`` extra.
+``GRADER_CXX`` and ``GRADER_NVCC`` override the search. The pip packages of the ``nvcc`` extra also provide nvcc.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CXX_HINT = "Install one (Debian, Ubuntu: 'apt install g++'; macOS: 'xcode-selec
 
 
 class NoCompiler(GraderError):
-    """There is no compiler of the kind that is needed."""
+    """The required compiler does not exist."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ class Compiler:
 
 
 def find_cxx(preferred: str | None = None) -> Compiler:
-    """The C++ compiler: ``preferred``, else ``$GRADER_CXX``, else ``$CXX``, else g++, c++ or clang++, else the newest of g++-14
-    and its like, or of clang++-19 and its like.
+    """Return the C++ compiler.
+
+    The order is: ``preferred``, ``$GRADER_CXX``, ``$CXX``, g++, c++, clang++, and then the newest versioned name of g++
+    (such as g++-14) or of clang++.
     """
     for variable, value in (
         ("", preferred),
@@ -65,7 +67,7 @@ def find_cxx(preferred: str | None = None) -> Compiler:
         if found:
             return found
         if variable == "CXX":
-            continue  # other tools' setting: a hint, not an order
+            continue  # a setting for other tools: a hint, not a requirement
         where = f"{variable}={value}" if variable else f"the compiler {value}"
         raise NoCompiler(f"{where} is not a C++ compiler that runs here", _CXX_HINT)
     path = os.environ.get("PATH", "")
@@ -77,9 +79,9 @@ def find_cxx(preferred: str | None = None) -> Compiler:
 
 
 def _with_versions(path: str) -> Iterator[str]:
-    """The compilers that are there under a name with a version only, as when `apt install g++-14` was all: newest first.
+    """Yield compilers that exist only under a versioned name, as after `apt install g++-14`: newest first.
 
-    Folders are read when the first is asked for: a thousand programs lie there.
+    Folders are listed only when the first is requested: they hold thousands of programs.
     """
     found: set[tuple[bool, int, str]] = set()
     for folder in filter(None, path.split(os.pathsep)):
@@ -90,7 +92,7 @@ def _with_versions(path: str) -> Iterator[str]:
 
 
 def available_cxx() -> list[Compiler]:
-    """Every C++ compiler that is found, g++ first."""
+    """Return every C++ compiler that is found, g++ first."""
     found = [_cxx(name, os.environ.get("PATH", "")) for name in ("g++", "clang++")]
     return [c for c in found if c]
 
@@ -112,12 +114,12 @@ def _cxx(command: str, path: str) -> Compiler | None:
 
 
 def find_nvcc(required: bool = True) -> Compiler | None:
-    """nvcc: ``$GRADER_NVCC``, else on the PATH, else in ``$CUDA_HOME``, else from the pip packages."""
+    """Return nvcc: ``$GRADER_NVCC``, else on the PATH, else in ``$CUDA_HOME``, else from the pip packages."""
     override = os.environ.get("GRADER_NVCC")
     if override:
         found = _nvcc(override, os.environ.get("PATH", ""))
         if found is None:
-            raise NoCompiler(f"GRADER_NVCC={override} is not an nvcc that runs here", "Unset it, or point it at nvcc.")
+            raise NoCompiler(f"GRADER_NVCC={override} is not an nvcc that runs here", "Unset it, or give nvcc's path.")
         return found
     for candidate in _nvcc_candidates():
         found = _nvcc(candidate, os.environ.get("PATH", ""))
@@ -156,7 +158,7 @@ def _nvcc(command: str, path: str) -> Compiler | None:
 
 @functools.lru_cache(maxsize=32)
 def cuda_home(nvcc: Compiler) -> Path:
-    """The toolkit that an nvcc belongs to (nvcc may be a script that starts another)."""
+    """Return the toolkit that an nvcc belongs to (nvcc may be a wrapper script)."""
     text = _output([*nvcc.command, "--dryrun", "-x", "cu", "-E", os.devnull], both=True) or ""
     top = re.search(r"^#\$ TOP=(\S+)", text, re.MULTILINE)
     home = Path(top.group(1)) if top else Path(os.path.realpath(nvcc.path)).parent.parent
@@ -169,7 +171,7 @@ def _identity(program: str, version_text: str) -> str:
 
 
 def _output(command: list[str], both: bool = False) -> str | None:
-    """What a command prints, or None when it does not run."""
+    """Return the output of a command, or None if it does not run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, errors="replace")
     except (OSError, subprocess.TimeoutExpired):

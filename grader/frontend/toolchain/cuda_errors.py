@@ -1,8 +1,8 @@
-"""CUDA's error codes in words."""
+"""CUDA's error codes and their descriptions."""
 
 from __future__ import annotations
 
-# A program's own status is returned above all CUDA errors.
+# A program's own exit status is returned above the range of CUDA errors.
 PROGRAM_STATUS = 100_000
 
 _ERRORS = {
@@ -15,7 +15,7 @@ _ERRORS = {
     35: ("cudaErrorInsufficientDriver", "the driver is older than the CUDA runtime"),
     98: ("cudaErrorInvalidDeviceFunction", "the kernel was not compiled for this GPU"),
     100: ("cudaErrorNoDevice", "there is no GPU"),
-    101: ("cudaErrorInvalidDevice", "there is no GPU of this number"),
+    101: ("cudaErrorInvalidDevice", "there is no GPU with this number"),
     209: ("cudaErrorNoKernelImageForDevice", "the kernel was not compiled for this GPU"),
     222: ("cudaErrorUnsupportedPtxVersion", "the driver is older than the compiler"),
     400: ("cudaErrorInvalidResourceHandle", "a stream or an event is not valid"),
@@ -24,10 +24,10 @@ _ERRORS = {
     702: ("cudaErrorLaunchTimeout", "a kernel ran too long"),
     710: ("cudaErrorAssert", "an assert in a kernel failed"),
     714: ("cudaErrorHardwareStackError", "the stack of a thread overflowed"),
-    715: ("cudaErrorIllegalInstruction", "a kernel met an illegal instruction"),
+    715: ("cudaErrorIllegalInstruction", "a kernel executed an illegal instruction"),
     716: ("cudaErrorMisalignedAddress", "an address is not a multiple of the size of the access"),
-    717: ("cudaErrorInvalidAddressSpace", "an address is of the wrong kind of memory"),
-    718: ("cudaErrorInvalidPc", "a kernel jumped to nowhere"),
+    717: ("cudaErrorInvalidAddressSpace", "an address is in the wrong memory space"),
+    718: ("cudaErrorInvalidPc", "a kernel jumped to an invalid address"),
     719: ("cudaErrorLaunchFailure", "a kernel failed"),
     720: ("cudaErrorCooperativeLaunchTooLarge", "a cooperative launch has more blocks than fit on the GPU at once"),
     801: ("cudaErrorNotSupported", "this GPU does not support the call"),
@@ -36,11 +36,11 @@ _ERRORS = {
 
 
 LAUNCHER_THREW = -1
-"""What an entry point gives in place of a CUDA error."""
+"""The status of a launcher that threw a C++ exception, in place of a CUDA error."""
 
 
 def describe_error(code: int) -> str:
-    """A CUDA error code as its name and what it means."""
+    """Return a CUDA error code's name and description."""
     if code == LAUNCHER_THREW:
         return "a C++ exception was thrown"
     if code >= PROGRAM_STATUS:

@@ -4,8 +4,8 @@ Limits of a compute capability: CUDA C++ Programming Guide, "Technical Specifica
 cycle: NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackwell), and "Throughput of Native
 Arithmetic Instructions" in the programming guide. Peak rates and SM counts: each product's data sheet, dense.
 
-Data sheets give operations per second at a clock of the vendor's choice, which chips exceed (an H100's 989 TFLOP/s are those
-of 1.83 GHz, and it runs at up to 1.98). A bound therefore uses the rates per cycle and the highest clock.
+Data sheets give operations per second at a clock of the vendor's choice, which chips exceed: an H100 reaches its
+989 TFLOP/s at 1.83 GHz, and it runs at up to 1.98 GHz. A bound therefore uses the rates per cycle and the highest clock.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PerCycle:
     f16: float
     """The same for 16-bit numbers, in pairs."""
     tensor: Mapping[str, float]
-    """Additions and multiplications on tensor cores, by the names of ``grader.simulator.report_format.TENSOR_TYPES``."""
+    """Additions and multiplications on tensor cores, by names in ``grader.simulator.report_format.TENSOR_TYPES``."""
     special: float = 16
     """Special functions."""
     instructions: float = 4
@@ -101,7 +101,7 @@ class Gpu:
     """The architecture, as nvcc names it."""
     sms: int
     clock: float
-    """Cycles per second at most: the highest graphics clock that the driver lets an unchanged card reach. It is the boost
+    """Cycles per second at most: the highest graphics clock of an unmodified card. It is the boost
     clock of the data sheet for data-center cards, and above it for GeForce."""
     bandwidth: float
     """Bytes per second from and to its memory."""
@@ -171,7 +171,7 @@ def find_gpu(name: str) -> Gpu:
 
 
 def runs(architecture: str, needed: str) -> bool:
-    """Return whether a GPU ("sm_90") runs code for an architecture: "sm_80" and all later ones, but "sm_90a" only sm_90."""
+    """Return whether a GPU ("sm_90") runs code for an architecture: all from "sm_80", but "sm_90a" only sm_90."""
     have, least = (int(name.removeprefix("sm_").removesuffix("a")) for name in (architecture, needed))
     return have == least if needed.endswith("a") else have >= least
 

@@ -1,6 +1,6 @@
-"""Theoretical occupancy: how many blocks of a kernel fit on a multiprocessor (SM) at once, and what limits them.
+"""Theoretical occupancy: the number of blocks of a kernel that fit on an SM at once, and the limiting resource.
 
-The rules of allocation are those of ``cuda_occupancy.h`` in the CUDA toolkit; tests compare with it where the toolkit is
+The allocation rules are those of ``cuda_occupancy.h`` in the CUDA toolkit; tests compare with it where the toolkit is
 installed.
 """
 
@@ -12,12 +12,12 @@ from grader.frontend.toolchain.gpus import Gpu, SmLimits
 
 WARP = 32
 _REGISTER_UNIT = 256  # registers are allocated to a warp in multiples of this
-_PARTITIONS = 4  # of an SM, each with a quarter of the registers
+_PARTITIONS = 4  # of an SM; each has a quarter of the registers
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks and warps of one kernel on one SM. ``limits`` is the number of blocks that each resource allows."""
+    """Blocks and warps of a kernel on one SM. ``limits`` is the number of blocks that each resource allows."""
 
     gpu: Gpu
     blocks: int
@@ -26,12 +26,12 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """Warps on the SM, of those that it could hold."""
+        """The warps on the SM, as a fraction of its maximum."""
         return self.warps / self.gpu.limits.warps
 
     @property
     def limited_by(self) -> tuple[str, ...]:
-        """The resources that stop one block more."""
+        """The resources that prevent one more block."""
         return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Occupancy:
 
 
 def occupancy(gpu: Gpu, block_size: int, registers: int, static_shared: int = 0, dynamic_shared: int = 0) -> Occupancy:
-    """How many blocks of ``block_size`` threads, with so many registers each and so much shared memory, fit on an SM."""
+    """Return how many blocks of ``block_size`` threads with these registers and shared memory fit on an SM."""
     warps = -(-block_size // WARP)
     sm = gpu.limits
     limits = {
@@ -62,7 +62,7 @@ def _blocks_by_registers(sm: SmLimits, warps: int, registers: int) -> int:
     if registers > sm.registers_per_thread:
         return 0
     per_warp = _round_up(max(1, registers) * WARP, _REGISTER_UNIT)
-    # The check of a launch assumes that each partition gets as many warps as the fullest.
+    # The launch check assumes that each partition gets as many warps as the fullest one.
     if per_warp * _round_up(warps, _PARTITIONS) > sm.registers:
         return 0
     warps_per_sm = sm.registers // _PARTITIONS // per_warp * _PARTITIONS

@@ -1,4 +1,4 @@
-"""Running a compiler: one place, so that a jail can take it over, and so that it can be stopped."""
+"""Running a compiler: one place, so that a sandbox can replace it and a signal can stop it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from grader.setup.errors import GraderError
 
-# Messages are read, so they must be in one language.
+# Messages are parsed, so their language is fixed.
 ENGLISH = {"LC_ALL": "C", "LANGUAGE": "C"}
 
 _TIME_LIMIT = 120.0
@@ -27,8 +27,8 @@ _OUTPUT_LIMIT = 256 * 1024
 class Command:
     """A compiler call: it writes in ``folder`` only, and reads ``reads`` besides the system's files.
 
-    ``pipes`` are its standard input (``stdin``) and output (``stdout``), where they lead to another one; they are closed here
-    as soon as it has them.
+    ``pipes`` are its standard input (``stdin``) and output (``stdout``) if they connect to another process; this
+    process closes them once the compiler has them.
     """
 
     argv: tuple[str, ...]
@@ -39,7 +39,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended: its status, all that it printed, and the seconds it took."""
+    """The result of a command: its status, its output, and the seconds it took."""
 
     returncode: int
     output: str
@@ -56,7 +56,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 def started(
     argv: Sequence[str], pipes: Mapping[str, IO[bytes]] = MappingProxyType({}), **options: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A compiler at work. Whatever ends the block early ends it, and so does ``stop_all``; then a GraderError is raised."""
+    """Run a compiler during the block. Leaving the block or ``stop_all`` ends it; the latter raises a GraderError."""
     options = {"stdin": subprocess.DEVNULL, **options, **pipes}
     process = subprocess.Popen(argv, start_new_session=True, **options)
     for pipe in pipes.values():
@@ -76,23 +76,23 @@ def started(
 
 
 def stop_all() -> None:
-    """End all compilers that threads of this process wait for, with what those have started."""
+    """Stop all compilers that threads of this process wait for, and their children."""
     while _running:
         with contextlib.suppress(KeyError):
             _end(_running.pop())
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The compiler proper is a child of the program that was started: both are in a session of their own."""
+    """End a compiler and its children: the driver starts the actual compiler in the same session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """The status of a process as soon as it has ended, or TimeoutExpired. With a timeout ``Popen.wait`` looks twenty times a second."""
+    """Return a process's status as soon as it ends, or raise TimeoutExpired. ``Popen.wait`` polls 20 times a second."""
     try:
         ended = os.pidfd_open(process.pid)
-    except (OSError, AttributeError):  # the system lacks it, or the Python: conda's is made for old ones
+    except (OSError, AttributeError):  # missing in the system or in Python: conda builds for old kernels
         return process.wait(seconds)
     try:
         poll = select.poll()
@@ -104,7 +104,7 @@ def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
 
 
 def run_command(command: Command) -> Finished:
-    """Runs a command with the user's own rights."""
+    """Run a command with the user's own rights."""
     began = time.monotonic()
     try:
         with started(
@@ -118,7 +118,7 @@ def run_command(command: Command) -> Finished:
             printed = b"".join(part for part in process.communicate(timeout=_TIME_LIMIT) if part)
     except subprocess.TimeoutExpired:
         raise GraderError(
-            f"{Path(command.argv[0]).name} was stopped: it compiled for {_TIME_LIMIT:.0f} s without an end",
+            f"{Path(command.argv[0]).name} was stopped: the compilation took longer than {_TIME_LIMIT:.0f} s",
             "Look for templates or loops that unroll without end.",
         ) from None
     except OSError as problem:
