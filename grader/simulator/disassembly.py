@@ -1,12 +1,12 @@
-"""Which floating-point operations each basic block of a kernel library holds.
+"""Floating-point operations of each basic block of a kernel library.
 
 The library says at run time how often each basic block was executed; what one holds is read from its instructions. A
-basic block is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to the
-call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
+basic block is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to
+the call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
 subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
-elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and absolute
-values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one is a
-special function), and what emulates 16-bit types: their operations, each half of a pair, are marked by calls
+elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and
+absolute values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one
+is a special function), and what emulates 16-bit types: their operations, each half of a pair, are marked by calls
 (``SIM_COUNTS`` in ``sim/half_functions.h``). Products on tensor cores are counted where they are made, in every build:
 ``tensor_operations``.
 
@@ -97,7 +97,7 @@ class _Instruction:
 
 
 def find_objdump() -> str:
-    """The program that reads a library's instructions; an error that says how to get it."""
+    """Return the program that disassembles a library; raise an error that says how to get it."""
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
         raise GraderError("there is no objdump, which reads them from the compiled kernel", "Install binutils.")
@@ -106,7 +106,7 @@ def find_objdump() -> str:
 
 @functools.lru_cache(maxsize=64)
 def operations_of(library: Path) -> dict[int, list[Operation]]:
-    """The operations of each basic block, by the offset at which it begins. Libraries never change."""
+    """Return the operations of each basic block, by the offset at which it begins. Libraries never change."""
     command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
     printed = read_with(command)
     if printed is None:
@@ -122,7 +122,7 @@ def _instruction(row: re.Match[str]) -> _Instruction:
 
 
 def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]]) -> None:
-    """Adds the basic blocks of one function: from its entry along every jump, each basic block once."""
+    """Add the basic blocks of one function: from its entry along every jump, each basic block once."""
     places = {instruction.address: i for i, instruction in enumerate(code)}
     targets = [_jump_target(instruction, places) for instruction in code]
     starts = {target for target in targets if target is not None}
@@ -153,7 +153,7 @@ def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]])
 
 
 def _called(instruction: _Instruction) -> str:
-    """The function that an instruction calls, or nothing."""
+    """Return the function that an instruction calls, or nothing."""
     found = _FUNCTION.search(instruction.operands) if instruction.name in ("call", "callq", "bl") else None
     return found[1] if found else ""
 
@@ -166,7 +166,7 @@ def _jump_target(instruction: _Instruction, places: dict[int, int]) -> int | Non
 
 
 def _operation(instruction: _Instruction) -> Operation | None:
-    """What an instruction computes, or None."""
+    """Return an instruction's floating-point operation, or None."""
     name, address, called = instruction.name, instruction.address, _called(instruction)
     if called in _MARKS:
         return Operation(address, **_MARKS[called], marked=True)

@@ -1,7 +1,7 @@
 """The calls that compilers insert for the checks, and the names under which the simulator takes them.
 
-``-fsanitize`` makes compilers call ``__tsan_read4`` and its like. Libraries of other people can have these names, too, and
-the loader would bind a kernel to whichever came first into the process. So the linker is told to ask for
+``-fsanitize`` makes compilers call ``__tsan_read4`` and its like. Libraries of other people can have these names, too,
+and the loader would bind a kernel to whichever came first into the process. So the linker is told to ask for
 ``__wrap___tsan_read4`` instead (``--wrap``), which only libsim has: ``checks/core/hook_names.h``.
 """
 
@@ -31,8 +31,8 @@ INSERTED = (
 )
 """What the compilers call; libsim has each of them as ``wrapped(name)``."""
 
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument, and std::copy is one for
-# all compilers: sim/copies.h takes them.
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument, and std::copy is one
+# for all compilers: sim/copies.h takes them.
 _COPIES = ("memcpy", "memmove", "memset")
 
 _DELETE = tuple(
@@ -52,10 +52,10 @@ WRAPPED = (*INSERTED, *_COPIES, *LIBRARY)
 
 
 def wrapped(name: str) -> str:
-    """What a kernel library asks for in place of a name."""
+    """Return the name that a kernel library uses in place of a wrapped name."""
     return f"__wrap_{name}"
 
 
 def link_flags(checks: bool) -> tuple[str, ...]:
-    """The flags that link a kernel library. One that is not checked has delete for the device's memory, too."""
+    """Return the flags that link a kernel library. An unchecked one also wraps delete, for the device's heap."""
     return tuple(f"-Wl,--wrap={name}" for name in (WRAPPED if checks else _DELETE))

@@ -40,7 +40,7 @@ _FLAGS = (
 
 @dataclass(frozen=True)
 class LibraryPlan:
-    """What libsim is made of. ``key`` names its place in the cache, known before it is built."""
+    """The sources and flags of libsim. ``key`` names its place in the cache, known before it is built."""
 
     compiler: Compiler
     sources: tuple[Path, ...]
@@ -54,7 +54,7 @@ class LibraryPlan:
         return f"libsim-{self.key[:12]}.so"
 
     def folder(self, cache: BuildCache) -> Path:
-        """Where the library is, or will be."""
+        """Return the folder of the library in the cache, present or future."""
         return cache.path(self.key)
 
 
@@ -74,12 +74,12 @@ def holds_own_headers(folder: Path) -> bool:
 
 
 def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
-    """The library as it is to be built by a compiler; reads the sources where one of them changed, builds nothing."""
+    """Return the plan for a compiler; read the sources if one of them changed, build nothing."""
     return _plan(compiler or find_cxx(), _files())
 
 
 def headers_digest() -> str:
-    """A hash of the simulator's own headers, read again only when a file of the simulator changed."""
+    """Return a hash of the simulator's own headers, read again only if a file of the simulator changed."""
     return _headers_digest(_files())
 
 
@@ -110,12 +110,12 @@ def _headers_digest(files: _Files) -> str:
 
 
 def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:
-    """The path of libsim, built now if the cache does not have it."""
+    """Return the path of libsim, built now if the cache does not have it."""
     return build_library(plan_library(compiler), cache or open_cache())
 
 
 def build_library(plan: LibraryPlan, cache: BuildCache) -> Path:
-    """The path of the libsim of a plan, built now if the cache does not have it."""
+    """Return the path of the libsim of a plan, built now if the cache does not have it."""
     entry, _ = cache.get(plan.key, functools.partial(_build, plan, cache), "the simulator")
     return entry / plan.file_name
 
@@ -128,7 +128,7 @@ def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
 
 
 def build_objects(plan: LibraryPlan, cache: BuildCache) -> list[Path]:
-    """The object files of the libsim of a plan, those built now that the cache does not have."""
+    """Return the object files of the libsim of a plan, built now if the cache does not have them."""
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
         return sorted(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
 

@@ -62,7 +62,7 @@ def rows(program: Any) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _number(code: bytes, place: int, signed: bool = False) -> tuple[int, int]:
-    """A number in LEB128, seven bits in each byte, and the place behind it."""
+    """Return a LEB128 number, seven bits in each byte, and the position behind it."""
     value = shift = 0
     while shift < 64:
         byte = code[place]

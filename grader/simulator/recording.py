@@ -1,12 +1,13 @@
-"""What one block did, as a sequence of what its warps did: made of the recording of its threads (``checks/report/recording.h``).
+"""The recording of one block as a sequence of warp events, merged from its threads (``checks/report/recording.h``).
 
-The simulator runs the lanes of a warp one after another. On a GPU the k-th execution of one place in the code by each lane
-happens at once, so these become one event, as they are one request for the counters. Lanes meet at warp intrinsics and
-barriers; between two of them an event waits until no lane that takes part has something else to do first. Where lanes took
-different ways, the events of each way follow one another. The order of the warps is that of the run, which is one of those
-that CUDA allows.
+The simulator runs the lanes of a warp one after another. On a GPU the k-th execution of one place in the code by each
+lane happens at once, so these become one event, as they are one request for the counters. Lanes meet at warp intrinsics
+and barriers; between two of them an event waits until no lane that takes part has something else to do first. Where
+lanes took different ways, the events of each way follow one another. The order of the warps is that of the run, which
+is one of those that CUDA allows.
 
-A thread has come to a barrier when it has done the last thing before it, so a warp with nothing to do waits from the start.
+A thread has come to a barrier when it has done the last thing before it, so a warp with nothing to do waits from the
+start.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ACCESSES = ("read", "write", "atomic", "async_read", "async_write", "operand_rea
 
 @dataclass
 class Event:
-    """What some lanes of a warp did at once."""
+    """An action of some lanes of a warp at once."""
 
     kind: str
     """One of ``HAPPENINGS``; or "waits": lanes that came to where they will meet others, which have yet to come."""
@@ -54,7 +55,7 @@ class Event:
 
 @dataclass
 class Recording:
-    """What one block of one launch did."""
+    """The recording of one block of one launch."""
 
     kernel: str
     launch: int
@@ -77,7 +78,7 @@ class Recording:
 
 
 class _Key(NamedTuple):
-    """What lanes do at once has the same key in each of them, and each lane does it once."""
+    """The key of an action: lanes that act at once have the same key, and each lane has it once."""
 
     part: int
     """How often the lane has met all others of its warp before."""
@@ -105,7 +106,7 @@ class _Merged(NamedTuple):
 
 
 class _Lane:
-    """What one thread did, and how far that has been put into the warp's events."""
+    """The actions of one thread, and how many of them are in the warp's events already."""
 
     def __init__(self) -> None:
         self.tokens: list[_Token] = []
@@ -137,7 +138,7 @@ class _Lane:
 
 
 def merge(data: report_format.Recording, places: Mapping[int, Location]) -> Recording:
-    """The events of warps. ``places``: where in the source each site is."""
+    """Merge threads into warp events. ``places``: the source place of each site."""
     threads = [_Lane() for _ in range(data.threads)]
     of_block: list[_Merged] = []
     arrived: list[int] = []
@@ -216,7 +217,7 @@ def _merge_warp(
 
 
 def _choose(heads: dict[_Key, list[int]], lanes: list[_Lane]) -> _Key:
-    """What the warp does next: nothing that a lane which takes part has yet to come to, if there is anything else."""
+    """Choose the warp's next event, preferring one that no participating lane has still to reach."""
     if len(heads) == 1:
         return next(iter(heads))
     # Lanes that have all come to where they meet go on first: they wait for nobody.
@@ -237,7 +238,7 @@ def _event(
     rows: dict[int, report_format.Happened],
     kind: str = "",
 ) -> Event:
-    """The event of lanes that did the same."""
+    """Return the event of lanes that did the same."""
     first = next(iter(rows.values()))
     own = HAPPENINGS[first[0]]
     place = places.get(first[2], UNKNOWN)

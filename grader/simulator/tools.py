@@ -26,7 +26,7 @@ LARGEST_LIBRARY = 16 << 20
 
 
 def read_with(argv: Sequence[str], said: str = "") -> str | None:
-    """What a program prints when it is told something; None where it fails or goes beyond its limits."""
+    """Return a program's output for an input; None if it fails or exceeds its limits."""
     told, printed = os.memfd_create("told", os.MFD_CLOEXEC), os.memfd_create("printed", os.MFD_CLOEXEC)
     try:
         with open(told, "w", encoding="ascii", closefd=False) as file:
@@ -52,9 +52,7 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
 
 
 class Server:
-    """A program that is asked again and again, and so reads the library once. Its processor time and memory are limited, for all
-    that it is asked together; it ends when nobody has it any more.
-    """
+    """A program that answers many questions, so that it reads the library once. It ends when nothing refers to it."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -65,9 +63,7 @@ class Server:
             _limit(self._process)
 
     def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:
-        """What it prints when it is told something, up to and with ``last``, which ends the answer. ``said`` has less than a pipe
-        holds, 64 KiB. None where the answer fails or goes beyond the limits: then all later ones do, too.
-        """
+        """Return the answer to a question, up to and with ``last``; None after a failure or an exceeded limit."""
         if not self._end.alive:
             return None
         answer = self._answer(said, last)

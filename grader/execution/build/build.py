@@ -75,8 +75,8 @@ _GCC_CHECKED: tuple[str, ...] = (
     "--param=large-function-growth=1000",
     "--param=large-stack-frame-growth=10000",
 )
-# What comes after the calls for the checks are in place makes the code shorter, and a kernel that spends its time in those
-# calls hardly faster. It took a quarter of the time.
+# What comes after the calls for the checks are in place makes the code shorter, and a kernel that spends its time in
+# those calls hardly faster. It took a quarter of the time.
 _GCC_CHECKED += tuple(
     f"-fno-{later}"
     for later in (
@@ -113,7 +113,8 @@ _GCC_X86 = (
     "-mno-red-zone",
 )  # submission_sandbox/store_checks.py uses what is below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
-# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the process.
+# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the
+# process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
 # A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
@@ -187,12 +188,12 @@ CompileInto = Callable[[BuildPlan, BuildCache, Path], None]
 
 
 def entry_point(launcher: Prototype | str) -> str:
-    """The name of the function that calls a launcher with an array of pointers to its arguments."""
+    """Return the name of the function that calls a launcher with an array of pointers to its arguments."""
     return f"grader_call_{launcher if isinstance(launcher, str) else launcher.name}"
 
 
 def read_kernel_file(path: Path) -> str:
-    """The text of a kernel file."""
+    """Return the text of a kernel file."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -222,7 +223,7 @@ def plan_kernel(
     compiler: str | Compiler | None = None,
     arch: str | None = None,
 ) -> BuildPlan:
-    """Reads and translates a kernel file; runs no compiler. Raises RewriteError or PrototypeError.
+    """Read and translate a kernel file without running a compiler. Raise RewriteError or PrototypeError.
 
     With ``operations`` (and ``checks``, on the simulator) floating-point operations and divergence are counted, too.
     """
@@ -253,13 +254,13 @@ def compile_kernel(
     run: RunCommand = run_command,
     cache: BuildCache | None = None,
 ) -> BuiltKernel:
-    """Builds a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
+    """Build a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
     plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
     return build(plan, functools.partial(compile_directly, run=run), cache)
 
 
 def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
-    """The library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
+    """Return the library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
     began = time.monotonic()
     cache = cache or open_cache()
     entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
@@ -268,7 +269,7 @@ def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None =
 
 
 def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
-    """The plan's link flags and, for the simulator, where libsim is."""
+    """Return the plan's link flags and, for the simulator, the path of libsim."""
     if plan.libsim is None:
         return plan.link_flags
     folder = plan.libsim.folder(cache)
@@ -280,7 +281,7 @@ def link_flags(plan: BuildPlan, cache: BuildCache) -> tuple[str, ...]:
 
 
 def _launchers(path: Path, source: Source) -> list[Prototype]:
-    """The launchers of a file, and ``main`` if it is a whole program."""
+    """Return the launchers of a file, and ``main`` if it is a whole program."""
     try:
         main = find_main(source)
         return [*find_launchers(source), *([main[0]] if main else [])]
@@ -359,9 +360,7 @@ def _plan_cuda(
 
 
 def _simulated(arch: str | None, source: Source, name: str) -> int:
-    """The compute capability (times ten) that the simulator has for a file: that of an architecture like sm_100a, which has
-    instructions that no other has; else what the file's own instructions and those of its course headers ask for.
-    """
+    """Return the compute capability (times ten) that the simulator has for a file."""
     if arch in ("sm_90a", "sm_100a"):
         return int(arch.removeprefix("sm_").removesuffix("a"))
     return architecture_for(with_headers(source.text, source, name)) or simulated_architecture()
@@ -369,12 +368,12 @@ def _simulated(arch: str | None, source: Source, name: str) -> int:
 
 @functools.lru_cache(maxsize=32)
 def _translated_header(text: str) -> str:
-    """A header of the course as C++ for the simulator."""
+    """Return a course header as C++ for the simulator."""
     return rewrite(text, library.INCLUDE_DIRS).text
 
 
 def arch_flags(arch: str) -> tuple[str, ...]:
-    """nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
+    """Return nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
     number = arch.removeprefix("sm_").removeprefix("compute_")
     if number.isdigit() and int(number) >= 90:
         number += "a"
@@ -382,7 +381,7 @@ def arch_flags(arch: str) -> tuple[str, ...]:
 
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:
-    """The text that is compiled: messages name the learner's file and lines, and each launcher has an entry point.
+    """Return the text to compile: messages name the learner's file and lines, and each launcher has an entry point.
 
     ``first``: what an entry point does before it calls.
     """
@@ -417,7 +416,7 @@ def _thunk(launcher: Prototype, first: str) -> str:
 
 
 def _program_thunk(original: str, first: str) -> str:
-    """The entry point of a whole program: its status is added to ``PROGRAM_STATUS`` when it is not 0."""
+    """Return the entry point of a whole program: a status other than 0 is added to ``PROGRAM_STATUS``."""
     main = find_main(original)
     arguments = "1, argv" if main and main[1] else ""
     return (
@@ -433,7 +432,7 @@ def _program_thunk(original: str, first: str) -> str:
 
 
 def compile_directly(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand = run_command) -> None:
-    """Builds ``folder/kernel.so`` by calling the compiler."""
+    """Build ``folder/kernel.so`` by calling the compiler."""
     if plan.device == "cuda":
         _compile_cuda(plan, folder, run)
     else:
@@ -482,7 +481,7 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
 
 
 def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
-    """The folder of the precompiled headers for a plan. clang++ reads headers fast beside what else it does."""
+    """Return the folder of the precompiled headers for a plan. clang++ needs none: it reads headers fast."""
     if plan.compiler.family != "gcc" or plan.libsim is None:
         return ()
     names = headers_at_head(plan.text)
@@ -490,7 +489,7 @@ def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
 
 
 def precompile_headers(cache: BuildCache) -> None:
-    """What most checked kernels begin with, ahead of the first build."""
+    """Precompile the headers that most checked kernels begin with, before the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
         flags, headers = cpu_flags(cxx, checks=True), library.headers_digest()
@@ -510,7 +509,7 @@ def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
 
 
 def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
-    """Raises what the compiler said if it failed; otherwise keeps its warnings with the library."""
+    """Raise the compiler's error if it failed; otherwise keep its warnings with the library."""
     if done.returncode != 0:
         raise compile_error(plan, done.output)
     if done.output.strip():
@@ -519,5 +518,5 @@ def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
 
 
 def compile_error(plan: BuildPlan, output: str) -> BuildError:
-    """What a compiler printed, as an error at the learner's lines."""
+    """Return a compiler's output as an error at the learner's lines."""
     return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)

@@ -1,7 +1,7 @@
-"""What kernels are linked against in place of libstdc++: its name, and the few functions of it that nearly all of them call.
+"""A stand-in for libstdc++ that kernels are linked against: its name, and the few functions that nearly all kernels call.
 
-ld reads the six thousand symbols of libstdc++ for each kernel, which took it longer than all else. A kernel that wants more
-than these functions is linked again, against the real one. When it runs it meets the real one in any case.
+ld reads the six thousand symbols of libstdc++ for each kernel, which took it longer than all else. A kernel that wants
+more than these functions is linked again, against the real one. When it runs it meets the real one in any case.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUNCTIONS = (
 
 
 def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
-    """The folder of that library, built now if the cache does not have it."""
+    """Return the folder of the stand-in, built now if the cache does not have it."""
     text = "".join(f".globl {name}\n.type {name}, %function\n{name}:\n" for name in FUNCTIONS)
 
     def build(folder: Path) -> None:
@@ -35,5 +35,5 @@ def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
 
 
 def link_flags(folder: Path) -> tuple[str, ...]:
-    """What makes a compiler link against the library in a folder, and what of C's libraries a kernel may need."""
+    """Return the flags that link against the library in a folder, and against the parts of libc that a kernel may need."""
     return ("-nodefaultlibs", f"-L{folder}", f"-l:{_NAME}", "-lm", "-lgcc_s", "-lc")

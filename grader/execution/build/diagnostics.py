@@ -34,7 +34,7 @@ class CompileError(BuildError):
 
 
 def located(path: Path, problem: RewriteError) -> RewriteError:
-    """An error of the front end, in the manner of a compiler."""
+    """Return an error of the front end in a compiler's format."""
     text = CompilerMessage("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
     shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
     shown.diagnostics = (text,)
@@ -42,7 +42,7 @@ def located(path: Path, problem: RewriteError) -> RewriteError:
 
 
 def explain(output: str, path: Path, original: str, rewritten: Rewritten | None, compiler: Compiler) -> CompileError:
-    """What a compiler printed when it failed, as one error."""
+    """Return the output of a failed compiler as one error."""
     found = read_messages(output, path, original, rewritten)
     errors = [d for d in found if d.severity == "error"]
     if not errors:
@@ -55,7 +55,7 @@ def explain(output: str, path: Path, original: str, rewritten: Rewritten | None,
 
 
 def read_messages(output: str, path: Path, original: str, rewritten: Rewritten | None) -> list[CompilerMessage]:
-    """The errors and warnings in a compiler's output, errors first, each with its notes."""
+    """Return the errors and warnings in a compiler's output, errors first, each with its notes."""
     reader = _Reader(path.name, original, rewritten)
     found = list(reader.read(output))
     unique: dict[tuple[str, int, str], CompilerMessage] = {}
@@ -178,7 +178,7 @@ class _Reader:
         return CompilerMessage(severity, _clean(text), file, line, column, source, tuple(shown[:_NOTES]))
 
     def _place(self, head: _Raw, notes: list[_Raw]) -> tuple[str, int, int]:
-        """The place in the learner's file that a message is about."""
+        """Return the place in the learner's file that a message is about."""
         if head.file == self.name and head.line:
             return self.name, head.line, self._column(head.line, head.column, head.caret, head.text)
         # In a header or in generated text: where the learner's file led there.
@@ -207,7 +207,7 @@ class _Reader:
         return self.lines[line - 1].rstrip("\r") if 1 <= line <= len(self.lines) else ""
 
     def _column(self, line: int, column: int, caret: tuple[str, int] | None, text: str = "") -> int:
-        """The column in the learner's line: compilers count bytes, see generated text, or only draw a caret."""
+        """Return the column in the learner's line: compilers count bytes, see generated text, or only draw a caret."""
         source = self._source(line)
         if column == 0:
             if caret and caret[0].strip() == source.strip() and source.strip():
@@ -242,7 +242,7 @@ def _indent(text: str) -> int:
 
 
 def _clean(text: str) -> str:
-    """A message without the names that only the generated text has."""
+    """Return a message without the names that only the generated text has."""
     text = text.replace("\\U000000", "\\u")
     text = re.sub(r"::?sim_args|sim_args#\d+|sim_args", "arguments", text)
     text = re.sub(r"\bsim::Half\b|\bsim::half\b", "__half", text)

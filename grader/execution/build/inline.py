@@ -1,8 +1,8 @@
 """Builds a plan through ``torch.utils.cpp_extension.load_inline``: the way in which PyTorch users build kernels.
 
 ``functions=None`` and ``no_implicit_headers=True`` leave PyTorch's headers out, which would take half a minute to
-compile; what is left is a plain shared library. ``load_inline`` gets a fresh folder, so a lock that a killed process left
-there cannot hang it, and the result moves into the build cache.
+compile; what is left is a plain shared library. ``load_inline`` gets a fresh folder, so a lock that a killed process
+left there cannot hang it, and the result moves into the build cache.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNDO = (
 
 
 def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
-    """Builds ``folder/kernel.so`` from a plan."""
+    """Build ``folder/kernel.so`` from a plan."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.build_library, plan.libsim, cache) if plan.libsim else None
         with _without_warnings():
@@ -82,7 +82,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Keeps back what PyTorch says where it finds a CUDA toolkit and no GPU: a kernel for the simulator needs neither."""
+    """Suppress PyTorch's warning about a CUDA toolkit without a GPU: a kernel for the simulator needs neither."""
     logger = logging.getLogger("torch.utils.cpp_extension")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -93,18 +93,18 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _stands_in_a_command(path: str) -> bool:
-    """Whether a path means itself in a shell command. load_inline does not quote the folder of PyTorch's libraries."""
+    """Return whether a path is safe in a shell command; load_inline does not quote the folder of PyTorch's libraries."""
     return shlex.quote(path) == path
 
 
 def _quoted(flags: tuple[str, ...]) -> list[str]:
-    """Flags for a shell command in a ninja file."""
+    """Return flags quoted for a shell command in a ninja file."""
     return [shlex.quote(flag).replace("$", "$$") for flag in flags]
 
 
 @contextlib.contextmanager
 def _environment(plan: BuildPlan) -> Iterator[None]:
-    """The variables by which load_inline finds its tools, put back afterwards."""
+    """Set the variables by which load_inline finds its tools, and restore them afterwards."""
     wanted = dict(ENGLISH)
     wanted["PYTORCH_NVCC" if plan.device == "cuda" else "CXX"] = shlex.join(plan.compiler.command)
     wanted["PATH"] = os.pathsep.join([*_ninja_folders(), os.environ.get("PATH", "")])
@@ -121,7 +121,7 @@ def _environment(plan: BuildPlan) -> Iterator[None]:
 
 
 def _ninja_folders() -> list[str]:
-    """Where pip puts ninja: not on the PATH when Python is called by its full path."""
+    """Return the folders where pip puts ninja: not on the PATH when Python is called by its full path."""
     folders = [str(Path(sys.executable).parent)]
     spec = importlib.util.find_spec("ninja")
     if spec and spec.origin:

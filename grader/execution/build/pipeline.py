@@ -23,9 +23,7 @@ _MOST = 64 << 20
 def compile_and_link(
     compiling: Command, linking: Callable[[], Command], run: RunCommand
 ) -> tuple[Finished, Finished | None, str]:
-    """What came of a compiler that writes assembly to its standard output, and of a linker that gets it, with checks, as its
-    input (None where there was no function to link); and what it got.
-    """
+    """Run a compiler that writes assembly to its standard output and a linker that reads it; return both results."""
     parts: list[str] = []
     into: IO[bytes] | None = None
     linked: Future[Finished] | None = None
@@ -66,7 +64,7 @@ def _run(run: RunCommand, command: Command) -> Finished:
 
 
 def _pieces(pipe: IO[bytes]) -> Iterator[str]:
-    """What a pipe holds, as it comes; no more than there can be of it."""
+    """Yield the content of a pipe as it arrives, up to a limit."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     left = _MOST
     while left > 0 and (read := pipe.read(min(left, 1 << 16))):

@@ -1,8 +1,8 @@
 """The simulator's headers as g++ keeps them once it has read them: reading them again took a fifth of each build.
 
-``-include`` makes the compiler begin with ``prelude.h``; it takes ``prelude.h.gch`` beside that instead where it can, and
-reads the headers where it cannot. A kernel's text still includes them, and gets nothing that it does not: only headers
-that stand at its head, before any of its own code, are taken ahead.
+``-include`` makes the compiler begin with ``prelude.h``; it takes ``prelude.h.gch`` beside that instead where it can,
+and reads the headers where it cannot. A kernel's text still includes them, and gets nothing that it does not: only
+headers that stand at its head, before any of its own code, are taken ahead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEAD = re.compile(
 
 
 def headers_at_head(text: str) -> tuple[str, ...]:
-    """The simulator's headers that a text has included before its first line of code, as far as they are worth it."""
+    """Return the simulator's headers that a text includes before its first line of code, as far as precompiling pays."""
     head = _HEAD.match(text)
     found = set(re.findall(r'^#include [<"]([^>"]+)[>"]', head.group(), re.MULTILINE)) if head else set()
     return (_ALWAYS, *(name for name in _SLOW if name in found))
@@ -44,7 +44,7 @@ def headers_at_head(text: str) -> tuple[str, ...]:
 def precompiled(
     compiler: Compiler, flags: tuple[str, ...], headers: str, names: tuple[str, ...], cache: BuildCache
 ) -> Path:
-    """The folder with ``prelude.h`` and its precompiled form for these flags, built now if the cache does not have it.
+    """Return the folder with ``prelude.h`` and its precompiled form for these flags, built now if not in the cache.
 
     ``headers`` is the hash of the simulator's headers, ``names`` are those to include.
     """
@@ -60,5 +60,5 @@ def precompiled(
 
 
 def refused(output: str) -> bool:
-    """Whether a compiler failed over the precompiled headers, as where the place in memory that they need is taken."""
+    """Return whether a compiler failed over precompiled headers, for example because their memory address is taken."""
     return _PRECOMPILED in output

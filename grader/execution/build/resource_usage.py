@@ -1,4 +1,4 @@
-"""What the real compiler makes of each kernel, no GPU needed: registers, spills, shared memory, stack.
+"""Resources of each kernel by nvcc, without a GPU: registers, spills, shared memory, stack.
 
 ``nvcc -cubin -Xptxas -v`` compiles the device code for a named architecture; ptxas says what each kernel takes.
 """
@@ -38,7 +38,7 @@ class ResourceUsage:
 
     @property
     def spills(self) -> bool:
-        """Whether registers did not suffice."""
+        """Return whether registers were spilled."""
         return self.spill_stores > 0 or self.spill_loads > 0
 
     def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:
@@ -90,13 +90,13 @@ def resource_usage(
 
 
 def _split(nvcc: Compiler) -> tuple[str, ...]:
-    """The kernels of a file are optimized in threads, by an nvcc that can: what ptxas says of each is the same."""
+    """Return nvcc's option that optimizes the kernels of a file in threads, if it has it; ptxas reports the same figures."""
     major, _, minor = nvcc.version.partition(".")
     return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 
 
 def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
-    """The kernels in what ``ptxas -v`` prints."""
+    """Return the kernels in the output of ``ptxas -v``."""
     entries = re.split(r"Compiling entry function '", listing)[1:]
     symbols = [entry.split("'", 1)[0] for entry in entries]
     names = _demangle(symbols)
@@ -136,7 +136,7 @@ def _demangle(symbols: list[str]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """A demangled function without its result and parameters."""
+    """Return a demangled function without its result and parameters."""
     depth = 0
     for i, c in enumerate(name):
         depth += {"<": 1, ">": -1}.get(c, 0)

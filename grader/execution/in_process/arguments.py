@@ -70,12 +70,12 @@ def _check(launcher: Prototype, parameter: Parameter, value: Any, device: str) -
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a torch tensor, as far as can be told without torch."""
+    """Return whether a value is a torch tensor, without importing torch."""
     return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous") and hasattr(value, "device")
 
 
 def dtype_name(tensor: Any) -> str:
-    """The name of a tensor's element type: float32."""
+    """Return the name of a tensor's element type: float32."""
     return str(tensor.dtype).removeprefix("torch.")
 
 
@@ -149,7 +149,7 @@ def _value(where: str, parameter: Parameter, number: float) -> Any:
 
 
 def _plain(where: str, value: Any) -> Any:
-    """A tensor of one element as a number; other tensors are a mistake worth naming."""
+    """Return a tensor of one element as a number; raise for other tensors."""
     if is_tensor(value):
         if value.numel() != 1:
             raise ArgumentError(f"{where} takes a number, got a tensor of shape {tuple(value.shape)}")

@@ -1,7 +1,7 @@
 """``load_kernel``: a kernel file as an object whose launchers take torch tensors and numbers.
 
-On a cache miss the file is built through ``torch.utils.cpp_extension.load_inline``; on a hit the library is loaded as it
-is, in a few milliseconds.
+On a cache miss the file is built through ``torch.utils.cpp_extension.load_inline``; on a hit the library is loaded as
+it is, in a few milliseconds.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def load_kernel(
     sync: bool = False,
     operations: bool = False,
 ) -> Kernel:
-    """Builds a kernel file, if need be, and loads it.
+    """Build a kernel file, if needed, and load it.
 
     ``path`` is relative to the working folder (a notebook's own), or to the root of the course. ``device`` is "cpu" for
     the simulated GPU or "cuda" for a real one. With ``checks`` the simulator looks for faults and counts accesses; a
-    fault raises :class:`~grader.setup.errors.KernelFinding` unless ``raise_on_finding`` is false. ``compiler`` names another
-    C++ compiler than the usual one. With ``sync`` a call on a real GPU waits until the kernels have ended, so that a fault
-    is reported by the call that caused it. With ``operations`` the report also has floating-point operations and the lanes
-    that were active, line by line; the kernel then takes longer to simulate.
+    fault raises :class:`~grader.setup.errors.KernelFinding` unless ``raise_on_finding`` is false. ``compiler`` names
+    another C++ compiler than the usual one. With ``sync`` a call on a real GPU waits until the kernels have ended, so
+    that a fault is reported by the call that caused it. With ``operations`` the report also has floating-point
+    operations and the lanes that were active, line by line; the kernel then takes longer to simulate.
     """
     file = find_kernel_file(path)
     arch = _gpu_architecture() if device == "cuda" else None
@@ -63,7 +63,8 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline goes without the checks that submission_sandbox/store_checks.py puts in, which a grader must be able to count on.
+        # load_inline goes without the checks that submission_sandbox/store_checks.py puts in, which a grader must be
+        # able to count on.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)
@@ -76,7 +77,7 @@ def _compile_inline(plan: BuildPlan, cache: Any, folder: Path) -> None:
 
 
 def find_kernel_file(path: str | Path) -> Path:
-    """The file that a path means: as it is, or from one of the folders above, up to the root of the course."""
+    """Return the file that a path means: as it is, or from one of the folders above, up to the root of the course."""
     wanted = Path(path).expanduser()
     if wanted.is_absolute() or wanted.exists():
         if not wanted.exists():
@@ -140,7 +141,7 @@ class Kernel:
 
     @property
     def device(self) -> str:
-        """cpu or cuda."""
+        """Return cpu or cuda."""
         return self._built.plan.device
 
     @property
@@ -150,7 +151,7 @@ class Kernel:
 
     @property
     def report(self) -> Report:
-        """What the simulator found and counted in the last call."""
+        """Return what the simulator found and counted in the last call."""
         if self._report is None:
             if self._report_text is None:
                 why = (
@@ -164,7 +165,7 @@ class Kernel:
 
     @contextmanager
     def recording(self, block: tuple[int, int, int] = (0, 0, 0), launch: int = 0) -> Iterator[None]:
-        """Calls inside record what one block does, in their ``report.recording``, and raise no finding.
+        """Record one block of calls inside, in their ``report.recording``, without raising findings.
 
         ``block``: its ``blockIdx``. ``launch``: which launch of a call, from 0.
         """
@@ -230,7 +231,7 @@ class Launcher:
             self.kernel._call_cuda(self, arguments)
 
     def prepared(self, *given: Any) -> Callable[[], int]:
-        """This call on a GPU with its arguments checked now and kept: for timings, which the checks would lengthen.
+        """Return this call on a GPU with its arguments checked and kept, for timings without the checks.
 
         What is returned starts the kernels in the stream that is current now, and returns CUDA's error.
         """
@@ -259,7 +260,7 @@ class Launcher:
 
 
 def _gpu_architecture() -> str:
-    """The architecture of the GPU that torch uses, as nvcc names it."""
+    """Return the architecture of the GPU that torch uses, as nvcc names it."""
     import torch
 
     if not torch.cuda.is_available():

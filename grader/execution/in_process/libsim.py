@@ -43,13 +43,13 @@ class Simulator:
         self._lib = lib
 
     def configure(self, **settings: str) -> None:
-        """Changes settings, which stay until they are changed again."""
+        """Change settings, which stay until they are changed again."""
         for key, value in settings.items():
             if self._lib.sim_configure(key.encode(), value.encode()) != 0:
                 raise GraderError(f"the simulator does not take {key}={value}")
 
     def call(self, entry: Any, arguments: Sequence[Argument], takes_stream: bool) -> tuple[int, str, str]:
-        """Runs a launcher on CPU tensors: its CUDA error, the report as JSON, and what kernels printed."""
+        """Run a launcher on CPU tensors: return its CUDA error, the report as JSON, and the kernels' output."""
         with _turn:
             self._lib.sim_reset()
             try:
@@ -74,7 +74,7 @@ class Simulator:
         return error, report, output
 
     def _tensors(self, arguments: Sequence[Argument]) -> dict[int, int | None]:
-        """Copies each tensor into the simulator's memory once, whatever number of parameters it is given for."""
+        """Copy each tensor into the simulator's memory once, for any number of parameters."""
         placed: dict[int, int | None] = {}
         ranges: list[tuple[int, int, int | None, Argument]] = []
         for argument in arguments:
@@ -122,12 +122,12 @@ class Simulator:
 
 @functools.lru_cache(maxsize=8)
 def open_simulator(path: Path) -> Simulator:
-    """The simulator in a libsim; each is loaded once."""
+    """Return the simulator in a libsim; each is loaded once."""
     return Simulator(path)
 
 
 def call_entry(entry: Any, values: Sequence[Any]) -> int:
-    """Calls an entry point with the addresses of C values; returns its CUDA error."""
+    """Call an entry point with the addresses of C values; return its CUDA error."""
     addresses = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(value) for value in values))
     return entry(addresses)
 

@@ -46,7 +46,7 @@ _SETTINGS = (Path("/etc/alternatives"), Path("/etc/ld.so.cache"))
 
 
 def run_in(jail: Jail) -> RunCommand:
-    """What runs compilers in a jail of this tier."""
+    """Return a function that runs compilers in a jail of this tier."""
     return run_command if jail.tier == "none" else functools.partial(_run, jail)
 
 
@@ -89,7 +89,7 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
 
 
 def _limit(status: int, output: str) -> str:
-    """Which limit stopped a compiler, by the signal that ended it or by its own words; empty where none did."""
+    """Return the limit that stopped a compiler, by its signal or its message; empty if none did."""
     if re.search(r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc", output):
         return f"{MEGABYTES} MB"
     if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or "CPU time limit exceeded" in output:
@@ -102,7 +102,7 @@ def _limits(folder: Path, processes: int) -> list[str]:
 
 
 def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """The system's files, what the command reads, and the scratch folder in place of its own."""
+    """Return the bwrap command: the system's files, the command's inputs, and the scratch folder."""
     program = build_program("compile")
     argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for path in _SYSTEM:
@@ -127,7 +127,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """The same files, at the places where they are."""
+    """Return the Landlock command: the same files, at their own places."""
     places = {str(path): str(reachable(path)) for path in _reads(command)}
     places[str(command.folder)] = str(scratch)
     words = []
@@ -147,7 +147,7 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
 
 
 def _reads(command: Command) -> list[Path]:
-    """What the command reads beside the system's files; a compiler from elsewhere brings its folder."""
+    """Return the command's inputs besides the system's files; a compiler from elsewhere brings its folder."""
     compiler = Path(command.argv[0]).resolve()
     reads = [path for path in command.reads if path.exists()]
     if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
@@ -156,7 +156,7 @@ def _reads(command: Command) -> list[Path]:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Whether it lies among the system's files, under its name and in fact: CUDA's /usr/local/cuda is a link, which cannot be bound."""
+    """Return whether a path lies among the system's files, also after resolving links: /usr/local/cuda is a link."""
     return all(any(place.is_relative_to(folder) for folder in _SYSTEM) for place in (path, path.resolve()))
 
 
@@ -171,7 +171,7 @@ def _hidden() -> list[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """The regular files of a folder, no links, none too large."""
+    """Copy the regular files of a folder, without links and files that are too large."""
     for entry in os.scandir(source):
         status = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):

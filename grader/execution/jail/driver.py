@@ -1,7 +1,7 @@
-"""What CUDA's driver needs of a machine, in the process that uses it: for the jail of kernels on a real GPU.
+"""Files and devices that CUDA's driver needs in the process that uses it, for the jail on a real GPU.
 
-Found out by taking away one thing after the other, on an H200 with driver 580: without ``THREADS``, ``/sys`` or a device,
-cuInit fails.
+Found out by taking away one thing after the other, on an H200 with driver 580: without ``THREADS``, ``/sys`` or a
+device, cuInit fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-caps")
 
 
 def devices() -> list[str]:
-    """The GPUs and the two devices that all of them share, to be read and written; with slices of GPUs (MIG) their rights, too."""
+    """Return the GPUs and their two shared devices, to be read and written; with slices of GPUs (MIG) their rights, too."""
     return sorted(str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern))
 
 

@@ -1,8 +1,8 @@
-"""What a kernel's library takes from other libraries: a list of what it may.
+"""The allowlist of what a kernel's library may import from other libraries.
 
-The simulator's checks live in the same process as the kernel, and look at each access of the kernel's own code. The code of
-other libraries is not looked at, so a kernel may call only what writes nowhere but into its own results, or what the
-simulator has looked at (``hooks.LIBRARY``). The linker leaves a list of all that a library calls.
+The simulator's checks live in the same process as the kernel, and look at each access of the kernel's own code. The
+code of other libraries is not looked at, so a kernel may call only what writes nowhere but into its own results, or
+what the simulator has looked at (``hooks.LIBRARY``). The linker leaves a list of all that a library calls.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 def refused(library: Path, libsim: Path) -> list[str]:
-    """The names that a kernel must not use or define; "?" stands for a library whose list cannot be read."""
+    """Return the names that a kernel must not use or define; "?" stands for a library whose symbols cannot be read."""
     try:
         return refused_of(library.read_bytes(), _exported(libsim))
     except (OSError, ValueError):
@@ -59,7 +59,7 @@ def refused(library: Path, libsim: Path) -> list[str]:
 
 
 def refused_of(content: bytes, exported: Set[str]) -> list[str]:
-    """The same of a library's bytes, beside what the simulator exports."""
+    """Return the same for a library's bytes, given what the simulator exports."""
     try:
         used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
         # A function of its own in place of one of the simulator's: the checks would never be called.
@@ -73,7 +73,7 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
 
 
 def entries_in_constants(content: bytes) -> bool:
-    """Whether the instruction endbr64, to which calls through pointers may lead, stands in code where no function begins."""
+    """Return whether endbr64, to which indirect calls may lead, occurs in code where no function begins."""
     (place,) = struct.unpack_from("<Q", content, 40)
     size, count, texts = struct.unpack_from("<HHH", content, 58)
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
@@ -93,26 +93,26 @@ def entries_in_constants(content: bytes) -> bool:
 
 
 def is_allowed(name: str) -> bool:
-    """Whether a kernel may take this from another library."""
+    """Return whether a kernel may import this."""
     return bool(_ALLOWED.fullmatch(name))
 
 
 def shown(name: str) -> str:
-    """A name of the C++ library as people write it."""
+    """Return a name of the C++ library in readable form."""
     match = _OF_STD.fullmatch(name)
     return f"std::{match['rest'][: int(match['length'])]}" if match else name
 
 
 @functools.cache
 def _exported(libsim: Path) -> set[str]:
-    """What a kernel takes from the simulator, by the symbols and by the names that compilers call."""
+    """Return what a kernel imports from the simulator, by symbols and by names that compilers call."""
     return symbols(libsim.read_bytes(), _DYNAMIC, defined=True) | set(hooks.INSERTED)
 
 
 def symbols(
     content: bytes, table: int, defined: bool, kinds: tuple[int, ...] = _EVERY, executable: bool = False
 ) -> set[str]:
-    """The symbols of these kinds that a 64-bit ELF library defines, or leaves to others; ``executable``: in sections of code."""
+    """Return the symbols of these kinds that a 64-bit ELF library defines or imports; ``executable``: in code sections."""
     if content[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF file")
     (place,) = struct.unpack_from("<Q", content, 40)

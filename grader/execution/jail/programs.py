@@ -18,7 +18,7 @@ PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "nobod
 
 
 def build_program(name: str, cache: BuildCache | None = None) -> Path:
-    """A program, from the cache where it is there."""
+    """Return a program, from the cache if it is there."""
     return _build(name, cache or open_cache())
 
 

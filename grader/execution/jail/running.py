@@ -31,7 +31,7 @@ BWRAP_BASE = [
 
 @dataclass(frozen=True)
 class Start:
-    """What to start, and where the child finds the files."""
+    """A start command, and the paths at which the child finds the files."""
 
     argv: list[str]
     options: dict[str, Any]
@@ -49,7 +49,7 @@ class Jail:
     def start(
         self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
     ) -> Start:
-        """The runner with its arguments; of all files it sees only these, its libraries, and the GPU's driver if it needs that."""
+        """Return the runner's start command; it sees only these files, its libraries, and the GPU's driver if needed."""
         words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
         if self.tier == "none":
             return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
@@ -86,7 +86,7 @@ NO_JAIL = Jail()
 
 @functools.cache
 def shared_libraries(program: Path) -> tuple[Path, ...]:
-    """The libraries of a program of our own, and the loader."""
+    """Return the libraries of a program of our own, and the loader."""
     try:
         done = subprocess.run([*_lister(), str(program)], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -102,13 +102,13 @@ _LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-a
 
 
 def _lister() -> list[str]:
-    """The loader, which lists libraries itself; else ldd, a script that tries one loader after the other, for twenty times as long."""
+    """Return the command that lists libraries: the loader, or ldd, a script that takes twenty times as long."""
     loader = _LOADERS.get(os.uname().machine, "")
     return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 
 
 def bubblewrap() -> str:
-    """The program bwrap."""
+    """Return the path of bwrap."""
     program = shutil.which("bwrap", path=os.environ.get("PATH", "") + ":/usr/bin:/bin")
     if program is None:
         raise GraderError("bubblewrap is not installed", "Debian, Ubuntu: apt install bubblewrap.")
@@ -117,6 +117,6 @@ def bubblewrap() -> str:
 
 @functools.cache
 def no_more_namespaces() -> tuple[str, ...]:
-    """bwrap's option against user namespaces inside the jail, where it has it (from version 0.8 on)."""
+    """Return bwrap's option against user namespaces inside the jail, if it has it (from version 0.8 on)."""
     text = subprocess.run([bubblewrap(), "--help"], capture_output=True, text=True, check=False).stdout
     return ("--disable-userns",) if "--disable-userns" in text else ()

@@ -30,9 +30,10 @@ _copies: dict[tuple[Path, int], Path] = {}
 
 @functools.cache
 def becomes_nobody() -> bool:
-    """Whether this is root, and can become another user and give files to it.
+    """Return whether this is root, and can change its user and give files away.
 
-    It cannot where the only user is itself (``unshare -r``), and in a container without those rights: there it is confined as any user is.
+    It cannot where the only user is itself (``unshare -r``), and in a container without those rights: there it is
+    confined as any user is.
     """
     if os.geteuid() != 0:
         return False
@@ -47,12 +48,12 @@ def becomes_nobody() -> bool:
 
 
 def as_nobody() -> list[str]:
-    """What stands before a command so that it gives up root's rights; nothing where there is nobody to become."""
+    """Return the command prefix that drops root's rights; empty if not needed."""
     return [str(build_program("nobody")), str(NOBODY)] if becomes_nobody() else []
 
 
 def reachable(path: Path) -> Path:
-    """The path itself if the jail's user can read it, else that of a copy."""
+    """Return the path itself if the jail's user can read it, else that of a copy."""
     if not becomes_nobody() or _open_to_all(path):
         return path
     with _lock:
@@ -77,7 +78,7 @@ def _changed(path: Path) -> int:
 
 
 def scratch_folder() -> Path:
-    """An empty folder that the jail's user can write, to be removed by the caller."""
+    """Return an empty folder that the jail's user can write; the caller removes it."""
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
     if becomes_nobody():
         os.chown(folder, NOBODY, NOBODY)
@@ -85,7 +86,7 @@ def scratch_folder() -> Path:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Whether everybody may read a file or folder, judged by its own rights and those of the folders above."""
+    """Return whether everybody may read a file or folder, by its rights and those of the folders above."""
     path = Path(os.path.realpath(path))
     mode = path.stat().st_mode
     wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
@@ -94,7 +95,7 @@ def _open_to_all(path: Path) -> bool:
 
 @functools.cache
 def own_folder() -> Path:
-    """A folder of this process below the temporary one, removed at its end; those of dead processes go too.
+    """Return a folder of this process below the temporary one, removed at its end; remove those of dead processes.
 
     A process is known by its number, and by a lock on its folder where containers with numbers of their own share /tmp.
     """
@@ -115,7 +116,7 @@ def own_folder() -> Path:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that holds the lock on a folder until it is closed. OSError: another has the lock."""
+    """Return a descriptor that locks a folder until it is closed; raise OSError if another process has the lock."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

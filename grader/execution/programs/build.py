@@ -1,7 +1,7 @@
 """From the files of a program to an executable for the simulated GPU.
 
-Each file is preprocessed, translated and compiled by itself, and the objects are linked with libsim, as nvcc does it; so
-an object or an executable is an ordinary one. What a build has made is kept in the cache.
+Each file is preprocessed, translated and compiled by itself, and the objects are linked with libsim, as nvcc does it;
+so an object or an executable is an ordinary one. What a build has made is kept in the cache.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _OLD = {"c++03", "c++98", "c++11", "c++14", "c++0x", "c++1y"}
 
 
 def flags_of(compiler: Compiler, options: Options) -> tuple[str, ...]:
-    """The flags that compile a CUDA file; the simulator's headers need C++17 at least."""
+    """Return the flags that compile a CUDA file; the simulator's headers need C++17 at least."""
     std = "c++17" if options.std.replace("gnu", "c") in _OLD else options.std
     flags = [f"-std={std}" if flag.startswith("-std=") else flag for flag in cpu_flags(compiler, options.checks)]
     return (*flags, *options.host_flags)
 
 
 def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) -> Path:
-    """The object of one file."""
+    """Return the object of one file."""
     cache = cache or open_cache()
     compiler = find_cxx()
     flags = flags_of(compiler, options)
@@ -85,7 +85,7 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
 
 
 def translated(active: Preprocessed) -> str:
-    """The C++ text of what the preprocessor left, or a RewriteError at the place in the program's own file."""
+    """Return the preprocessed text as C++, or raise a RewriteError at the place in the program's own file."""
     try:
         rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False)
     except RewriteError as problem:
@@ -97,7 +97,7 @@ def translated(active: Preprocessed) -> str:
 
 
 def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple[str, ...], cache: BuildCache) -> Path:
-    """A C or C++ file, which nvcc hands to the host's compiler as it is."""
+    """Compile a C or C++ file with the host's compiler, as nvcc does."""
     language = "c" if unit.language == C else "c++"
     if unit.language == C:
         flags = ("-g1", "-gdwarf-4", "-O1", "-fPIC", *options.host_flags)
@@ -116,7 +116,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
 
 
 def _contents(unit: Unit) -> list[str | bytes]:
-    """What a change of the program's headers changes."""
+    """Return the contents of the program's headers, for the cache's key."""
     folders = {unit.file.parent, *unit.include_dirs}
     headers = sorted(p for folder in folders for p in folder.glob("*") if p.suffix in (".h", ".hpp", ".cuh", ".inl"))
     return [str(unit.file), unit.file.read_bytes(), *(part for p in headers for part in (str(p), p.read_bytes()))]
@@ -129,7 +129,7 @@ def link(
     reporter: bool = False,
     cache: BuildCache | None = None,
 ) -> Path:
-    """The executable of objects. With ``reporter`` it shows its findings at its end by itself."""
+    """Return the executable of objects. With ``reporter`` it shows its findings when it ends."""
     cache = cache or open_cache()
     compiler = find_cxx()
     libsim = library.ensure_library(compiler, cache)
@@ -152,7 +152,7 @@ def link(
 
 
 def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
-    """The object that tells libsim of a program's start, before its first line."""
+    """Return the object that tells libsim of a program's start, before its first line."""
     compiler = find_cxx()
     command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
     start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
@@ -169,7 +169,7 @@ def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
 
 
 def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
-    """The executable of a program."""
+    """Return the executable of a program."""
     cache = cache or open_cache()
     libsim = library.plan_library(find_cxx())
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -185,7 +185,7 @@ def flags_of_defines(defines: Sequence[str]) -> tuple[str, ...]:
 
 
 def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
-    """The executable of a program for this machine's GPU, by nvcc."""
+    """Return the executable of a program for this machine's GPU, built by nvcc."""
     cache = cache or open_cache()
     nvcc = find_nvcc()
     assert nvcc is not None

@@ -75,11 +75,11 @@ def execute(
     folders: Mapping[Path, Path] | None = None,
     output: int | None = None,
 ) -> Outcome:
-    """Runs a program to its end. Its input, output and working folder are the caller's; in a jail it sees no files.
+    """Run a program to its end, with the caller's input, output and working folder; in a jail it sees no files.
 
-    ``folders``: what it sees in a jail all the same, by the names that it sees. It works in the last of them, which it may write.
-    ``output``: a descriptor for all that it prints; it then has no input.
-    ``workers``: threads that run blocks. With ``explain`` the program says on stderr which kernels had only one, and why.
+    ``folders``: what it sees in a jail all the same, by the names that it sees. It works in the last of them, which it
+    may write. ``output``: a descriptor for all that it prints; it then has no input. ``workers``: threads that run
+    blocks. With ``explain`` the program says on stderr which kernels had only one, and why.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
@@ -158,7 +158,7 @@ def _jailed(
 
 
 def _read(outcome: Outcome, report: Path, program: Path) -> None:
-    """What the program left, into its outcome."""
+    """Read a program's report into its outcome."""
     try:
         text = report.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -187,12 +187,12 @@ def _of(finding: Finding, error: int) -> bool:
 
 
 def _uses_nothing(finding: Finding) -> bool:
-    """Whether it is what comes of a pointer that no memory was given for, so that nobody can have looked at the error."""
+    """Return whether an error follows from a pointer without memory, so that no code has checked the allocation's error."""
     return finding.kind in ("null_pointer", "illegal_address") or _of(finding, _INVALID_VALUE)
 
 
 def read_left_report(path: Path, program: Path) -> Outcome:
-    """The report that a program left by itself."""
+    """Return the report that a program wrote by itself."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
     outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else 0

@@ -25,12 +25,12 @@ class Unit:
 
 
 def language_of(path: Path) -> str | None:
-    """What a file is written in, by its ending; None where it is no source file."""
+    """Return the language of a file, by its ending; None if it is not a source file."""
     return _LANGUAGES.get(path.suffix)
 
 
 def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], language: str | None = None) -> Unit:
-    """A file with its settings, or an error that says what is wrong with it."""
+    """Return a file with its settings, or raise an error that says what is wrong with it."""
     if path.is_dir():
         raise GraderError(f"{path} is a folder", "Name the .cu files of the program.")
     if not path.exists():
@@ -48,7 +48,7 @@ def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], l
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of a program, whatever its encoding."""
+    """Return the text of a program's file, whatever its encoding."""
     try:
         if path.stat().st_size > LARGEST:
             raise GraderError(f"{path} is larger than {LARGEST >> 20} MB")

@@ -18,7 +18,7 @@ _LINKED = re.compile(r": undefined reference to [`'‘](.*?)['’]$", re.MULTILI
 
 
 def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
-    """What a compiler or the linker printed when it failed."""
+    """Return the output of a failed compiler or linker as an error."""
     missing = dict.fromkeys(_LINKED.findall(output))
     if "main" in missing:
         return BuildError(
@@ -47,7 +47,7 @@ def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> 
 
 
 def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:
-    """An error of the front end in the preprocessed text, at its place in the program's file."""
+    """Return a front-end error in the preprocessed text, at its place in the program's file."""
     file, line = places[problem.line - 1] if 1 <= problem.line <= len(places) else ("", 0)
     if not file or not Path(file).is_file():
         return located(Path(file or "program"), problem)

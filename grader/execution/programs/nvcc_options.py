@@ -62,7 +62,7 @@ class NvccCall:
 
 
 def read_command_line(arguments: Sequence[str]) -> NvccCall:
-    """What a command line asks for."""
+    """Parse a command line of nvcc."""
     call = NvccCall()
     words = iter(_with_files(arguments))
     for word in words:
@@ -93,7 +93,7 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
 
 
 def _with_files(arguments: Sequence[str]) -> Iterator[str]:
-    """The words, and in place of ``--options-file FILE`` those of the file."""
+    """Return the words, with ``--options-file FILE`` replaced by the file's words."""
     words = iter(arguments)
     for word in words:
         if word not in ("--options-file", "-optf"):

@@ -1,11 +1,13 @@
 """The compiler's own preprocessor on a program's files, before the front end reads them.
 
-Code that is not active, and macros that nothing uses, are thus never looked at, and what macros make is. The program's own
-headers are put in; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must stay
-what they are until the simulator's headers are there: a file with one line stands in for each, and leads back to its
-``#include``. What ``#if`` asks of those headers, such as ``CUDART_VERSION``, are macros that are numbers: these are given.
+Code that is not active, and macros that nothing uses, are thus never looked at, and what macros make is. The program's
+own headers are put in; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must
+stay what they are until the simulator's headers are there: a file with one line stands in for each, and leads back to
+its ``#include``. What ``#if`` asks of those headers, such as ``CUDART_VERSION``, are macros that are numbers: these are
+given.
 
-Only ``grader run`` and ``grader nvcc`` go this way. An exercise is one file without headers of its own, and is read as it is.
+Only ``grader run`` and ``grader nvcc`` go this way. An exercise is one file without headers of its own, and is read as
+it is.
 """
 
 from __future__ import annotations
@@ -57,13 +59,13 @@ class Preprocessed:
 
 
 class Refused(GraderError):
-    """What the preprocessor said when it failed."""
+    """The preprocessor failed; the text is its output."""
 
 
 def preprocess(
     unit: Unit, compiler: Compiler, flags: Sequence[str], folder: Path, cache: BuildCache, run: RunCommand = run_command
 ) -> Preprocessed:
-    """The active code of a file. ``folder`` is for files of its own."""
+    """Return the active code of a file. ``folder`` is for files of its own."""
     stand_ins = folder / _STAND_INS
     stand_ins.mkdir(exist_ok=True)
     for header in _headers(unit)[0]:
@@ -86,12 +88,12 @@ def _without(done: Finished, stand_ins: Path) -> str:
 
 
 def own_files(unit: Unit) -> list[Path]:
-    """The file and those headers of the program's own that it names, or they, in inactive code, too."""
+    """Return the file and the program's own headers that it includes, directly or not, also in inactive code."""
     return sorted(_headers(unit)[1])
 
 
 def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
-    """The headers, in their brackets, that the program's files name and that are none of its own; and those files."""
+    """Return the headers, in their brackets, that the program includes and that are not its own; and the program's files."""
     foreign: dict[str, None] = {}
     asked: set[str] = set()
     named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which may be defined in another file
@@ -145,7 +147,7 @@ def _stand_in(folder: Path, header: str) -> None:
 
 
 def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCache) -> Path:
-    """A header with those macros of the simulator's ``cuda_runtime.h``, and of what it includes, that are numbers or guards."""
+    """Return a header with the macros of the simulator's ``cuda_runtime.h`` that are numbers or include guards."""
     std = [flag for flag in flags if flag.startswith("-std=")]
     key = digest(["macros", compiler.identity, *std, library.headers_digest()])
 
@@ -204,7 +206,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
-    """The lines of the program's own files with their places, and an ``#include`` for each stand-in."""
+    """Return the lines of the program's own files with their places, and an ``#include`` for each stand-in."""
     inside = f"{stand_ins}/"
     file, number, header = "", 0, ""
     for line in text.split("\n"):

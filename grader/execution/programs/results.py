@@ -1,4 +1,4 @@
-"""What became of a program, as a verdict has it, and in words."""
+"""The result of a program as a verdict, and in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = tuple[str, str, str, str, str, str, str, str]
 
 
 def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) -> Verdict:
-    """The program as a verdict with the stages *builds*, *safe* and *efficient*, the last with no bars: counters alone."""
+    """Return the program's verdict with *builds*, *safe* and *efficient*, the last without bars: only counters."""
     report = outcome.report
     findings = list(report.findings) if report else []
     builds = Stage("builds", PASSED, seconds=build_seconds)
@@ -42,7 +42,7 @@ def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) 
 
 
 def kernel_rows(outcome: Outcome) -> list[Row]:
-    """What each kernel moved: bytes that warps read and wrote, sectors for each one needed, ways of bank conflicts."""
+    """Return each kernel's traffic: bytes read and written, sectors per ideal sector, n-way bank conflicts."""
     rows: list[Row] = []
     for kernel in outcome.report.kernels if outcome.report else []:
         totals = kernel.totals

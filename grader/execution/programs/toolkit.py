@@ -1,8 +1,8 @@
 """A folder that looks like CUDA's, for makefiles that name one: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
 
-Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest, which also links:
-``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` and ``libcudart_static.a``, of which a program is linked with one, are
-linker scripts that bring the simulator along.
+Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest, which also
+links: ``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` and ``libcudart_static.a``, of which a program
+is linked with one, are linker scripts that bring the simulator along.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OBJECT, _LIBSIM = "linked.o", "libsim.so"
 
 
 def folder(cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """The folder, with ``bin/nvcc``, ``include`` and ``lib64``; made now if the cache does not have it."""
+    """Return the folder with ``bin/nvcc``, ``include`` and ``lib64``, created now if the cache does not have it."""
     cache = cache or open_cache()
     compiler = find_cxx()
     plan = library.plan_library(compiler)
@@ -86,7 +86,7 @@ def _names(libsim: Path) -> str:
 
 
 def for_any_linker(built: Path, cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """An object that asks for the simulator's functions by the names that they have, which ``--wrap`` does otherwise."""
+    """Return an object that refers to the simulator's functions by their own names, in place of ``--wrap``."""
     objcopy = shutil.which("objcopy")
     if objcopy is None:
         return built

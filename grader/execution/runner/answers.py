@@ -1,7 +1,7 @@
-"""What the child answers, in types.
+"""The child's answers, as types.
 
-An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` gives one of the types below, or
-``Malformed`` for what the runner never says; there is no answer without a type that could be taken for a good one.
+An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` gives one of the types below,
+or ``Malformed`` for what the runner never says; there is no answer without a type that could be taken for a good one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Done:
     """The simulator could not write its report: what stands there is then not all of it, or not its own."""
 
     def said(self, *kinds: str) -> list[str]:
-        """The remarks of these kinds, kind by kind."""
+        """Return the remarks of these kinds, kind by kind."""
         return [text for wanted in kinds for kind, text in self.remarks if kind == wanted]
 
 
@@ -98,7 +98,7 @@ _GIVEN = {
 
 
 def parse(packet: bytes, request: str) -> Answer:
-    """The answer to a request, which is named by its first word."""
+    """Return the answer to a request, which is named by its first word."""
     if len(packet) > MOST_BYTES:
         raise Malformed(f"more than {MOST_BYTES} bytes")
     try:
@@ -143,7 +143,7 @@ def _writer(line: str) -> tuple[list[int], list[int]] | None:
 
 
 def parse_times(report: bytes) -> list[float]:
-    """The microseconds of each run that stand in the report of a request ``time``."""
+    """Return the microseconds of each run from the report of a request ``time``."""
     times = []
     for line in report.split():
         if not re.fullmatch(rb"-?[0-9]{1,15}\.[0-9]{3}", line):
@@ -157,6 +157,6 @@ def _shown(text: str) -> str:
 
 
 def clean(text: str, most: int = MOST_PRINTED) -> str:
-    """A text of the child made safe to show in a terminal: no control characters, and not endless."""
+    """Return a text of the child made safe for a terminal: no control characters, and limited in length."""
     kept = texts.clean(text[:most], most)
     return kept + "\n... (more was printed)" if len(text) > most else kept

@@ -32,7 +32,7 @@ _LARGE = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies in its file."""
+    """The place of a tensor in its file."""
 
     name: str
     dtype: str
@@ -76,11 +76,11 @@ class Buffers:
         return [self.input_file, self.output_file, self.report_file]
 
     def snapshot(self) -> bytes:
-        """What the output file holds now."""
+        """Return the present content of the output file."""
         return _read_all(self.output_file, len(self.poison))
 
     def report(self) -> bytes:
-        """What the child wrote into its report; nothing when that is more than it may write."""
+        """Return the child's report; empty if it is longer than allowed."""
         size = os.fstat(self.report_file).st_size
         return _read_all(self.report_file, size) if size <= MOST_REPORT else b""
 
@@ -96,7 +96,7 @@ class Buffers:
         return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
 
     def damaged_guards(self, content: bytes) -> dict[str, int]:
-        """Outputs beside which something was written: how many elements past the end, negative before the start."""
+        """Return outputs with damaged guards: the number of elements past the end, negative before the start."""
         damage = {}
         for name, place in self.outputs.items():
             before = slice(place.start - GUARD_BYTES, place.start)
@@ -111,7 +111,7 @@ class Buffers:
         return damage
 
     def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:
-        """The arguments of a request, in the launcher's order."""
+        """Return the arguments of a request, in the launcher's order."""
         lines = []
         for parameter in parameters:
             place = self.inputs.get(parameter.name) or self.outputs.get(parameter.name)
@@ -132,7 +132,7 @@ class Buffers:
 
 
 def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
-    """Where the inputs and the outputs of a call lie, each with the bytes of the whole; outputs between guards."""
+    """Return the places of a call's inputs and outputs, each with the total bytes; outputs lie between guards."""
     inputs: dict[str, Place] = {}
     outputs: dict[str, Place] = {}
     end = 0
@@ -176,7 +176,7 @@ def prepare(call: Call, quick: bool = False) -> Buffers:
 
 
 def as_bytes(tensor: Any) -> memoryview:
-    """The bytes of a contiguous CPU tensor."""
+    """Return the bytes of a contiguous CPU tensor."""
     import torch
 
     if tensor.numel() == 0:
@@ -185,7 +185,7 @@ def as_bytes(tensor: Any) -> memoryview:
 
 
 def pack(parameter: Parameter, value: Any) -> bytes:
-    """The bytes of a number as the launcher's parameter type holds it."""
+    """Return the bytes of a number as the launcher's parameter type holds it."""
     try:
         return bytes(DTYPES[parameter.dtype].value(value))
     except (ValueError, TypeError, OverflowError) as error:

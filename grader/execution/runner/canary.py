@@ -19,9 +19,7 @@ from grader.setup.errors import GraderError
 
 
 def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
-    """What the canary could do that no kernel may: nothing, if the jail holds. GraderError if it does not even start, or if
-    ``runner`` is one for a GPU and cannot use it there.
-    """
+    """Return the forbidden actions that the canary succeeded in: none, if the jail holds."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.chmod(folder, 0o777)
@@ -53,7 +51,7 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
 
 
 def build_canary(cache: BuildCache | None = None) -> Path:
-    """The canary as a library, from the cache where it is there."""
+    """Return the canary as a library, from the cache if it is there."""
     compiler = find_cxx()
     source = CONFINE / "canary.cpp"
     key = digest(["canary", compiler.identity, source.read_bytes()])

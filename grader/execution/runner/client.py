@@ -48,7 +48,7 @@ _SIGNALS = {
 
 @dataclass
 class Reply:
-    """What came back from a request."""
+    """The reply to a request."""
 
     answer: Answer
     seconds: float = 0.0
@@ -86,7 +86,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there."""
+        """Return whether the process exists."""
         return self._process is not None and self._process.poll() is None
 
     def __enter__(self) -> Child:
@@ -172,7 +172,7 @@ class Child:
         return reply
 
     def _answered(self, packet: bytes, reply: Reply) -> Reply:
-        """The reply with what the child said; one that says what the runner never says is not asked again."""
+        """Return the reply with the child's answer; after an invalid answer the child is not asked again."""
         try:
             reply.answer = parse(packet, self._asked)
         except Malformed as error:
@@ -202,7 +202,7 @@ class Child:
         return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
-        """An answer that comes within seconds, asked for again and again; empty when there is none, or the child is gone."""
+        """Poll for an answer that comes within seconds; return empty if there is none, or the child is gone."""
         while time.monotonic() - self._sent < 2.0:
             with contextlib.suppress(BlockingIOError):
                 try:
@@ -269,7 +269,7 @@ class Child:
         return reply.printed
 
     def _wait_until_ready(self) -> None:
-        """The child says that it is confined, before it meets the kernel, and the system says which process it is."""
+        """Wait until the child reports that it is confined, before it loads the kernel, and the system tells its process."""
         assert self._socket
         self._socket.settimeout(30.0)
         words = b""
@@ -334,7 +334,7 @@ class Child:
             return 0
 
     def _asleep(self) -> bool:
-        """Whether no thread of the child wants a processor. One that has to wait for it in a queue does want it."""
+        """Return whether no thread of the child is running or waiting for a processor."""
         try:
             for thread in os.listdir(f"/proc/{self._pid}/task"):
                 with open(f"/proc/{self._pid}/task/{thread}/stat", "rb") as file:
@@ -348,7 +348,7 @@ class Child:
         return max(0.0, self._cpu_clock() - self._cpu_before)
 
     def new_output(self) -> str:
-        """What was printed since the last time: control characters removed, cut when long."""
+        """Return the output since the last time: control characters removed, truncated if long."""
         if self._printed < 0:
             return ""
         size = os.fstat(self._printed).st_size

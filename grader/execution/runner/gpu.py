@@ -86,7 +86,7 @@ class GpuMemory:
         torch.cuda.synchronize()
 
     def forget_cached(self) -> None:
-        """What a kernel asked the L2 cache to keep (cudaAccessPropertyPersisting) is kept no longer."""
+        """Reset the L2 lines that a kernel asked to keep (cudaAccessPropertyPersisting)."""
         self._ask("cuCtxResetPersistingL2Cache")
 
     def close(self) -> None:
@@ -118,12 +118,12 @@ def peak_bandwidth() -> float:
 
 
 def highest_clock() -> float:
-    """The highest clock rate of the multiprocessors, in Hz."""
+    """Return the highest SM clock rate, in Hz."""
     return 1e3 * _attribute(_CLOCK_KILOHERTZ)
 
 
 def uuid() -> str:
-    """The number of the first GPU that is used here, the same for all who use it: ``GPU-1234...``, as nvidia-smi shows it."""
+    """Return the UUID of the first visible GPU, as nvidia-smi shows it: ``GPU-1234...``."""
     import torch
 
     gpu_architecture()  # the message when there is no GPU

@@ -19,7 +19,7 @@ _LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
 
 
 def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache | None = None) -> Path:
-    """The runner's executable, from the cache where it is there."""
+    """Return the runner's executable, from the cache if it is there."""
     if device == "cuda":
         compiler = find_nvcc()
         assert compiler

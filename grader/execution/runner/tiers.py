@@ -1,4 +1,4 @@
-"""Which tier is in force on this machine, found out once for each process."""
+"""The jail tier in force on this machine, determined once per process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _lock = threading.Lock()
 
 
 def in_force(arch: str | None = None) -> InForce:
-    """The best tier that holds, or the one that GRADER_JAIL names: for kernels on the simulator, or on a GPU of ``arch``."""
+    """Return the strongest tier that holds, or the one that GRADER_JAIL names: for the simulator, or a GPU of ``arch``."""
     with _lock:
         return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
 

@@ -1,7 +1,8 @@
 """Words by which a submission would have its code made, or its functions called, in ways that get past the simulator's checks.
 
-The checks see what compilers make of plain C++ (``building/build.py`` has the flags). An attribute or a pragma can have a function
-made without them, a builtin can move the stack, and the names of what compilers call by themselves can be called with anything.
+The checks see what compilers make of plain C++ (``building/build.py`` has the flags). An attribute or a pragma can have
+a function made without them, a builtin can move the stack, and the names of what compilers call by themselves can be
+called with anything.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PRAGMA = re.compile(
 
 
 def refused_word(source: Source) -> str:
-    """The word in a file, or in what its macros are made into, that no kernel has business with; empty without one."""
+    """Return the forbidden word in a file or in the expansion of its macros; empty if there is none."""
     for tokens in (source.tokens, *(macro.body for macro in source.macros)):
         if word := _in_tokens(tokens):
             return word
@@ -39,7 +40,7 @@ def refused_word(source: Source) -> str:
 
 
 def may_hide(source: Source) -> bool:
-    """Whether macros may put an attribute together that does not stand there as one."""
+    """Return whether macros may assemble an attribute that is not written as one."""
     return any(token.text.startswith("__attribute") for macro in source.macros for token in macro.body)
 
 

@@ -1,7 +1,8 @@
-"""Whether a kernel asks the compiler to leave the simulator's checks out of it.
+"""Detection of constructs that leave the simulator's checks out of a kernel.
 
-An attribute can do that. It is looked for by name, and where names may be glued together, in what the preprocessor makes
-of the file. Instructions of the host's processor can do it, too: the compiler does not look into them. No GPU has them.
+An attribute can do that. It is looked for by name, and where names may be glued together, in what the preprocessor
+makes of the file. Instructions of the host's processor can do it, too: the compiler does not look into them. No GPU has
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from grader.frontend.tokens import Source
 from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
-# A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A comment
-# behind the number sign may hide the rest, so it counts as one, too.
+# A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A
+# comment behind the number sign may hide the rest, so it counts as one, too.
 _RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
@@ -48,7 +49,7 @@ class Plan(Protocol):
 
 
 def unchecked_word(plan: Plan, run: RunCommand) -> str:
-    """The word in a kernel file that would switch checks off; nothing in an honest one."""
+    """Return the word in a kernel file that would switch checks off; empty for an honest file."""
     source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
     texts = [token.text for token in tokens if token.kind == "word"]
@@ -64,7 +65,7 @@ def unchecked_word(plan: Plan, run: RunCommand) -> str:
 
 
 def _glued_word(plan: Plan, run: RunCommand) -> str:
-    """A refused word that stands in a file only after its macros have put it together."""
+    """Return a refused word that only the expansion of macros contains."""
     expanded = Source(_expanded(plan.original, plan, run))
     for token in expanded.tokens:
         if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
@@ -80,12 +81,12 @@ def _glued_word(plan: Plan, run: RunCommand) -> str:
 
 
 def renumbers_lines(text: str) -> bool:
-    """Whether a file has a ``#line`` directive or a linemarker (``# 31 "other.cu"``): its findings would name other lines."""
+    """Return whether a file has a ``#line`` directive or a linemarker (``# 31 "other.cu"``), which would move its findings."""
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
 def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
-    """What the preprocessor makes of a text behind the simulator's headers, CUDA's own words left alone."""
+    """Return the preprocessed text behind the simulator's headers, with CUDA's own words kept."""
     kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

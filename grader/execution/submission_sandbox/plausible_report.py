@@ -1,4 +1,4 @@
-"""Whether what the simulator reported can be true.
+"""Plausibility of the simulator's report.
 
 The kernel shares a process with the checks, so a report may be missing or made up. The parent knows some things for
 certain, as it compared the output itself: who computed it must have launched a kernel and written global memory.

@@ -1,12 +1,14 @@
 """Stores that g++ leaves unchecked get a check of their own, in the assembly that it writes for x86-64.
 
-g++ puts the calls for the checks in while it still works on expressions. What becomes a store later is left out: the result of a
-call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array. So each store whose
-place is not fixed in the function's own frame, or in a variable, is preceded here by a call of ``sim_store_<bytes>``
-(``simulator/submission_sandbox/store_checks.cpp``), which keeps all registers; except where the call for the check of just this address comes before it.
+g++ puts the calls for the checks in while it still works on expressions. What becomes a store later is left out: the
+result of a call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array.
+So each store whose place is not fixed in the function's own frame, or in a variable, is preceded here by a call of
+``sim_store_<bytes>`` (``simulator/submission_sandbox/store_checks.cpp``), which keeps all registers; except where the
+call for the check of just this address comes before it.
 
-Where exceptions land g++ writes the instruction endbr64, as at the beginning of functions. It is left out there: calls through
-pointers may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and no processor asks for it in programs of Linux.
+Where exceptions land g++ writes the instruction endbr64, as at the beginning of functions. It is left out there: calls
+through pointers may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and no processor asks for it in
+programs of Linux.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ FUNCTION_ENDS, _DEBUGGING = "\n\t.size\t", "\t.section\t.debug_"
 
 
 def checked_parts(parts: Iterable[str]) -> Iterator[str]:
-    """The same as ``with_checks`` of an assembly that comes in parts, as soon as each function is there."""
+    """Yield ``with_checks`` of an assembly that arrives in parts, as soon as each function is complete."""
     text, code = "", True
     for part in parts:
         text += part
@@ -80,7 +82,7 @@ def checked_parts(parts: Iterable[str]) -> Iterator[str]:
 
 
 def with_checks(assembly: str) -> str:
-    """The same assembly, every store in it checked."""
+    """Return the assembly with a check before every store."""
     known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
     argument = ""  # the address that the next call gets
     label = ""
@@ -116,7 +118,7 @@ def with_checks(assembly: str) -> str:
 
 
 class _Instruction(NamedTuple):
-    """What a line of assembly means for the checks."""
+    """The meaning of a line of assembly for the checks."""
 
     name: str
     string: int  # bytes of each element that an instruction for strings writes; 0 for others
@@ -165,12 +167,12 @@ _kept = functools.lru_cache(maxsize=65536)(_read)  # of a kernel's lines most st
 
 
 def _is_label(line: str) -> bool:
-    """Of a line that is no instruction: whether jumps may lead there."""
+    """Return whether jumps may lead to a line that is not an instruction."""
     return bool(line) and line[0] not in "\t#" and not line.startswith(_NO_TARGETS)
 
 
 def _operands(text: str) -> tuple[str, ...]:
-    """Of an instruction: split at the commas outside of brackets."""
+    """Return the operands of an instruction, split at commas outside of brackets."""
     return tuple(part.strip() for part in _COMMA.split(text)) if text.strip() else ()
 
 
@@ -195,7 +197,7 @@ def _size(name: str, operands: tuple[str, ...]) -> int:
 
 
 def _is_fixed(place: str) -> bool:
-    """Whether it lies at a fixed place of a variable, or of the function's own frame."""
+    """Return whether an operand is a fixed place of a variable, or of the function's own frame."""
     match = _PLACE.fullmatch(place)
     if match is None:
         return False
@@ -211,7 +213,7 @@ def _is_fixed(place: str) -> bool:
 
 
 def _needs_flags(lines: list[str], number: int) -> bool:
-    """Whether the processor's flags, as they are before a line, may be asked for behind it."""
+    """Return whether the processor's flags before a line may be read behind it."""
     for line in lines[number : number + 40]:
         found = None if line.startswith("\t.") else _instruction(line)
         if found is None:
