@@ -270,19 +270,32 @@ class Session:
     def _kernels(self, submission: Submission) -> dict[str, tuple[str, bytes]]:
         """Return the files of a submission by exercise: by file name, and by day if two days have that name."""
         found: dict[str, tuple[str, bytes]] = {}
-        for place, content in sorted(submission.kernels.items()):
-            path = PurePosixPath(place)
-            matching = [entry for entry in self.entries.values() if entry.variable == _without_copy(path.stem)]
-            if len(matching) > 1:
-                matching = [entry for entry in matching if entry.day in path.parts]
-            if len(matching) == 1 and (not self._wanted() or matching[0].name in self._wanted()):
-                found.setdefault(matching[0].name, (place, content))
+        days = {name.partition("/")[0] for name in self.course.former_names} - {
+            entry.day for entry in self.entries.values()
+        }
+        # A file under the present names of day and exercise comes before one under a former name.
+        places = sorted(submission.kernels, key=lambda place: (not days.isdisjoint(PurePosixPath(place).parts), place))
+        for former in (False, True):
+            for place in places:
+                name = self._exercise_of(place, former)
+                if name and (not self._wanted() or name in self._wanted()):
+                    found.setdefault(name, (place, submission.kernels[place]))
         return dict(sorted(found.items()))
+
+    def _exercise_of(self, place: str, former: bool) -> str:
+        """Return the exercise whose present or former name a file has; empty where that is none, or not only one."""
+        path = PurePosixPath(place)
+        names = self.course.former_names if former else self.entries
+        matching = {name: entry for name, entry in names.items() if name.endswith(f"/{_without_copy(path.stem)}")}
+        if len({entry.name for entry in matching.values()}) > 1:
+            matching = {name: entry for name, entry in matching.items() if name.partition("/")[0] in path.parts}
+        exercises = {entry.name for entry in matching.values()}
+        return exercises.pop() if len(exercises) == 1 else ""
 
     def _remarks(self, submission: Submission) -> list[str]:
         """Return remarks for the student and the instructor about files that were not graded."""
         graded = {place for place, _ in self._kernels(submission).values()}
-        names = {entry.variable for entry in self.entries.values()}
+        names = {name.partition("/")[2] for name in [*self.entries, *self.course.former_names]}
         left = [place for place in sorted(submission.kernels) if place not in graded]
         twice = [place for place in left if _without_copy(PurePosixPath(place).stem) in names]
         unknown = [place for place in left if place not in twice]

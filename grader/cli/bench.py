@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.cli.check import Device
-from grader.cli.messages import print_error, shown_path
+from grader.cli.messages import find_exercise, print_error, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.report import theme, words
@@ -80,7 +80,7 @@ def command(
         raise GraderError(
             "--grid measures on a GPU and writes a CSV file: it goes with no other report, and not with cpu"
         )
-    entries = course.exercises if every else [course.find(name) for name in exercise or []]
+    entries = course.exercises if every else [find_exercise(course, name) for name in exercise or []]
     if grid:
         from grader.cli.bench_grid import bench_grid, with_grid
 

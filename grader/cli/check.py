@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import print_note, short_name
+from grader.cli.messages import find_exercise, print_note, short_name
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
@@ -73,7 +73,7 @@ def command(
     grade.
     """
     course = Course()
-    entry = course.find(exercise)
+    entry = find_exercise(course, exercise)
     gpu = find_gpu(gpu).name
     if file is not None:
         _must_be_readable(file)

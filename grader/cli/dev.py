@@ -108,6 +108,7 @@ def _name(part: Part) -> str:
 
 def _parts(course: Course, part: str | None) -> list[Part]:
     """Return the parts to check: everything, a day with its exercises, or one exercise."""
+    part = course.manifest.formerly.get(part, part) if part else None
     days = [day for day in course.days if part is None or part.rstrip("/") in (day.folder, str(day.number))]
     if not days and part is not None:
         return [course.find(part)]

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from grader.cli.messages import print_note, short_name
+from grader.cli.messages import find_exercise, print_note, short_name
 from grader.course import Course, Entry
 from grader.course.learner.progress import ProgressFile
 from grader.report import theme
@@ -25,7 +25,7 @@ def command(
     The first is a nudge, the second the idea, the third nearly the code.
     """
     course = Course()
-    entry = course.find(exercise)
+    entry = find_exercise(course, exercise)
     show_next(course, entry)
     return 0
 

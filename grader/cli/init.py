@@ -47,8 +47,10 @@ def command(
             print(f"{label:8} {name}")
     for name, beside in done.beside.items():
         print(f"yours    {name} stays as it is; the course's new one is {beside}")
+    for old, moved in done.moved.items():
+        print(f"moved    {old} is {moved} now: the course has renamed it")
     for name in done.left:
         print(f"yours    {name} stays as it is; the course no longer has it")
-    changed = done.written or done.updated or done.removed or done.beside or done.left
+    changed = done.written or done.updated or done.removed or done.beside or done.moved or done.left
     print(f"{root} {'is now' if changed else 'was already'} up to date: {size}.")
     return 0

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli import check, hint, list_exercises
-from grader.cli.messages import print_note, short_name, shown_path
+from grader.cli.messages import find_exercise, print_note, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
@@ -88,7 +88,7 @@ class Magics:
         if asked is None:
             return
         course = Course()
-        entry = course.find(asked.exercise)
+        entry = find_exercise(course, asked.exercise)
         if cell is None:
             self.shell.set_next_input(f"%%kernel {entry.name}\n{_text_of(entry)}", replace=True)
             return
@@ -114,7 +114,7 @@ class Magics:
         if asked is None:
             return
         course = Course()
-        self._grade(course, course.find(asked.exercise), asked.file, asked, "")
+        self._grade(course, find_exercise(course, asked.exercise), asked.file, asked, "")
 
     def hint(self, line: str) -> None:
         """Show the task, and one hint more than last time.
@@ -124,7 +124,7 @@ class Magics:
         asked = _parser("%hint").read(line)
         if asked is not None:
             course = Course()
-            entry = course.find(asked.exercise)
+            entry = find_exercise(course, asked.exercise)
             again = f"%hint {short_name(entry, course)}"
             display(_printed(lambda console: hint.show_next(course, entry, again, console)))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from grader.course import Course, Entry
+from grader.course.learner import former_files
 from grader.report import theme
 
 
@@ -30,6 +31,21 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
     console.print(text, soft_wrap=True)
     for line in hint.splitlines():
         console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def find_exercise(course: Course, name: str) -> Entry:
+    """Return the exercise that a user means. Where it was renamed, say its new name and move the learner's file along."""
+    entry = course.find(name)
+    bring_files_along(course)
+    if course.is_former(name):
+        print_note(f"{name} has been renamed: it is {entry.name} now")
+    return entry
+
+
+def bring_files_along(course: Course) -> None:
+    """Move the learner's files of renamed exercises, and say so."""
+    for note in former_files.bring_along(course):
+        print_note(note)
 
 
 def short_name(entry: Entry, course: Course) -> str:

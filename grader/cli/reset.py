@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.messages import shown_path
+from grader.cli.messages import find_exercise, shown_path
 from grader.course import Course
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
@@ -21,7 +21,7 @@ def command(
     Your file is kept beside it, as NAME.cu.1.bak, NAME.cu.2.bak, ...
     """
     course = Course()
-    entry = course.find(exercise)
+    entry = find_exercise(course, exercise)
     original = pristine.find(course, entry)
     if original is None:
         raise GraderError(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.syntax import Syntax
 
-from grader.cli.messages import print_note, short_name, shown_path
+from grader.cli.messages import find_exercise, print_note, short_name, shown_path
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
 from grader.report import theme
@@ -21,7 +21,7 @@ def command(
 ) -> int:
     """Show the course's solution, once you have passed."""
     course = Course()
-    entry = course.find(exercise)
+    entry = find_exercise(course, exercise)
     name = short_name(entry, course)
     progress = ProgressFile(course.root).read()
     if progress.set_aside:

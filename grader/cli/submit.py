@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.messages import print_note, short_name
+from grader.cli.messages import bring_files_along, find_exercise, print_note, short_name
 from grader.course import Course, Entry
 from grader.report import theme, words
 from grader.setup.errors import GraderError
@@ -34,7 +34,9 @@ def command(
     from grader.course.learner.zipped import write
 
     course = Course()
-    wanted = list({entry.name: entry for entry in map(course.find, exercise or [])}.values()) or course.exercises
+    bring_files_along(course)
+    named_ones = {entry.name: entry for entry in (find_exercise(course, name) for name in exercise or [])}
+    wanted = list(named_ones.values()) or course.exercises
     if out.suffix.lower() != ".zip":
         raise GraderError(f"{out} is no name for an archive", "--out takes one that ends in .zip.")
     if out.is_dir():

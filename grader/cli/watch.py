@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from grader.cli.messages import bring_files_along, find_exercise
 from grader.course import Course
 
 
@@ -21,4 +22,5 @@ def command(
     from grader.cli.watch_loop import watch
 
     course = Course()
-    return watch(course, course.find(exercise) if exercise else None)
+    bring_files_along(course)
+    return watch(course, find_exercise(course, exercise) if exercise else None)

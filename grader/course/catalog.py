@@ -15,7 +15,7 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -184,19 +184,23 @@ class Course:
         """All, in the order in which they are meant to be done."""
         return [entry for day in self.days for entry in day.exercises]
 
+    @cached_property
+    def _present_names(self) -> dict[str, Entry]:
+        return {entry.name: entry for entry in self.exercises}
+
+    @cached_property
+    def former_names(self) -> dict[str, Entry]:
+        """Return the exercises that were renamed, or whose day was, by each former full name."""
+        return {old: self._present_names[new] for old, new in self.manifest.former_exercises.items()}
+
     def find(self, name: str) -> Entry:
-        """The exercise that a user means: full name, unique last part, ``6/flash_attention`` or a path to a file."""
-        wanted = name.strip().replace("\\", "/").rstrip("/")
-        wanted = re.sub(r"\.cu$", "", wanted)
-        parts = wanted.split("/")
-        tail = parts[-1]
-        matches = [entry for entry in self.exercises if entry.name == "/".join(parts[-2:])]
-        if not matches and len(parts) == 1:
-            matches = [entry for entry in self.exercises if entry.variable == tail]
-        if not matches and len(parts) == 2:
-            number = re.fullmatch(r"(?:day)?0*(\d+)", parts[0])
-            if number:
-                matches = [e for e in self.exercises if e.number == int(number[1]) and e.variable == tail]
+        """Return the exercise that a user means: a full name, unique last part, ``6/flash_attention`` or path to a file.
+
+        Former names work, too, where no present one matches.
+        """
+        parts = _parts(name)
+        wanted, tail = "/".join(parts), parts[-1]
+        matches = _matching(parts, self._present_names) or _matching(parts, self.former_names)
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -208,6 +212,29 @@ class Course:
         close += [short[v] for v in difflib.get_close_matches(tail, list(short), n=3) if short[v] not in close]
         hint = f"Did you mean {' or '.join(close[:3])}?" if close else "`grader list` shows them all."
         raise GraderError(f"there is no exercise {name!r}", hint)
+
+    def is_former(self, name: str) -> bool:
+        """Return whether a name that ``find`` knows is a former one."""
+        return not _matching(_parts(name), self._present_names)
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of a name or path, without the ending of a kernel file."""
+    return re.sub(r"\.cu$", "", name.strip().replace("\\", "/").rstrip("/")).split("/")
+
+
+def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:
+    """Return the exercises that the parts of a path or name mean among ``names``, which are full names."""
+    full, tail = "/".join(parts[-2:]), parts[-1]
+    if full in names:
+        return [names[full]]
+    found: list[Entry] = []
+    if len(parts) == 1:
+        found = [entry for name, entry in names.items() if name.partition("/")[2] == tail]
+    elif len(parts) == 2 and (number := re.fullmatch(r"(?:day)?0*(\d+)", parts[0])):
+        day = int(number[1])
+        found = [entry for name, entry in names.items() if entry.number == day and name.partition("/")[2] == tail]
+    return list({entry.name: entry for entry in found}.values())
 
 
 def find(name: str, root: Path | None = None) -> Entry:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -59,7 +60,7 @@ class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
         return int(self.folder[3:5])
 
 
-class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The whole file."""
 
     format: int
@@ -67,6 +68,22 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     architecture: Architecture
     stages: Stages
     days: tuple[ListedDay, ...] = field(default=(), name="day")
+    formerly: dict[str, str] = {}
+    """Present names by former ones: of a day, or of an exercise with its present day (``day06_x/old = "day06_x/new"``)."""
+
+    @cached_property
+    def former_exercises(self) -> dict[str, str]:
+        """Return the present name of each exercise by each of its former full names."""
+        present = [f"{day.folder}/{exercise.name}" for day in self.days for exercise in day.exercises]
+        names = {old: new for old, new in self.formerly.items() if "/" in old}
+        names |= {name: name for name in present}
+        former_days = [(old, new) for old, new in self.formerly.items() if "/" not in old]
+        for old_day, new_day in former_days:
+            for name, new in list(names.items()):
+                day, _, exercise = name.partition("/")
+                if day == new_day:
+                    names[f"{old_day}/{exercise}"] = new
+        return {old: new for old, new in names.items() if old not in present}
 
 
 WANTED = {
@@ -75,6 +92,7 @@ WANTED = {
     "points": "Points are a whole number from 1 on.",
     "architecture": 'An architecture is written as nvcc names it: "sm_80", or "sm_90a" for one generation alone.',
     "stages": f"The stages stand in order: {', '.join(ALWAYS)}, and where it has them efficient and fast.",
+    "formerly": 'A former name stands before its present one: old_day = "new_day", "day/old" = "day/new".',
     "folder": "A day's folder is called dayNN_topic, as day06_flash_attention.",
 }
 """What to write in place of a value that is wrong."""
@@ -101,6 +119,15 @@ def read_manifest(root: Path) -> Manifest:
     for place, key, problem, hint in _contradictions(root, manifest):
         raise _error(path, text, data, place, key, problem, hint)
     return manifest
+
+
+def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the present names of days and of exercises by their former ones; none where the course cannot be read."""
+    try:
+        manifest = read_manifest(root)
+    except GraderError:
+        return {}, {}
+    return {old: new for old, new in manifest.formerly.items() if "/" not in old}, manifest.former_exercises
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
@@ -150,6 +177,21 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
                 hint = "Put the file there, correct the name, or take the exercise out."
                 yield (d, e), "name", f"there is no exercises/{file}", hint
 
+    yield from _wrong_former_names(manifest)
+
+
+def _wrong_former_names(manifest: Manifest) -> Iterator[Problem]:
+    """Yield the entries of ``formerly`` that name something that does not exist, or hide something that does."""
+    days = {day.folder for day in manifest.days}
+    exercises = {f"{day.folder}/{exercise.name}" for day in manifest.days for exercise in day.exercises}
+    for old, new in manifest.formerly.items():
+        if old in days | exercises:
+            yield (), old, "this is a present name", "Give the exercise or day another name, or take the line out."
+        elif new not in (exercises if "/" in old else days):
+            yield (), old, f"{new!r} is not in the course", WANTED["formerly"]
+        elif "/" in old and old.partition("/")[0] not in days:
+            yield (), old, "its day is not in the course", "Write a former exercise with the present name of its day."
+
 
 def _in_order(stages: Stages) -> bool:
     return stages[:3] == ALWAYS and stages[3:] in ((), ("efficient",), ("fast",), ("efficient", "fast"))
@@ -196,8 +238,8 @@ def _line(text: str, place: tuple[int, ...], key: str) -> int:
             return 1  # written as inline tables
         head = found[number]
     for at in range(head + len(place[:1]), len(lines)):
-        if re.match(r"\s*\[", lines[at]):
+        if re.match(r"\s*\[\[" if not place else r"\s*\[", lines[at]):
             break
-        if re.match(rf"\s*{re.escape(key)}\s*=", lines[at]):
+        if re.match(rf'\s*"?{re.escape(key)}"?\s*=', lines[at]):
             return at + 1
     return head + 1

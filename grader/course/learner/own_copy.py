@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from grader.course.manifest import FILE
+from grader.course.manifest import FILE, former_names
 from grader.setup import shipped
 from grader.setup.errors import GraderError
 
@@ -32,6 +33,8 @@ class Done:
     """Files that both changed, which were kept, and where the course's own now is."""
     removed: list[str] = field(default_factory=list)
     """Files that the course no longer has, and that the learner had not touched."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Files that the learner had changed and the course has renamed: the new path by the old one."""
     left: list[str] = field(default_factory=list)
     """Files that the course no longer has, kept because the learner had changed them."""
 
@@ -85,9 +88,11 @@ def _write(root: Path, course: Path) -> Done:
     before = _read(root)
     if not before:
         _write_manifest(root, {})
+    files = shipped.files(course)
+    _follow_renames(root, course, before, set(files), done)
     now: dict[str, str] = {}
     # The list of exercises comes last: without it, what was interrupted is not taken for a course.
-    for name in sorted(shipped.files(course), key=lambda name: (name == FILE, name)):
+    for name in sorted(files, key=lambda name: (name == FILE, name)):
         content = (course / name).read_bytes()
         now[name] = _hash(content)
         _bring_up_to_date(root, name, content, before.get(name), done)
@@ -105,6 +110,29 @@ def _write(root: Path, course: Path) -> Done:
             done.left.append(name)
     _write_manifest(root, now)
     return done
+
+
+def _follow_renames(root: Path, course: Path, before: dict[str, str], files: set[str], done: Done) -> None:
+    """Move the files that the learner changed and that the course has renamed; ``before`` then has their new names."""
+    days, exercises = former_names(course)
+    for old in sorted(before.keys() - files):
+        new = _present_place(old, days, exercises)
+        changed = _hash_of(root / old) not in ("", "a link", before[old])
+        if new in files and changed and new not in before and not _hash_of(root / new):
+            (root / new).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(root / old, root / new)
+            before[new] = before.pop(old)
+            done.moved[old] = new
+
+
+def _present_place(old: str, days: Mapping[str, str], exercises: Mapping[str, str]) -> str:
+    """Return the place of a file after its day and its exercise have been renamed."""
+    folder, day, *rest = PurePosixPath(old).parts
+    if len(rest) == 1 and rest[0].endswith(".cu"):
+        name = f"{day}/{rest[0].removesuffix('.cu')}"
+        if name in exercises:
+            return f"{folder}/{exercises[name]}.cu"
+    return "/".join((folder, days.get(day, day), *rest))
 
 
 def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None, done: Done) -> None:

@@ -11,12 +11,13 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from grader.course.manifest import former_names
 from grader.setup.errors import GraderError
 
 try:
@@ -70,9 +71,10 @@ class ProgressFile:
         except (OSError, UnicodeDecodeError) as error:
             return self._set_aside(error)
         try:
-            return _parse(json.loads(text))
+            progress = _parse(json.loads(text))
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             return self._set_aside(error)
+        return _renamed(progress, former_names(self.folder.parent)[1])
 
     def record_check(self, name: str, passed: bool, failed_stage: str = "") -> ExerciseProgress:
         """Count one check. An exercise that passed once stays passed."""
@@ -159,6 +161,26 @@ def _parse(data: dict[str, Any]) -> Progress:
                 raise TypeError(f"{name}: {key} is {getattr(entry, key)!r}")
         progress.exercises[str(name)] = entry
     return progress
+
+
+def _renamed(progress: Progress, former: Mapping[str, str]) -> Progress:
+    """Return the progress with what was recorded under former names added to the present ones."""
+    for old in progress.exercises.keys() & former.keys():
+        progress.exercises[former[old]] = _together(progress.exercises.pop(old), progress.of(former[old]))
+    return progress
+
+
+def _together(first: ExerciseProgress, second: ExerciseProgress) -> ExerciseProgress:
+    """Return the progress of one exercise that was recorded under two names."""
+    later = max(first, second, key=lambda one: one.last_checked)
+    return ExerciseProgress(
+        checks=first.checks + second.checks,
+        passed=first.passed or second.passed,
+        first_passed=min(filter(None, (first.first_passed, second.first_passed)), default=""),
+        last_checked=later.last_checked,
+        last_failed_stage=later.last_failed_stage,
+        hints_shown=max(first.hints_shown, second.hints_shown),
+    )
 
 
 def _now() -> str:
