@@ -171,7 +171,7 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
     verdict = samples.verdict(samples.builds(), Stage("correct", "failed", cases=cases))
     assert "'one' passes (n=1 causal=false); 'two' fails (n=2). What changed?" in flat(terminal.as_text(verdict))
     del cases[1]
-    assert "the simplest case that fails, 'two'" in flat(terminal.as_text(verdict))
+    assert "'two', the simplest case that fails" in flat(terminal.as_text(verdict))
 
 
 def test_what_a_kernel_prints_is_shown_wherever_it_does() -> None:
