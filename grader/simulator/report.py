@@ -78,7 +78,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +93,8 @@ from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.verdict import SourceLine
 from grader.verdict.causes import causes_first
 from grader.verdict.finding import Finding, Memory, Side, Space, merged
+from grader.verdict.findings.barriers import BlockedThreads, Waiting
+from grader.verdict.findings.races import NearbyAtomic
 
 WARP, WIDEST, WAVEFRONT = 32, 16, 128
 """Lanes of a warp; bytes of the widest access of a thread, and of one wavefront of shared memory."""
@@ -491,63 +492,46 @@ class _Reader:
         )
 
     def _finding(self, data: report_format.Finding) -> Finding:
-        """The finding as the verdict has it: the only place that knows what the runtime's members mean for which kind."""
+        """Return the finding as the verdict has it."""
         place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
         if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
             # One merged call for two barriers: the source says which lines they are on (in a header, the header's).
             place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
         memory = _memory(data.memory)
-        threads = data.kind == "barrier_after_exit"  # whose ``bytes`` are the threads of the block
-        size = 0 if threads else data.bytes
-        side, other = self._side(data, place, size, memory), None
+        side, other = self._side(data, place, data.bytes, memory), None
         if data.other and (other_place.line or data.other.block is not None or data.other.work):
-            other = self._side(data.other, other_place, size, memory)
+            other = self._side(data.other, other_place, data.bytes, memory)
             if data.check == "racecheck" and (not other.line, other.place) < (not side.line, side.place):
                 # Which side came first is chance; the order of the source is not.
                 side, other = other, side
-        number, address, total, elements, detail = data.number, data.data, 0, [], self._name_sites(data.detail)
-        if threads:
-            total = data.bytes
-        elif data.kind == "index_out_of_bounds":
-            number, address = data.data - (1 << 64) if data.data >> 63 else data.data, 0
-        elif data.kind == "between_blocks":
-            detail = self._atomic_of(data.kernel, side, other)
-        elif data.kind == "output_not_written" and memory is not None:
-            item = memory.element_bytes or 1
-            flat = [int(number) for number in data.detail.split(",")]
-            total, detail = memory.bytes // item, ""
-            elements = [memory.index_at(number * item) or [number] for number in flat]
+        payload = data.facts
+        if isinstance(payload, NearbyAtomic):
+            payload = NearbyAtomic(atomic=self._atomic_of(data.kernel, side, other))
+        elif isinstance(payload, BlockedThreads):
+            payload = structs.replace(payload, waits=[self._placed(waiting) for waiting in payload.waits])
         return Finding(
             **structs.asdict(side),
             check=data.check,
             kind=data.kind,
             other=other,
-            number=number,
-            total=total,
-            address=address,
-            elements=elements,
-            detail=detail,
+            payload=payload,
             kernel=data.kernel,
             count=data.count,
         )
 
     def _atomic_of(self, kernel: str, *sides: Side | None) -> str:
-        """Where the kernel of a race has an atomic operation, which its author may think orders the two accesses."""
+        """Return the place of an atomic operation of a race's kernel, which its author may think orders the two accesses."""
         if any(side is not None and side.access == "atomic" for side in sides):
             return ""
         sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
         places = [self._location(site.site) for site in sites if site.access == "atomic" and site.space == "global"]
         return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
 
-    def _name_sites(self, text: str) -> str:
-        """``{site 7 line 31}`` becomes ``flash_attention.cu:31``."""
-
-        def name(match: re.Match[str]) -> str:
-            place = self._location(int(match[1]))
-            file = Path(place.file or self.symbols.file_name).name
-            return f"{file}:{place.line or match[2]}"
-
-        return re.sub(r"\{site (\d+) line (\d+)\}", name, text)
+    def _placed(self, waiting: Waiting) -> Waiting:
+        """Return blocked threads with the file and line of their call."""
+        place = self._location(waiting.site)
+        file = Path(place.file or self.symbols.file_name).name
+        return structs.replace(waiting, file=file, line=place.line or waiting.line, site=0)
 
     def _source_line(self, place: Location) -> str:
         if place.file not in self._sources:

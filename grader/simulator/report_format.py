@@ -7,13 +7,13 @@ it is about. ``read`` refuses it as a whole; what it lets through is what the re
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from grader.setup.errors import GraderError
+from grader.verdict.findings import KINDS, AnyPayload
 from grader.verdict.texts import clean
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -29,31 +29,6 @@ KernelName = Annotated[str, Meta(max_length=256)]
 MOST_FINDINGS = 4096
 MOST = 1 << 20
 """Entries of a list, or characters of a text."""
-
-_RACES = (
-    "within_warp",
-    "within_block",
-    "within_cluster",
-    "between_blocks",
-    "between_grids",
-    "between_streams",
-    "with_host",
-    "copy_not_awaited",
-    "operands_not_awaited",
-    "missing_proxy_fence",
-)
-_ABOUT_MEMORY = (
-    *_RACES,
-    "use_after_free",
-    "ended_block",
-    "write_to_const",
-    "write_to_constant",
-    "leak",
-    "uninitialized_read",
-    "uninitialized_copy",
-    "output_not_written",
-)
-"""Kinds of findings whose sentences name the memory."""
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,20 +77,44 @@ class Finding(Side, kw_only=True):
     kernel: KernelName = ""
     count: Count
     bytes: Small
-    data: Word
-    number: Word
-    detail: Annotated[str, Meta(max_length=400)] = ""
+    payload: dict[str, Any] = {}
+    """What ``facts`` is made of."""
     other: Side | None = None
     memory: Memory | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind in _ABOUT_MEMORY and self.memory is None:
+        kind = KINDS.get(self.kind)
+        if kind is None or kind.check != self.check:
+            raise ValueError(f"no finding of {self.check} is called {self.kind}")
+        if kind.has_memory and self.memory is None:
             raise ValueError(f"{self.kind} of no memory")
-        if self.kind in _RACES and self.other is None:
-            raise ValueError(f"{self.kind} with nobody")
-        if self.kind == "output_not_written" and not re.fullmatch(r"[0-9]{1,19}(,[0-9]{1,19}){0,4}", self.detail):
-            raise ValueError("elements that are no numbers")
+        if kind.has_other and self.other is None:
+            raise ValueError(f"{self.kind} without its other side")
+        names = kind.payload.__struct_fields__ if kind.payload else ()
+        if not self.payload.keys() <= {*names} or not _is_small(self.payload):
+            raise ValueError(f"{self.kind} has no such payload")
+        _ = self.facts
+
+    @property
+    def facts(self) -> AnyPayload | None:
+        """The payload as the type of its kind."""
+        payload: Any = KINDS[self.kind].payload
+        try:
+            facts: AnyPayload | None = msgspec.convert(self.payload, payload) if payload else None
+            return facts
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the payload of {self.kind}: {error}") from error
+
+
+def _is_small(value: Any, depth: int = 0) -> bool:
+    """Return whether a payload has only 64-bit numbers, short texts, and short lists of them."""
+    if isinstance(value, (dict, list)):
+        items = value.values() if isinstance(value, dict) else value
+        return depth < 4 and len(value) <= 16 and all(_is_small(item, depth + 1) for item in items)
+    if isinstance(value, str):
+        return len(value) <= 400
+    return value is None or (isinstance(value, int) and -(1 << 63) <= value < 1 << 64)
 
 
 class Site(_Part):

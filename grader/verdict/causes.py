@@ -1,4 +1,4 @@
-"""The order in which findings are told: causes before what follows from them, and one for each cause."""
+"""The order in which reports show findings: causes before their consequences, one finding for each cause."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from grader.verdict.finding import Finding, Side
+from grader.verdict.findings import KINDS
 
-DIVERGENT = ("barrier_sites_differ", "barrier_after_exit", "collectives_differ", "own_lane_not_in_mask")
-"""Threads that are at different barriers are out of step afterwards: what each writes and reads then races."""
+DIVERGENT = tuple(kind.name for kind in KINDS.values() if kind.divergence)
+"""Kinds after which threads are out of step: what each of them writes and reads then races."""
 
 _WRONG_VALUES = ("racecheck", "initcheck")
 _FOLLOWS = ("write_to_const", "write_to_constant")
 
 
 def causes_first(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings without those that follow from a wrong address, divergent barriers before races."""
+    """Return the findings without those that follow from a wrong address, divergent barriers before races."""
     told = _without_consequences(findings)
     first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
     diverge = [finding for finding in told[first:] if finding.kind in DIVERGENT]
@@ -25,9 +26,10 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
-    """Only some accesses of a wrong address leave all memory; others hit another tensor, and seem to race there.
+    """Return the findings without the consequences of others.
 
-    What was put on the wrong stream races with all that is in the right one.
+    Only some accesses of a wrong index leave all memory; others hit another tensor, and seem to race there. Work on the
+    wrong stream races with everything in the right one.
     """
     causes = [finding for finding in findings if finding.kind in ("out_of_bounds", "default_stream")]
     hiding: set[int] = set()
@@ -42,7 +44,7 @@ def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
-    """Whether a finding is about the access of another one, in other memory, or about its stream."""
+    """Return whether a finding is about the access of its cause in other memory, or about its stream."""
     sides = [finding] if finding.other is None else [finding, finding.other]
     if cause.kind == "default_stream":
         return finding.kind == "between_streams" and any(side.stream == 0 for side in sides)
@@ -63,7 +65,10 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """A race within a warp on a line that also races with other warps, there or in another array: one barrier orders both."""
+    """Return a race within a warp as one between warps where its line also races with other warps.
+
+    One barrier of the block orders both, there or in another array.
+    """
     if race.kind == "within_warp" and any(
         other.kind == "within_block" and other.places & race.places for other in every
     ):

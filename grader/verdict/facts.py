@@ -8,7 +8,8 @@ changes when a reader must change, the second when something is added. Numbers t
 texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
 (``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others. Since 2.1 the sides of a race between
 streams name their ``work`` and its ``stream``, times have mean, minimum, maximum and standard deviation, and limits on them
-are ``time_bars``.
+are ``time_bars``. Since 3.0 a finding has a typed ``payload`` in place of ``number``, ``total``, ``address``, ``elements`` and
+``detail``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from grader.verdict import codec
 from grader.verdict.finding import Finding, Index
 from grader.verdict.record import Line, Record, Text
 
-SCHEMA_VERSION = "2.1"
+SCHEMA_VERSION = "3.0"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
 """Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/verdict/wording/results.py``)."""
 

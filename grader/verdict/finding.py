@@ -1,4 +1,4 @@
-"""A finding: what the simulator saw a kernel do that is wrong, as facts. ``grader/verdict/wording/findings.py`` makes sentences of it."""
+"""A finding: a fault that the simulator saw, as facts. ``grader/verdict/findings`` has a text for each kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 
 from msgspec import field, structs
 
-from grader.verdict.record import Line, Record, Text
+from grader.verdict.findings import KINDS, AnyPayload
+from grader.verdict.record import Line, Record
 
 Index = list[int]
 """Of a block, a thread, or an element."""
@@ -79,18 +80,11 @@ class Finding(Side, kw_only=True):
     check: Line
     """memcheck, initcheck, racecheck, synccheck, fault; or report, where what was reported cannot be true."""
     kind: Line
-    """What is wrong: one of the kinds in ``grader/verdict/wording/findings.py``."""
+    """The name of one of the kinds in ``grader/verdict/findings``."""
     other: Side | None = None
     """The other thread: of a race, or at another barrier."""
-    number: int = 0
-    """How many (elements, threads, bytes) or which one (lane, mask, index, CUDA error): by the kind."""
-    total: int = 0
-    """Of how many."""
-    address: int = 0
-    elements: list[Index] = field(default_factory=list)
-    """The first of those that were never written."""
-    detail: Text = ""
-    """What the simulator adds: a type, the call that was refused, who waits for whom."""
+    payload: AnyPayload | None = None
+    """The facts of its kind alone."""
     kernel: Line = ""
     count: int = 1
     """How often it was seen."""
@@ -118,10 +112,6 @@ class Finding(Side, kw_only=True):
         return self.check, kind, self.places, memory
 
 
-_WIDTHS = ("within_warp", "within_block", "within_cluster", "between_blocks")
-"""Kinds of races by how far apart the threads are, and so by what it takes to order them."""
-
-
 def merged(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each identity, with the counts of all; in the order of the first ones.
 
@@ -138,4 +128,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _width(finding: Finding) -> int:
-    return _WIDTHS.index(finding.kind) if finding.kind in _WIDTHS else 0
+    """Return how far apart the threads of a race are, and so how strong a barrier it takes to order them."""
+    kind = KINDS.get(finding.kind)
+    return kind.distance if kind else 0

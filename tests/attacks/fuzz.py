@@ -171,7 +171,7 @@ def seeds(reader: str) -> list[str]:
     if reader == "report":
         side = '"site": 1, "access": "write", "line": 3, "block": [0, 0, 0], "thread": [1, 0, 0]'
         memory = '{"kind": "tensor", "name": "x", "dtype": "f32", "shape": [4], "id": 1, "bytes": 16, "element_bytes": 4, "offset": 16}'
-        finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "data": 0, "number": 0, "detail": "", "memory": {memory}}}'
+        finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "payload": {{"address": 64}}, "memory": {memory}}}'
         happened = [[kind, 3, 1, 1, 16, 4, 0xFF, 1, 7, 7] for kind in HAPPENINGS]
         recording = {
             **{"kernel": "k", "launch": 0, "grid": [1, 1, 1], "block": [64, 1, 1], "index": [0, 0, 0], "threads": 64},

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import msgspec
 import pytest
 
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp
+from grader.verdict.findings import KINDS
 from grader.verdict.wording import findings as words
 from tests.attacks import fuzz
 from tests.attacks.growing import FRONT_END
@@ -75,12 +77,19 @@ def test_made_up_findings_have_sentences() -> None:
     for _ in range(1500):
         data = json.loads(fuzz.seeds("report")[1])
         for finding in data["findings"]:
-            finding["kind"] = draw.choice([*words.WHAT, "within_warp", "leak", "no such kind"])
-            finding["check"] = draw.choice(["memcheck", "initcheck", "racecheck", "synccheck", "fault"])
+            kind = draw.choice([*KINDS.values()])
+            finding["kind"] = draw.choice([*[kind.name] * 20, "no such kind"])
+            finding["check"] = draw.choice([*[kind.check] * 20, "memcheck", "fault", "report"])
             finding["other"] = draw.choice([None, {"site": 1, "access": draw.choice(["read", "", "async write"])}])
             finding["memory"] = draw.choice([None, finding["memory"]])
-            finding["detail"] = draw.choice(["", "1,2", "{site 1 line 3}", "\u00b2", "a" * 300])
-            finding["data"], finding["number"] = (draw.choice([0, 7, 1 << 63, (1 << 64) - 1]) for _ in range(2))
+            finding["payload"] = msgspec.to_builtins(kind.sample) if kind.sample else {}
+            finding["payload"].pop("of", None)
+            for name, value in finding["payload"].items():
+                number = isinstance(value, int)
+                values = (
+                    [0, 7, 1 << 63, (1 << 64) - 1] if number else ["", "1,2", "{site 1 line 3}", "\u00b2", "a" * 300]
+                )
+                finding["payload"][name] = draw.choice([value, value, draw.choice(values)])
         try:
             report = Report.from_json(json.dumps(data), "no_library.so", "kernel.cu")
         except MadeUp:

@@ -16,6 +16,7 @@ from grader.judge.efficient import evaluate_bar, judge_efficient, names_in, need
 from grader.judge.safe import judge_safe
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, CaseResult, Finding, KernelResources, OutputResult
+from grader.verdict.findings.host import CountedBytes, HostBytes
 
 GOOD = {"launches": 1.0, "global_written_bytes": 400.0, "global_read_bytes": 400.0, "global_bytes": 800.0}
 
@@ -86,7 +87,7 @@ def test_reports_that_cannot_be_true() -> None:
     outside.findings = [Finding(check="memcheck", kind="misaligned", line=3)]
     assert implausible(passed, outside) is not None
     found = implausible(passed, report(host_bytes=12.0))
-    assert found is not None and found.number == 12
+    assert found is not None and found.payload == HostBytes(bytes=12)
     missing = implausible(passed, None)
     assert missing is not None and missing.kind == "report_missing"
     assert implausible(run(FAILED).result, None) is None, "what failed has failed"
@@ -113,9 +114,10 @@ def test_too_little_work(totals: dict[str, float | None], kind: str | None) -> N
         assert stage.findings[0].kind == kind and (stage.findings[0].case, stage.findings[0].dtype) == ("some", "f32")
         assert found.check == "report"
     if kind == "too_few_bytes":
-        assert found is not None and (found.number, found.total) == (int(totals["global_bytes"] or 0), 800)
+        counted = CountedBytes(bytes=int(totals["global_bytes"] or 0), needed=800)
+        assert found is not None and found.payload == counted
     if kind == "host_copies":
-        assert found is not None and found.number == 1
+        assert found is not None and found.payload == HostBytes(bytes=1)
 
 
 def test_where_little_work_is_no_doubt() -> None:

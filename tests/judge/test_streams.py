@@ -8,6 +8,7 @@ import pytest
 
 from grader.judge import check
 from grader.report.terminal import as_text
+from grader.verdict.findings.launches import Call
 from tests.attacks.conftest import exercise
 from tests.seeds import SEED
 
@@ -43,7 +44,7 @@ def test_work_on_the_default_stream_is_found(before: str, after: str, what: str,
     assert stage and not stage.passed, as_text(verdict)
     (finding,) = stage.findings  # its races with the caller, and with what is in the given stream, follow from it
     assert finding.kind == "default_stream" and finding.hides
-    assert finding.detail.startswith(what)
+    assert isinstance(finding.payload, Call) and finding.payload.call.startswith(what)
     assert after in file.read_text().splitlines()[finding.line - 1]
 
 

@@ -20,6 +20,8 @@ from grader.report.junit import junit_xml
 from grader.report.notebook.verdicts import VerdictPanel
 from grader.report.terminal import as_text
 from grader.verdict import CaseResult, Diagnosis, Finding, Memory, OutputResult, Side, Stage, Verdict, schema
+from grader.verdict.findings import KINDS
+from grader.verdict.findings.barriers import Reason
 from grader.verdict.wording import cases, findings, outputs, results
 from tests.report import samples
 
@@ -33,9 +35,11 @@ VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # that it is a sch
 
 
 def finding(kind: str, **facts: object) -> Finding:
-    made = {"check": "memcheck", "kind": kind, "access": "read", "bytes": 4, "memory": MEMORY, "other": OTHER}
+    made = {"kind": kind, "access": "read", "bytes": 4, "memory": MEMORY, "other": OTHER}
     place = {"file": samples.FILE, "line": 31, "column": 5, "source_line": "    y = x[i];", "thread": [0, 0, 0]}
-    return Finding(**{**made, **place, "number": 3, "total": 7, "detail": "said", "case": "one", **facts})  # type: ignore[arg-type]
+    sample = KINDS[kind].sample if kind in KINDS else None
+    check = KINDS[kind].check if kind in KINDS else "memcheck"
+    return Finding(**{**made, **place, "check": check, "payload": sample, "case": "one", **facts})  # type: ignore[arg-type]
 
 
 def squeezed(text: str) -> str:
@@ -68,9 +72,9 @@ REPORTS: dict[str, Callable[[Verdict], str]] = {
 
 
 @pytest.mark.parametrize("report", REPORTS)
-@pytest.mark.parametrize("kind", [*findings.WHAT, "a_kind_of_tomorrow"])
+@pytest.mark.parametrize("kind", [*KINDS, "a_kind_of_tomorrow"])
 def test_a_finding(kind: str, report: str) -> None:
-    made = finding(kind, check="racecheck" if findings.WHAT.get(kind) is findings.WHAT["within_warp"] else "memcheck")
+    made = finding(kind)
     stage = Stage("safe", "failed", findings=[made])
     seen = squeezed(REPORTS[report](samples.verdict(samples.builds(), stage)))
     for said in (findings.message(made), findings.other_side(made), findings.advice(made)):
@@ -165,7 +169,8 @@ def test_hostile_texts(report: str) -> None:
     """A submission chooses names of kernels and arrays, what its launcher prints, its source, and what the compiler quotes."""
     case = CaseResult("c", "f32", "failed", {"n": 1}, "launch", [HOSTILE], printed=HOSTILE)
     memory = Memory(kind="__shared__", space="shared", name=HOSTILE)
-    found = finding("deadlock", detail=HOSTILE, memory=memory, source_line=HOSTILE, file=HOSTILE, kernel=HOSTILE)
+    reason = Reason(reason=HOSTILE)
+    found = finding("assertion", payload=reason, memory=memory, source_line=HOSTILE, file=HOSTILE, kernel=HOSTILE)
     verdict = samples.does_not_build()
     verdict.stages[0].diagnostics[0].message = verdict.stages[0].message = HOSTILE
     verdict.stages[1] = Stage("correct", "failed", cases=[case])

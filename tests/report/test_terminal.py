@@ -10,7 +10,8 @@ from grader.course import find
 from grader.report import failures, terminal, theme
 from grader.report.task_view import render_task
 from grader.verdict import CaseResult, Diagnosis, Diagnostic, Finding, OutputResult, Stage
-from grader.verdict.wording.findings import an_access
+from grader.verdict.findings.launches import RefusedCall
+from grader.verdict.findings.sides import an_access
 from tests.report import samples
 
 
@@ -46,7 +47,11 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
 
 
 def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it() -> None:
-    refused = Finding(check="fault", kind="refused", number=1, detail="linear_kernel<T>: too much shared memory")
+    refused = Finding(
+        check="fault",
+        kind="refused",
+        payload=RefusedCall(call="linear_kernel<T>", error=1, reason="too much shared memory"),
+    )
     failing = CaseResult(name="one row", dtype="f16", status="failed", problem="fault", seed=1)
     stages = [
         samples.builds(),
@@ -204,7 +209,7 @@ def test_a_caret_stays_under_its_column(width: int, column: int, ascii_only: boo
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [("infinite_loop", "in the loop that does not end"), ("barrier_sites_differ", "where the barrier shows")],
+    [("infinite_loop", "the loop that does not end"), ("barrier_sites_differ", "the divergent barrier")],
 )
 def test_a_hang_is_blamed_on_its_loop(kind: str, says: str) -> None:
     found = Finding(check="synccheck", kind=kind, file="a.cu", line=9)

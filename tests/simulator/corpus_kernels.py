@@ -24,6 +24,7 @@ import numpy as np
 from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
 from grader.verdict import Finding
+from grader.verdict.findings.memory import Address
 from grader.verdict.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -174,7 +175,9 @@ def is_whole(finding: Finding) -> bool:
     if finding.kind in ("illegal_address", "null_pointer"):
         return memory is None
     inside = memory is not None and 0 <= memory.offset <= memory.bytes - bytes_
-    return bytes_ > 0 and inside != (finding.kind == "out_of_bounds") and (inside or finding.address > 0)
+    return (
+        bytes_ > 0 and inside != (finding.kind == "out_of_bounds") and (inside or isinstance(finding.payload, Address))
+    )
 
 
 def disagreements(corpus_file: CorpusFile, findings: list[Finding]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
 from grader.simulator.report import Report
-from grader.verdict.wording.findings import advice, message, text
+from grader.verdict.wording.findings import fix, message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
 
@@ -84,7 +84,7 @@ def test_an_access_past_the_end_says_by_how_much_of_what_and_who():
     (finding,) = run.report.findings
     line = line_of("k[(row + 1)")
     assert message(finding) == (
-        f"4-byte read, 0 bytes past the end of k[2, 4, 5] (float32) at findings.cu:{line}, "
+        f"out-of-bounds access: 4-byte read, 0 bytes past the end of k[2, 4, 5] (float32) at findings.cu:{line}, "
         "block (7, 0, 0) thread (0, 0, 0)"
     )
     assert (finding.check, finding.kind, finding.count) == ("memcheck", "out_of_bounds", 5)
@@ -108,7 +108,7 @@ def test_the_whole_finding_is_readable():
     assert rows[0] == f"memcheck: {message(finding)}"
     assert LINES[finding.line - 1].strip() in rows[1]
     assert "seen 5 times" in rows[3]
-    assert "guard" in rows[4]
+    assert rows[4].startswith("  Why it matters: ") and rows[5].startswith("  Fix: ") and "guard" in rows[5]
 
 
 def test_a_race_names_both_sides():
@@ -134,7 +134,7 @@ def test_elements_that_nobody_wrote_are_counted_and_named():
     (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
     assert finding.kind == "output_not_written"
     assert message(finding) == (
-        "12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, 5], [1, 0], [1, 2], ..."
+        "output not fully written: 12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, 5], [1, 0], [1, 2], ..."
     )
 
 
@@ -191,10 +191,10 @@ def test_checks_can_be_switched_off():
 
 def test_the_barrier_that_all_readers_need() -> None:
     (race,) = Run("read_by_all", (64,)).report.findings
-    assert race.kind == "within_block" and "put __syncthreads()" in advice(race)
+    assert race.kind == "within_block" and "Put __syncthreads()" in fix(race)
 
 
 def test_an_atomic_operation_without_a_fence() -> None:
     (race,) = Run("no_fence", (4,), (1,), 4).report.findings
-    assert race.kind == "between_blocks" and "use atomics" not in advice(race)
-    assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} orders nothing" in advice(race)
+    assert race.kind == "between_blocks" and "use atomics" not in fix(race)
+    assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} orders only itself" in fix(race)

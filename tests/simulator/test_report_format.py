@@ -10,12 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from grader.simulator import report_format
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp, read
-from grader.verdict.wording.findings import WHAT, message, text
+from grader.verdict.findings import KINDS
+from grader.verdict.wording.findings import message, text
 from tests.seeds import SEED
 from tests.simulator.test_report import Run, built
 
@@ -37,12 +39,18 @@ FINDING = {
     "kernel": "f",
     "count": 1,
     "bytes": 4,
-    "data": 0,
-    "number": 0,
-    "detail": "",
+    "payload": {"address": 64},
     "memory": MEMORY,
 }
 WHOLE = {"version": 1, "findings": [FINDING], "sites": [[1, 0, 64]], "modules": ["kernel.so"]}
+
+
+def payload(kind: str) -> dict[str, Any]:
+    """Return the sample payload of a kind as the simulator writes it."""
+    sample = KINDS[kind].sample
+    found: dict[str, Any] = msgspec.to_builtins(sample) if sample else {}
+    found.pop("of", None)
+    return found
 
 
 def changed(path: str, value: Any) -> str:
@@ -73,13 +81,18 @@ def test_what_libsim_writes_is_read_whole() -> None:
         ("findings.0.count", True),
         ("findings.0.count", "1"),
         ("findings.0.count", 1 << 64),
-        ("findings.0.number", 1 << 64),
+        ("findings.0.payload.address", 1 << 64),
+        ("findings.0.payload.address", "64"),
+        ("findings.0.payload.address", ...),
+        ("findings.0.payload.surprise", 1),
+        ("findings.0.payload", []),
         ("findings.0.bytes", float("nan")),
         ("findings.0.bytes", float("inf")),
-        ("findings.0.data", ...),
+        ("findings.0.payload", ...),
         ("findings.0.check", "tastecheck"),
         ("findings.0.kind", "leak" * 20),
-        ("findings.0.detail", "x" * 401),
+        ("findings.0.check", "racecheck"),
+        ("findings.0.kind", "a_kind_of_tomorrow"),
         ("findings.0.block", [0, 0]),
         ("findings.0.thread", [0, 0, -1]),
         ("findings.0.block", [0, 0, 1 << 32]),
@@ -101,18 +114,26 @@ def test_what_it_never_writes_is_refused(path: str, value: Any) -> None:
 @pytest.mark.parametrize("kind", ["leak", "use_after_free", "uninitialized_read", "output_not_written", "within_warp"])
 def test_a_finding_has_what_its_sentence_needs(kind: str) -> None:
     report = copy.deepcopy(WHOLE)
-    report["findings"][0] |= {"kind": kind, "detail": "0", "other": SIDE}
+    report["findings"][0] |= {"kind": kind, "check": KINDS[kind].check, "payload": payload(kind), "other": SIDE}
     read(json.dumps(report))
     del report["findings"][0]["memory"]
     with pytest.raises(MadeUp, match="of no memory"):
         read(json.dumps(report))
 
 
-@pytest.mark.parametrize("detail", ["", "²", "1,", "1,x", "-1", "1" * 30, "٣"])
-def test_elements_that_are_no_numbers(detail: str) -> None:
+@pytest.mark.parametrize("first", [["0"], [0.5], [1 << 64], 0, [0] * 17])
+def test_elements_that_are_no_numbers(first: Any) -> None:
     report = copy.deepcopy(WHOLE)
-    report["findings"][0] |= {"kind": "output_not_written", "detail": detail}
-    with pytest.raises(MadeUp, match="elements"):
+    unwritten = {"missing": 1, "first": first}
+    report["findings"][0] |= {"kind": "output_not_written", "check": "initcheck", "payload": unwritten}
+    with pytest.raises(MadeUp, match="output_not_written"):
+        read(json.dumps(report))
+
+
+def test_long_texts_of_a_payload_are_refused() -> None:
+    report = copy.deepcopy(WHOLE)
+    report["findings"][0] |= {"kind": "trap", "check": "fault", "payload": {"reason": "x" * 401}}
+    with pytest.raises(MadeUp, match="trap"):
         read(json.dumps(report))
 
 
@@ -151,7 +172,7 @@ def test_control_characters_go_no_further() -> None:
 # -- whatever is let through can be told --
 
 NUMBERS = [0, 1, 2, 255, (1 << 32) - 1, (1 << 63) - 1]
-TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(WHAT)]
+TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(KINDS)]
 
 
 def places(part: Any) -> Iterator[tuple[Any, Any]]:

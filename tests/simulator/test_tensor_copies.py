@@ -176,7 +176,7 @@ def test_what_the_driver_refuses_is_refused_with_the_argument(box, says):
     _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
     assert error == 1 and finding["kind"] == "refused"
-    assert says in finding["detail"]
+    assert says in finding["payload"]["reason"]
 
 
 @pytest.mark.parametrize("column", [1, -3, 33])
@@ -184,7 +184,11 @@ def test_a_box_that_begins_between_16_bytes_is_a_finding(column):
     """An H200 ends such a kernel with an illegal instruction."""
     _, _, outcome = loaded(changed(at=(column, 0)), np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
-    assert outcome.error and finding["kind"] == "instruction_misused" and "multiple of 16 bytes" in finding["detail"]
+    assert (
+        outcome.error
+        and finding["kind"] == "instruction_misused"
+        and "multiple of 16 bytes" in finding["payload"]["reason"]
+    )
 
 
 @pytest.mark.parametrize(("type_", "wrong"), [("i8", True), ("u8", False), ("i4", False)])
@@ -194,7 +198,7 @@ def test_the_bits_of_signed_64_bit_numbers_are_not_combined(type_, wrong, name):
     box = changed(type=type_, box=(8, 8), swizzle=0, reduction=REDUCTIONS.index(name))
     memory = np.zeros(8192, dtype=np.uint8)
     _, _, outcome = stored(box, np.zeros(box.bytes, dtype=np.uint8), memory, checks=True)
-    details = [finding["detail"] for finding in outcome.report["findings"]]
+    details = [finding["payload"]["reason"] for finding in outcome.report["findings"]]
     assert [("no such reduction" in detail) for detail in details] == [True] * wrong
 
 
@@ -215,7 +219,7 @@ def test_a_store_ends_at_a_multiple_of_16_bytes_behind_the_row(elements, wrong):
 )
 def test_what_is_not_simulated_is_refused_by_name(box, what):
     _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
-    assert error == 801 and what in outcome.report["findings"][0]["detail"]
+    assert error == 801 and what in outcome.report["findings"][0]["payload"]["reason"]
 
 
 @pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
@@ -235,7 +239,7 @@ def test_the_driver_s_function_is_found(load):
     out = np.zeros(1, dtype=np.int32)
     outcome = load("tensor_ring")("run_entry_points", out)
     assert out[0] == 15
-    assert [f["detail"] for f in outcome.report["findings"] if "OnToast" in f["detail"]]
+    assert [f["payload"]["reason"] for f in outcome.report["findings"] if "OnToast" in f["payload"]["reason"]]
 
 
 def test_the_driver_s_function_is_there_by_its_name(tmp_path):
@@ -252,4 +256,4 @@ def test_the_driver_s_function_is_there_by_its_name(tmp_path):
     )
     out = np.zeros(4, dtype=np.int32)
     outcome = SimulatedKernel(file)("run", out)
-    assert out[0] == 1 and "globalDim[0] is 0" in outcome.report["findings"][0]["detail"]
+    assert out[0] == 1 and "globalDim[0] is 0" in outcome.report["findings"][0]["payload"]["reason"]

@@ -298,7 +298,7 @@ def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
     outcome = kernel("run", np.ones(512, np.float32), np.zeros(512, np.float32), 512)
     assert outcome.error == 719  # cudaErrorLaunchFailure
     (finding,) = outcome.report["findings"]
-    assert "before wgmma.wait_group" in finding["detail"]
+    assert "before wgmma.wait_group" in finding["payload"]["reason"]
 
 
 @pytest.mark.parametrize(

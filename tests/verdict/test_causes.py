@@ -7,7 +7,8 @@ from msgspec import structs
 
 from grader.verdict import Finding, Memory, Side, merged
 from grader.verdict.causes import DIVERGENT, causes_first
-from grader.verdict.wording.findings import advice, several
+from grader.verdict.findings import KINDS
+from grader.verdict.wording.findings import fix, several
 
 
 def memory(name: str) -> Memory:
@@ -19,7 +20,7 @@ def side(line: int, access: str = "read", column: int = 9, name: str = "x") -> S
 
 
 def finding(check: str, kind: str, at: Side, other: Side | None = None) -> Finding:
-    return Finding(**structs.asdict(at), check=check, kind=kind, other=other)
+    return Finding(**structs.asdict(at), check=check, kind=kind, other=other, payload=KINDS[kind].sample)
 
 
 OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
@@ -40,7 +41,7 @@ OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
 def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, consequence: Finding) -> None:
     told = causes_first([consequence, OUTSIDE])
     if follows:
-        assert told == [structs.replace(OUTSIDE, hides=True)] and "is left out" in several(told, 4)
+        assert told == [structs.replace(OUTSIDE, hides=True)] and "are left out" in several(told, 4)
         assert causes_first([*told, consequence]) == told
     else:
         assert told == [consequence, OUTSIDE]
@@ -69,7 +70,7 @@ def test_a_divergent_barrier_comes_before_the_races_that_it_causes(kind: str) ->
 def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
     near = finding("racecheck", "within_warp", side(3), side(4, "write"))
     far = structs.replace(near, kind="within_block")
-    assert "put __syncwarp() between" in advice(near) and "__syncthreads" not in advice(near)
+    assert "Put __syncwarp() between" in fix(near) and "__syncthreads" not in fix(near)
     for order in ([near, far], [far, near]):
         (race,) = merged(order)
         assert race.kind == "within_block" and race.count == 2
@@ -82,16 +83,17 @@ def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
         "within_block",
     ]
     assert several([near, elsewhere], 4).count("__syncwarp") == 1
-    assert several(causes_first([near, elsewhere]), 4).count("put __syncthreads()") == 1
+    assert several(causes_first([near, elsewhere]), 4).count("Put __syncthreads()") == 1
     assert several(causes_first([near, elsewhere]), 4).count("__syncwarp") == 0
 
 
 def test_only_one_access_is_atomic() -> None:
     race = finding("racecheck", "between_blocks", side(3, "atomic"), side(4))
-    assert "make the other one atomic" in advice(race) and "use atomics" not in advice(race)
-    assert "use atomics" in advice(finding("racecheck", "between_blocks", side(3, "write"), side(4)))
+    assert "Make the other access atomic" in fix(race) and "use atomics" not in fix(race)
+    writes = structs.replace(finding("racecheck", "between_blocks", side(3, "write"), side(4)), payload=None)
+    assert "use atomics" in fix(writes)
 
 
 def test_an_index_past_an_array_is_compared_with_the_block() -> None:
     past = finding("memcheck", "index_out_of_bounds", side(3))
-    assert "in a block launched with a single number threadIdx.x numbers all threads" in advice(past)
+    assert "in a block launched with a single number threadIdx.x numbers all threads" in fix(past)

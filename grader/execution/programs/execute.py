@@ -20,6 +20,8 @@ from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp
 from grader.simulator.symbolize import UNKNOWN, Location, symbolizer
 from grader.verdict import Finding
+from grader.verdict.findings.launches import RefusedCall
+from grader.verdict.findings.memory import LeakedBytes
 
 BLOCK_SECONDS = 10.0
 """Of CPU time without the end of a block: the simulator's own limit for an infinite loop."""
@@ -175,7 +177,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
         raise GraderError(problem.message, "The program wrote over the simulator's memory.") from None
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
-    outcome.leaked = sum(finding.number for finding in leaks)
+    outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
     full = [finding for finding in outcome.report.findings if _of(finding, _OUT_OF_MEMORY)]
     if full and not any(_uses_nothing(finding) for finding in outcome.report.findings):
         outcome.found_no_room = full[0]
@@ -183,7 +185,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
 
 
 def _of(finding: Finding, error: int) -> bool:
-    return finding.kind == "refused" and finding.number == error
+    return isinstance(finding.payload, RefusedCall) and finding.payload.error == error
 
 
 def _uses_nothing(finding: Finding) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from grader.course.task import Exercise
 from grader.verdict import CaseResult, Finding
+from grader.verdict.findings.host import CountedBytes, HostBytes
 
 if TYPE_CHECKING:
     from grader.simulator.report import Report
@@ -22,7 +23,7 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
     if report is None:
         return Finding(check="report", kind="report_missing")
     if by_host := report.totals.get("host_bytes"):
-        return Finding(check="report", kind="host_copies", number=int(by_host))
+        return Finding(check="report", kind="host_copies", payload=HostBytes(bytes=int(by_host)))
     if not report.totals.get("launches"):
         return Finding(check="report", kind="no_launch")
     if not report.totals.get("global_written_bytes") and not any(f.kind == "out_of_bounds" for f in report.findings):
@@ -40,11 +41,13 @@ def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Fin
         return Finding(check="report", kind="report_missing")
     totals = report.totals
     if by_host := totals.get("host_bytes"):
-        return Finding(check="report", kind="host_copies", number=int(by_host))
+        return Finding(check="report", kind="host_copies", payload=HostBytes(bytes=int(by_host)))
     counted = totals.get("global_bytes", 0)
     if exercise.inputs and not totals.get("global_read_bytes"):
         return Finding(check="report", kind="nothing_read")
     whole = not any(output.inout for output in exercise.outputs.values())
     if whole and counted < 0.4 * minimum and any("minimum" in bar.expression for bar in exercise.bars):
-        return Finding(check="report", kind="too_few_bytes", number=int(counted), total=int(minimum))
+        return Finding(
+            check="report", kind="too_few_bytes", payload=CountedBytes(bytes=int(counted), needed=int(minimum))
+        )
     return None

@@ -69,7 +69,6 @@ struct Mbarrier {
     uint32_t pending;     // arrivals missing from the current one
     int32_t bytes;        // that are to arrive in it: the tx-count
     unsigned operations;  // under way that will come here
-    char text[160];       // what it waits for, in words
     void* checks;
     Mbarrier* next;
 };
@@ -100,8 +99,6 @@ void start_store(Thread& self, const BulkCopy& copy);
 
 // Performs operations that are under way until a phase of an mbarrier is complete. False when nothing was under way.
 bool perform_operations(Worker& worker);
-// The words for what a thread waits for that spins at an mbarrier.
-void describe_mbarrier(Thread& thread);
 // The block has ended: what is still under way is performed, or was abandoned with the launch.
 void finish_mbarriers(Block& block, bool perform_them);
 

@@ -389,16 +389,6 @@ bool perform_operations(Worker& worker) {
     return any;
 }
 
-void describe_mbarrier(Thread& thread) {
-    Mbarrier& barrier = *thread.mbarrier;
-    bool surplus = barrier.bytes < 0;
-    snprintf(barrier.text, sizeof barrier.text,
-             "an mbarrier (phase %u, of parity %u: %u of %u arrivals are missing, %d bytes %s)", barrier.phase,
-             barrier.phase & 1, barrier.pending, barrier.expected, surplus ? -barrier.bytes : barrier.bytes,
-             surplus ? "came that nobody expected" : "are missing");
-    thread.wait_label = barrier.text;
-}
-
 void finish_mbarriers(Block& block, bool perform_them) {
     while (MbarrierOperation* operation = block.operations) {
         block.operations = operation->next;

@@ -194,7 +194,6 @@ bool all_wait_at_mbarriers(const Worker& worker) {
     each_spinning(worker, [](Thread& thread) {
         if (thread.mbarrier) {
             thread.state = State::waiting;
-            describe_mbarrier(thread);
             return true;
         }
         events::sync_error(events::SyncError::mbarrier_not_initialized, *thread.block, &thread, nullptr);

@@ -74,7 +74,7 @@ struct Thread {
     unsigned wait_mask;
     Site wait_site;
     const void* call_address;  // return address of its last call into the simulator: what a symbolizer wants
-    const char* wait_label;    // of an exchange of a warp or warpgroup, and of an mbarrier once nobody can go on
+    const char* wait_label;    // name of an exchange of a warp or warpgroup
     Mbarrier* mbarrier;        // null: one that nobody has initialized
 
     const void* polled;  // what it read last without anything having changed: twice in a row is a spin loop

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict
+from grader.verdict.findings.launches import RefusedCall
 from grader.verdict.wording import bars, cases, findings, words
 
 TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient": "Efficient", "fast": "Fast"}
@@ -100,18 +101,6 @@ def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Di
 
 # -- where to look first --
 
-_SHOWS = {
-    "memcheck": "where the wrong address shows",
-    "initcheck": "where the value that was never written shows",
-    "racecheck": "where the race shows",
-    "synccheck": "where the barrier shows",
-    "infinite_loop": "in the loop that does not end",
-    "deadlock": "where threads wait in vain",
-    "event_not_recorded": "where nothing is waited for",
-    "default_stream": "where the stream is missing",
-}
-"""By the kind of a finding, or its check."""
-
 
 def first_look(verdict: Verdict) -> str:
     """One sentence: where to start. Empty when the report above has said it all."""
@@ -127,10 +116,9 @@ def first_look(verdict: Verdict) -> str:
     # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if finding.line:
-            shows = _SHOWS.get(finding.kind) or _SHOWS.get(finding.check, "where the fault shows")
-            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {shows}"
-        if finding.kind == "refused":
-            return f"the launch or call that fails: {finding.detail.partition(':')[0]}"
+            return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {findings.look(finding)}"
+        if isinstance(finding.payload, RefusedCall):
+            return f"the launch or call that fails: {finding.payload.call}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
     if errors and _semicolon_missing(errors[0]):
         return f"the end of what stands above line {errors[0].line}: a ';' seems to be missing there"

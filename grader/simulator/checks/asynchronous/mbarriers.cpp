@@ -311,7 +311,7 @@ void copies_at_exit(Block& block) {
     check_remote(state);
     if (!state.extras && !block.mbarriers && block.cluster->size == 1) return;
     auto report = [&](const ThreadState& thread, const void* code, const void* = nullptr) {
-        add_finding(finding_at(Check::synccheck, "copy_at_exit", thread, code));
+        add_finding(finding_at(FindingKind::copy_at_exit, thread, code));
     };
     for (unsigned i = 0; i < block.thread_count; ++i) {
         ThreadExtras* extras = state.threads[i].extras;

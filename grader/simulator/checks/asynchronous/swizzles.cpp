@@ -26,10 +26,10 @@ void SwizzleCheck::look(const BlockState& owner, uintptr_t address, const Shadow
     unsigned filled = owner.swizzles[(address - owner.shared->base) >> piece_log2];
     if (!filled || filled == line_) return;
     reported_ = true;
-    Finding finding = finding_at(Check::synccheck, "swizzle_differs", reader_, code_);
+    Finding finding = finding_at(FindingKind::swizzle_differs, reader_, code_);
     finding.side.access = static_cast<uint8_t>(Access::operand_read);
     finding.place = place_of(site.region, address);
-    finding.data = line_ << 16 | filled;
+    finding.payload = Swizzles{line_, filled};
     finding.other.address = site_address(cell.write_site);
     finding.other.access = static_cast<uint8_t>(Access::async_write);
     add_finding(finding);

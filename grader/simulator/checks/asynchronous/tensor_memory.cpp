@@ -234,39 +234,37 @@ class Checker {
     void uninitialized(unsigned lane, unsigned column) {
         if (reported_uninitialized_) return;
         reported_uninitialized_ = true;
-        report(Check::initcheck, "tensor_memory_uninitialized", nullptr, lane, column);
+        report(FindingKind::tensor_memory_uninitialized, nullptr, lane, column);
     }
 
     void follow(uint32_t before, unsigned lane, unsigned column) {
         if (!before || before == fine_ || before == reported_) return;
         const Record& record = shared_.records[before];
-        const char* kind = nullptr;
+        FindingKind kind = FindingKind::tensor_memory_race;
         switch (orders_.of(before)) {
             case Order::fine:
                 fine_ = before;
                 return;
             case Order::unordered:
-                kind = "tensor_memory_race";
                 break;
             case Order::unfinished:
-                kind = is_transfer(record.kind) ? "tensor_transfer_not_awaited" : "tensor_product_not_awaited";
+                kind = is_transfer(record.kind) ? FindingKind::tensor_transfer_not_awaited
+                                                : FindingKind::tensor_product_not_awaited;
                 break;
             case Order::fence_after_missing:
-                kind = "missing_tensor_fence_after";
+                kind = FindingKind::missing_tensor_fence_after;
                 break;
             case Order::fence_before_missing:
-                kind = "missing_tensor_fence_before";
+                kind = FindingKind::missing_tensor_fence_before;
                 break;
         }
         reported_ = before;
-        report(Check::synccheck, kind, &record, lane, column);
+        report(kind, &record, lane, column);
     }
 
-    void report(Check check, const char* kind, const Record* before, unsigned lane, unsigned column) {
-        Finding finding = finding_at(check, kind, thread_, code_);
-        finding.data = lane << 16 | column;
-        snprintf(finding.detail, sizeof finding.detail, "%s%s%s", name_of(kind_), before ? " | " : "",
-                 before ? name_of(before->kind) : "");
+    void report(FindingKind kind, const Record* before, unsigned lane, unsigned column) {
+        Finding finding = finding_at(kind, thread_, code_);
+        finding.payload = TensorCell{lane, column, name_of(kind_), before ? name_of(before->kind) : ""};
         if (before) finding.other.address = before->code;
         add_finding(finding);
     }
@@ -382,16 +380,16 @@ void tensor_memory_at_exit(Block& block) {
     if (!memory) return;
     if (memory->oldest && memory->group == 1) {
         ThreadState& issuer = *state_of(*memory->oldest->thread);
-        Finding finding = finding_at(Check::synccheck, "tensor_product_at_exit", issuer, memory->oldest->address);
-        strcpy(finding.detail, name_of(memory->oldest->copy_bits ? Kind::copy : Kind::product));
+        Finding finding = finding_at(FindingKind::tensor_product_at_exit, issuer, memory->oldest->address);
+        finding.payload = TensorInstruction{name_of(memory->oldest->copy_bits ? Kind::copy : Kind::product)};
         add_finding(finding);
     }
     unsigned held = 0;
     for (uint16_t allocation : memory->allocation) held += allocation != 0;
     if (!held) return;
     Finding finding =
-        finding_at(Check::synccheck, "tensor_memory_not_freed", *state_of(*memory->allocated_by), memory->allocated_at);
-    finding.data = held;
+        finding_at(FindingKind::tensor_memory_not_freed, *state_of(*memory->allocated_by), memory->allocated_at);
+    finding.payload = TensorColumns{held};
     add_finding(finding);
 }
 
@@ -438,10 +436,8 @@ void tensor_released(Thread& thread, unsigned first, unsigned count) {
                 if (!before) continue;
                 Order found = orders.of(before);
                 if (found != Order::unordered && found != Order::unfinished) continue;
-                Finding finding =
-                    finding_at(Check::synccheck, "tensor_memory_freed_in_use", state, thread.call_address);
-                finding.data = c;
-                strcpy(finding.detail, name_of(shared.records[before].kind));
+                Finding finding = finding_at(FindingKind::tensor_memory_freed_in_use, state, thread.call_address);
+                finding.payload = TensorColumn{c, name_of(shared.records[before].kind)};
                 finding.other.address = shared.records[before].code;
                 add_finding(finding);
                 return;

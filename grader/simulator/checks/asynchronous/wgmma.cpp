@@ -64,8 +64,8 @@ WatchedRegisters& registers_of(ThreadState& thread) {
 
 ThreadState* first_lane(const WarpState& warp) { return warp.block->threads + warp.warp->index * lanes_per_warp; }
 
-Finding finding_about(const char* kind, const ThreadState& thread, const void* code, const void* other) {
-    Finding finding = finding_at(Check::synccheck, kind, thread, code);
+Finding finding_about(FindingKind kind, const ThreadState& thread, const void* code, const void* other) {
+    Finding finding = finding_at(kind, thread, code);
     finding.other.address = other;
     return finding;
 }
@@ -101,7 +101,7 @@ void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uin
             continue;
         }
         if (!known.taken && (known.touched || have_changed(known))) {
-            Finding finding = finding_about("missing_wgmma_fence", thread, code, known.touched);
+            Finding finding = finding_about(FindingKind::missing_wgmma_fence, thread, code, known.touched);
             finding.other.access = static_cast<uint8_t>(known.touch);
             add_finding(finding);
         }
@@ -228,7 +228,7 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
             if (!run.touched) run.touched = code, run.touch = access;
             continue;
         }
-        const char* kind = run.loads ? "tensor_load_not_awaited" : "accumulator_not_awaited";
+        FindingKind kind = run.loads ? FindingKind::tensor_load_not_awaited : FindingKind::accumulator_not_awaited;
         Finding finding = finding_about(kind, thread, code, run.product);
         finding.side.access = static_cast<uint8_t>(access);
         finding.bytes = static_cast<uint32_t>(bytes);
@@ -279,7 +279,7 @@ void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned cou
     WatchedRegisters& registers = registers_of(state);
     if (!registers.fenced) {
         registers.fenced = true;  // once is enough
-        add_finding(finding_at(Check::synccheck, "missing_wgmma_fence", state, thread.call_address));
+        add_finding(finding_at(FindingKind::missing_wgmma_fence, state, thread.call_address));
     }
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });
 }
@@ -363,7 +363,7 @@ void products_done(Warp& warp, uint64_t number) {
 }
 
 void product_at_exit(Warp& warp, const void* address) {
-    add_finding(finding_at(Check::synccheck, "wgmma_at_exit", *first_lane(*state_of(warp)), address));
+    add_finding(finding_at(FindingKind::wgmma_at_exit, *first_lane(*state_of(warp)), address));
 }
 
 }  // namespace sim::events

@@ -42,10 +42,9 @@ void check_exits(BlockState& block, const unsigned* participants) {
     }
     if (present == block.block->thread_count || !first) return;
     block.exit_reported = true;
-    Finding finding = finding_for(Check::synccheck, "barrier_after_exit", first, first->call_address);
+    Finding finding = finding_for(FindingKind::barrier_after_exit, first, first->call_address);
     finding.side.line = first->wait_site.line;
-    finding.number = block.block->thread_count - present;
-    finding.bytes = block.block->thread_count;
+    finding.payload = ExitedThreads{block.block->thread_count - present, block.block->thread_count};
     add_finding(finding);
 }
 

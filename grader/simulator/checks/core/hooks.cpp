@@ -31,15 +31,12 @@ SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access acc
         reinterpret_cast<uintptr_t>(variable.base) + address - reinterpret_cast<uintptr_t>(variable.on_host);
     bool equal = !memcmp(reinterpret_cast<void*>(address), reinterpret_cast<void*>(same), bytes);
     if (access == Access::read && equal) return;
-    Finding finding = {};
-    finding.check = Check::memcheck;
-    finding.kind = "host_name";
+    Finding finding = new_finding(FindingKind::host_name);
     finding.side.address = code;
     finding.side.access = static_cast<uint8_t>(access);
     finding.bytes = bytes;
+    finding.payload = Address{address};
     finding.place = place_of(find_region(same), same);
-    finding.count = 1;
-    finding.kernel = ~0u;
     add_finding(finding);
 }
 
@@ -52,15 +49,11 @@ SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, 
         count_host_access(bytes);
         return;
     }
-    Finding finding = {};
-    finding.check = Check::memcheck;
-    finding.kind = "host_access";
+    Finding finding = new_finding(FindingKind::host_access);
     finding.side.address = code;
     finding.side.access = static_cast<uint8_t>(access);
     finding.bytes = bytes;
     finding.place = place_of(region, address);
-    finding.count = 1;
-    finding.kernel = ~0u;
     add_finding(finding);
 }
 

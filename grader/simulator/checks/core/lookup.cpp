@@ -71,12 +71,12 @@ bool is_table(WorkerState& worker, uintptr_t address) {
     return true;
 }
 
-void report(ThreadState& thread, const AccessSite& site, const char* kind, Access access, unsigned size_log2,
+void report(ThreadState& thread, const AccessSite& site, FindingKind kind, Access access, unsigned size_log2,
             uintptr_t address, const Region* region) {
-    Finding finding = finding_at(Check::memcheck, kind, thread, site.address);
+    Finding finding = finding_at(kind, thread, site.address);
     finding.side.access = static_cast<uint8_t>(access);
     finding.bytes = 1u << size_log2;
-    finding.data = address;
+    finding.payload = Address{address};
     finding.place = place_of(region, address);
     add_finding(finding);
 }
@@ -96,7 +96,7 @@ void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t
 // The address is in no region. Returns when the launch can go on.
 void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address, Access access, unsigned size_log2) {
     if (address < 65536) {
-        report(thread, site, "null_pointer", access, size_log2, address, nullptr);
+        report(thread, site, FindingKind::null_pointer, access, size_log2, address, nullptr);
         kill_launch(cudaErrorIllegalAddress);
     }
     // What lies behind the last byte of a mapping may be anybody's.
@@ -105,20 +105,21 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
     BlockState* owner = owner_of_shared(*thread.block, address);
     if (owner && !sticks_out) {
         Region* region = nearest_shared(*owner, address);
-        report(thread, site, "out_of_bounds", access, size_log2, address, region);
+        report(thread, site, FindingKind::out_of_bounds, access, size_log2, address, region);
         if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
     }
     ArenaRange arena = arena_range();
     if (!sticks_out && arena.base && address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes) {
         Region* region = nearest_region(address);
-        const char* kind = region && region->freed && region->contains(address, 1) ? "use_after_free" : "out_of_bounds";
+        FindingKind kind = region && region->freed && region->contains(address, 1) ? FindingKind::use_after_free
+                                                                                   : FindingKind::out_of_bounds;
         report(thread, site, kind, access, size_log2, address, region);
         if (region && is_write(access)) write_inside(thread, *region, address, size_t(1) << size_log2);
         return;
     }
     if (Region* variable = missed_variable(address)) {
-        report(thread, site, "out_of_bounds", access, size_log2, address, variable);
+        report(thread, site, FindingKind::out_of_bounds, access, size_log2, address, variable);
         if (!is_write(access)) return;
         kill_launch(cudaErrorIllegalAddress);  // what lies there is the simulator's
     }
@@ -126,10 +127,10 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
     if (find_host_name(reinterpret_cast<void*>(address), &variable)) {
         Region* region = find_region(reinterpret_cast<uintptr_t>(variable.base));
         address += region->base - reinterpret_cast<uintptr_t>(variable.on_host);
-        report(thread, site, "host_name", access, size_log2, address, region);
+        report(thread, site, FindingKind::host_name, access, size_log2, address, region);
         kill_launch(cudaErrorIllegalAddress);
     }
-    report(thread, site, "illegal_address", access, size_log2, address, nullptr);
+    report(thread, site, FindingKind::illegal_address, access, size_log2, address, nullptr);
     kill_launch(cudaErrorIllegalAddress);
 }
 
@@ -179,12 +180,13 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         return nullptr;
     }
     if (address & (size - 1)) {
-        report(thread, *site, "misaligned", access, size_log2, address, region);
+        report(thread, *site, FindingKind::misaligned, access, size_log2, address, region);
         kill_launch(cudaErrorMisalignedAddress);
     }
     if (region->read_only && (is_write(access) || access == Access::atomic)) {
         bool constant = region->space == Space::constant;
-        report(thread, *site, constant ? "write_to_constant" : "write_to_const", access, size_log2, address, region);
+        report(thread, *site, constant ? FindingKind::write_to_constant : FindingKind::write_to_const, access,
+               size_log2, address, region);
     }
     if (region->allocated_serial)
         check_allocated(thread, *region, access, static_cast<unsigned>(size), address, site->address);

@@ -6,17 +6,15 @@
 
 #include "checks/core/access.h"
 #include "checks/report/report.h"
+#include "runtime/async_operations.h"
 #include "runtime/events.h"
 
 namespace sim::checks {
 
-Finding finding_for(Check check, const char* kind, const Thread* thread, const void* address) {
-    if (thread && thread->checks) return finding_at(check, kind, *static_cast<ThreadState*>(thread->checks), address);
-    Finding finding = {};
-    finding.check = check;
-    finding.kind = kind;
+Finding finding_for(FindingKind kind, const Thread* thread, const void* address) {
+    if (thread && thread->checks) return finding_at(kind, *static_cast<ThreadState*>(thread->checks), address);
+    Finding finding = new_finding(kind);
     finding.side.address = address;
-    finding.count = 1;
     finding.kernel = the_launch.launch ? the_launch.kernel : ~0u;
     if (thread) {
         finding.side.has_thread = true;
@@ -41,90 +39,78 @@ using namespace sim::checks;
 namespace {
 
 // By SyncError.
-const char* const sync_errors[] = {
-    "deadlock",
-    "barrier_sites_differ",
-    "own_lane_not_in_mask",
-    "collectives_differ",
-    "shuffle_from_inactive_lane",
-    "barrier_threads_invalid",
-    "grid_sync_not_cooperative",
-    "mbarrier_not_initialized",
-    "instruction_misused",
+constexpr FindingKind sync_errors[] = {
+    FindingKind::deadlock,
+    FindingKind::barrier_sites_differ,
+    FindingKind::own_lane_not_in_mask,
+    FindingKind::collectives_differ,
+    FindingKind::shuffle_from_inactive_lane,
+    FindingKind::barrier_threads_invalid,
+    FindingKind::grid_sync_not_cooperative,
+    FindingKind::mbarrier_not_initialized,
+    FindingKind::instruction_misused,
 };
 
 // By FaultKind.
-constexpr struct {
-    const char* name;
-    Check check;
-} faults[] = {
-    {"illegal_address", Check::memcheck}, {"misaligned", Check::memcheck},
-    {"division_by_zero", Check::fault},   {"illegal_instruction", Check::fault},
-    {"stack_overflow", Check::memcheck},  {"infinite_loop", Check::synccheck},
-    {"out_of_memory", Check::fault},      {"trap", Check::fault},
-    {"assertion", Check::fault},          {"shared_memory_exceeded", Check::fault},
-    {"device_exception", Check::fault},
+constexpr FindingKind faults[] = {
+    FindingKind::illegal_address,  FindingKind::misaligned,
+    FindingKind::division_by_zero, FindingKind::illegal_instruction,
+    FindingKind::stack_overflow,   FindingKind::infinite_loop,
+    FindingKind::out_of_memory,    FindingKind::trap,
+    FindingKind::assertion,        FindingKind::shared_memory_exceeded,
+    FindingKind::device_exception,
 };
 
-void set_detail(Finding& finding, const char* text) {
-    if (text) strncpy(finding.detail, text, sizeof finding.detail - 1);
+const char* operation_of(const Thread& thread) {
+    bool labeled = thread.wait == Wait::exchange || thread.wait == Wait::warpgroup;
+    return labeled && thread.wait_label ? thread.wait_label : wait_name(thread.wait, thread.wait_detail);
 }
 
-// Whether a thread says itself what it waits for.
-bool has_label(Wait wait) { return wait == Wait::exchange || wait == Wait::warpgroup || wait == Wait::mbarrier; }
+MbarrierPhase phase_of(const Thread& thread) {
+    if (thread.wait != Wait::mbarrier || !thread.mbarrier) return {};
+    const Mbarrier& barrier = *thread.mbarrier;
+    return {true, barrier.phase, barrier.pending, barrier.expected, barrier.bytes};
+}
 
-// "32 threads wait at __syncthreads, {site 7}; ..." with the numbers of the sites, which the reader names.
+// Where the threads of a deadlocked block wait: those at one call together.
 void describe_waits(const Block& block, Finding& finding) {
-    struct Place {
-        Wait wait;
-        uint8_t detail;
-        const char* label;
-        const void* address;
-        unsigned line;
-        unsigned count;
-        unsigned first;
-    } places[8];
-    unsigned count = 0, exited = 0;
+    BlockedThreads blocked = {};
+    Waits& waits = blocked.waits;
+    Wait kinds[sizeof waits.places / sizeof *waits.places];
     for (unsigned i = 0; i < block.thread_count; ++i) {
         const Thread& thread = block.threads[i];
-        if (thread.state == State::exited) ++exited;
+        if (thread.state == State::exited) ++blocked.exited;
         if (thread.state != State::waiting) continue;
         unsigned p = 0;
-        while (p < count && !(places[p].address == thread.call_address && places[p].wait == thread.wait)) ++p;
-        if (p == 8) continue;
-        if (p == count) {
-            const char* label = has_label(thread.wait) ? thread.wait_label : nullptr;
-            places[count++] = {
-                thread.wait, thread.wait_detail, label, thread.call_address, thread.wait_site.line, 0, i};
+        while (p < waits.count && !(waits.places[p].address == thread.call_address && kinds[p] == thread.wait)) ++p;
+        if (p == sizeof waits.places / sizeof *waits.places) continue;
+        if (p == waits.count) {
+            kinds[waits.count] = thread.wait;
+            waits.places[waits.count++] = {
+                0, i, operation_of(thread), thread.call_address, thread.wait_site.line, phase_of(thread)};
         }
-        ++places[p].count;
+        ++waits.places[p].threads;
     }
-    char* next = finding.detail;
-    char* end = finding.detail + sizeof finding.detail;
-    for (unsigned p = 0; p < count && next < end - 1; ++p) {
-        const char* name = places[p].label ? places[p].label : wait_name(places[p].wait, places[p].detail);
-        next += snprintf(next, static_cast<size_t>(end - next), "%s%u thread%s (first: %u) at %s, {site %u line %u}",
-                         p ? "; " : "", places[p].count, places[p].count == 1 ? "" : "s", places[p].first, name,
-                         site_id(places[p].address), places[p].line);
-    }
-    if (exited && next < end - 1) snprintf(next, static_cast<size_t>(end - next), "; %u exited", exited);
-    if (count) finding.side.address = places[0].address, finding.side.line = places[0].line;
-    if (count > 1) finding.other.address = places[1].address, finding.other.line = places[1].line;
+    const Waiting* places = waits.places;
+    if (waits.count) finding.side.address = places[0].address, finding.side.line = places[0].line;
+    if (waits.count > 1) finding.other.address = places[1].address, finding.other.line = places[1].line;
+    finding.payload = blocked;
 }
 
 }  // namespace
 
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail) {
-    const char* name = sync_errors[static_cast<unsigned>(kind)];
+    FindingKind name = sync_errors[static_cast<unsigned>(kind)];
     const Thread* example = thread ? thread : &block.threads[0];
-    Finding finding = finding_for(Check::synccheck, name, example, example->call_address);
+    Finding finding = finding_for(name, example, example->call_address);
     finding.side.line = example->wait_site.line;
-    set_detail(finding, detail);
+    if (auto* why = std::get_if<Reason>(&finding.payload)) why->reason = detail;
     if (kind == SyncError::deadlock) describe_waits(block, finding);
     const Thread* other = nullptr;
     if (kind == SyncError::barrier_sites_differ) other = block.barriers[0].first;
-    if (thread && kind == SyncError::own_lane_not_in_mask) finding.number = thread->wait_mask;
-    if (thread && kind == SyncError::shuffle_from_inactive_lane) finding.number = thread->warp->argument[thread->lane];
+    if (thread && kind == SyncError::own_lane_not_in_mask) finding.payload = Mask{thread->wait_mask};
+    if (thread && kind == SyncError::shuffle_from_inactive_lane)
+        finding.payload = Lane{thread->warp->argument[thread->lane]};
     if (thread && kind == SyncError::collectives_differ) {
         const Warp& warp = *thread->warp;
         for (unsigned rest = thread->wait_mask & warp.at_collective; rest && !other; rest &= rest - 1) {
@@ -133,12 +119,10 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
         }
     }
     if (other) {
-        Finding there = finding_for(Check::synccheck, name, other, other->call_address);
+        Finding there = finding_for(name, other, other->call_address);
         finding.other = there.side;
         finding.other.line = other->wait_site.line;
-        snprintf(finding.detail, sizeof finding.detail, "%s and %s",
-                 has_label(thread->wait) ? thread->wait_label : wait_name(thread->wait, thread->wait_detail),
-                 has_label(other->wait) ? other->wait_label : wait_name(other->wait, other->wait_detail));
+        finding.payload = TwoOperations{operation_of(*thread), operation_of(*other)};
     }
     add_finding(finding);
 }
@@ -182,7 +166,9 @@ const void* last_place_on_stack(const Fault& fault) {
 }  // namespace
 
 void fault(Launch& launch, const Fault& fault) {
-    const auto [name, check] = faults[static_cast<unsigned>(fault.kind)];
+    FindingKind kind = faults[static_cast<unsigned>(fault.kind)];
+    auto data = reinterpret_cast<uint64_t>(fault.data);
+    if (fault.kind == FaultKind::illegal_address && data < 65536) kind = FindingKind::null_pointer;
     // An index out of bounds of a local array may have led here: then it is what to report.
     ThreadState* state = fault.thread ? state_of(*fault.thread) : nullptr;
     if (state && state->pending && state->extras && state->extras->has_index) {
@@ -196,12 +182,12 @@ void fault(Launch& launch, const Fault& fault) {
     if (fault.kind == FaultKind::stack_overflow && fault.thread) {
         if (const void* place = last_place_on_stack(fault)) address = place;
     }
-    Finding finding = finding_for(check, name, fault.thread, address);
+    Finding finding = finding_for(kind, fault.thread, address);
     if (fault.thread) finding.side.fallback = fault.thread->call_address;
-    finding.data = reinterpret_cast<uint64_t>(fault.data);
+    if (auto* where = std::get_if<Address>(&finding.payload)) where->address = data;
+    if (auto* why = std::get_if<Reason>(&finding.payload)) why->reason = fault.detail;
+    if (auto* why = std::get_if<EndlessLoop>(&finding.payload)) why->reason = fault.detail;
     finding.launch = launch.id;
-    if (fault.kind == FaultKind::illegal_address && finding.data < 65536) finding.kind = "null_pointer";
-    set_detail(finding, fault.detail);
     add_finding(finding);
 }
 
@@ -218,40 +204,38 @@ void bad_free(const void* pointer, const void* address) {
     auto data = reinterpret_cast<uint64_t>(pointer);
     const Region* region = nearest_region(data);
     bool again = region && region->kind == RegionKind::device_heap && region->freed && region->base == data;
-    Finding finding = finding_for(Check::memcheck, again ? "double_free" : "bad_free", current_thread, address);
-    finding.data = data;
+    Finding finding = finding_for(again ? FindingKind::double_free : FindingKind::bad_free, current_thread, address);
+    finding.payload = Address{data};
     add_finding(finding);
 }
 
 void waits_for_nothing(const char* call, const void* address) {
-    Finding finding = finding_for(Check::synccheck, "event_not_recorded", nullptr, address);
-    set_detail(finding, call);
+    Finding finding = finding_for(FindingKind::event_not_recorded, nullptr, address);
+    finding.payload = Call{call};
     add_finding(finding);
 }
 
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code) {
-    Finding finding = finding_for(Check::memcheck, kind, current_thread, code);
+    FindingKind found = FindingKind::not_its_memory;
+    for (FindingKind other : {FindingKind::not_its_stack, FindingKind::not_its_function})
+        if (!strcmp(kind, name_of(other))) found = other;
+    Finding finding = finding_for(found, current_thread, code);
     finding.side.access = static_cast<uint8_t>(write ? Access::write : Access::read);
     finding.bytes = static_cast<uint32_t>(bytes);
-    finding.data = reinterpret_cast<uint64_t>(data);
+    finding.payload = Address{reinterpret_cast<uint64_t>(data)};
     add_finding(finding);
 }
 
 void default_stream_used(const char* what, const void* address) {
-    Finding finding = finding_for(Check::synccheck, "default_stream", nullptr, address);
-    set_detail(finding, what);
+    Finding finding = finding_for(FindingKind::default_stream, nullptr, address);
+    finding.payload = Call{what};
     add_finding(finding);
 }
 
 void refused(const Launch*, const char* call, int cuda_error, const char* why, const void* address) {
-    Finding finding = {};
-    finding.check = Check::fault;
-    finding.kind = "refused";
+    Finding finding = new_finding(FindingKind::refused);
     finding.side.address = address;
-    finding.count = 1;
-    finding.kernel = ~0u;
-    finding.number = static_cast<uint64_t>(cuda_error);
-    snprintf(finding.detail, sizeof finding.detail, "%s: %s", call, why ? why : "");
+    finding.payload = RefusedCall{call, static_cast<uint64_t>(cuda_error), why};
     add_finding(finding);
     note_failed_launch();
 }

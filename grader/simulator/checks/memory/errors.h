@@ -6,6 +6,6 @@
 
 namespace sim::checks {
 
-Finding finding_for(Check check, const char* kind, const Thread* thread, const void* address);
+Finding finding_for(FindingKind kind, const Thread* thread, const void* address);
 
 }  // namespace sim::checks

@@ -121,16 +121,14 @@ void forget_writes(ThreadExtras& extras) {
 
 void report_index(ThreadState& thread) {
     const PendingIndex& index = thread.extras->index;
-    Finding finding = finding_at(Check::memcheck, "index_out_of_bounds", thread, index.code_address);
-    finding.data = static_cast<uint64_t>(index.index);
+    Finding finding = finding_at(FindingKind::index_out_of_bounds, thread, index.code_address);
     const char* type = index.type;
     size_t length = strlen(type);
     if (length > 1 && type[0] == '\'') {  // compilers quote it
         ++type;
         length -= 2;
     }
-    if (length > sizeof finding.detail - 1) length = sizeof finding.detail - 1;
-    memcpy(finding.detail, type, length);
+    finding.payload = ArrayIndex{index.index, {type, length}};
     add_finding(finding);
 }
 

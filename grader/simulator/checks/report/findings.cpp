@@ -14,14 +14,24 @@ SpinLock lock;
 size_t limit = 1000;
 uint64_t dropped;
 
+// Two findings with different texts are different; the numbers are those of an example.
+struct TextHash {
+    uint64_t& key;
+    void operator()(const char*, const char* text) {
+        for (; *text; ++text) key = mix(key + static_cast<unsigned char>(*text));
+    }
+    template <typename Value>
+    void operator()(const char*, const Value&) {}
+};
+
 uint64_t key_of(const Finding& f) {
-    uint64_t key = mix(reinterpret_cast<uintptr_t>(f.kind) ^ static_cast<uint64_t>(f.check) << 56);
+    uint64_t key = mix(static_cast<uint64_t>(f.kind) + 1);
     uint64_t here = mix(reinterpret_cast<uintptr_t>(f.side.address) * 31 + f.side.access);
     uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
     // Which side of a race is met first depends on the schedule.
     key = mix(key + (here ^ there) + (here + there));
     key = mix(key + f.place.id);
-    for (const char* c = f.detail; *c; ++c) key = mix(key + static_cast<unsigned char>(*c));
+    std::visit([&key](const auto& payload) { payload.each(TextHash{key}); }, f.payload);
     return key ? key : 1;
 }
 
@@ -29,7 +39,45 @@ bool earlier(const Finding& a, const Finding& b) {
     return std::tie(a.launch, a.side.serial, a.side.thread) < std::tie(b.launch, b.side.serial, b.side.thread);
 }
 
+uint64_t leaked_bytes(const Finding& finding) {
+    auto* leak = std::get_if<LeakedBytes>(&finding.payload);
+    return leak ? leak->bytes : 0;
+}
+
 }  // namespace
+
+const char* name_of(FindingKind kind) {
+    switch (kind) {
+#define FINDING(NAME, CHECK, PAYLOAD) \
+    case FindingKind::NAME:           \
+        return #NAME;
+#include "checks/report/finding_kinds.def"
+#undef FINDING
+    }
+    return "";
+}
+
+Check check_of(FindingKind kind) {
+    switch (kind) {
+#define FINDING(NAME, CHECK, PAYLOAD) \
+    case FindingKind::NAME:           \
+        return Check::CHECK;
+#include "checks/report/finding_kinds.def"
+#undef FINDING
+    }
+    return Check::fault;
+}
+
+Payload empty_payload(FindingKind kind) {
+    switch (kind) {
+#define FINDING(NAME, CHECK, PAYLOAD) \
+    case FindingKind::NAME:           \
+        return PAYLOAD{};
+#include "checks/report/finding_kinds.def"
+#undef FINDING
+    }
+    return NoPayload{};
+}
 
 Place place_of(const Region* region, uintptr_t address) {
     Place place = {};
@@ -58,13 +106,11 @@ void add_finding(const Finding& made) {
     if (index) {
         Finding& known = findings[index - 1];
         uint64_t count = known.count + finding.count;
-        // Bytes that leaked add up; a mask, a lane, an error code or the elements of one output do not.
-        bool adds = !strcmp(finding.kind, "leak");
-        uint64_t sum = known.number + finding.number;
+        uint64_t leaked = leaked_bytes(known) + leaked_bytes(finding);
         // The example is the earliest, so that it does not depend on the number of workers.
         if (earlier(finding, known)) known = finding;
         known.count = count;
-        if (adds) known.number = sum;
+        if (auto* leak = std::get_if<LeakedBytes>(&known.payload)) leak->bytes = leaked;
         return;
     }
     if (findings.size() >= limit) {
@@ -75,15 +121,21 @@ void add_finding(const Finding& made) {
     index = static_cast<uint32_t>(findings.size());
 }
 
-Finding finding_at(Check check, const char* kind, const ThreadState& thread, const void* address) {
+Finding new_finding(FindingKind kind) {
     Finding finding = {};
-    finding.check = check;
     finding.kind = kind;
+    finding.payload = empty_payload(kind);
+    finding.count = 1;
+    finding.kernel = ~0u;
+    return finding;
+}
+
+Finding finding_at(FindingKind kind, const ThreadState& thread, const void* address) {
+    Finding finding = new_finding(kind);
     finding.side.address = address;
     finding.side.has_thread = true;
     finding.side.serial = thread.block->serial;
     finding.side.thread = thread.thread->linear;
-    finding.count = 1;
     finding.launch = the_launch.launch ? the_launch.launch->id : 0;
     finding.kernel = the_launch.launch ? the_launch.kernel : ~0u;
     return finding;

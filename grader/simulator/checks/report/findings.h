@@ -5,10 +5,9 @@
 
 #include "checks/core/region.h"
 #include "checks/core/epoch.h"
+#include "checks/report/finding_kinds.h"
 
 namespace sim::checks {
-
-enum class Check : uint8_t { memcheck, initcheck, racecheck, synccheck, fault };
 
 // A memory in which something happened, as it was then.
 struct Place {
@@ -43,15 +42,12 @@ struct Side {
 };
 
 struct Finding {
-    Check check;
-    const char* kind;  // "out_of_bounds", ... : a constant text
+    FindingKind kind;
     Side side;
     Side other;      // of a race
     uint32_t bytes;  // that were accessed
-    uint64_t data;   // the address that was accessed, where it is in no memory
     Place place;
-    char detail[400];  // a sentence, or empty
-    uint64_t number;   // whatever the kind counts
+    Payload payload;
     uint64_t count;
     uint64_t launch;
     unsigned kernel;  // index; ~0u for none
@@ -61,9 +57,11 @@ Place place_of(const Region* region, uintptr_t address);
 
 // Adds it, or counts it when there is one of the same kind at the same place. Thread-safe.
 void add_finding(const Finding& finding);
-// The finding with everything filled in that the running thread says.
+// A finding that was seen once, of no kernel and no place yet, with an empty payload.
+Finding new_finding(FindingKind kind);
+// A finding of the running thread, with its block and kernel.
 struct ThreadState;
-Finding finding_at(Check check, const char* kind, const ThreadState& thread, const void* address);
+Finding finding_at(FindingKind kind, const ThreadState& thread, const void* address);
 
 size_t finding_count();
 const Finding& finding(size_t i);

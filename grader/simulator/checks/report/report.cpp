@@ -280,32 +280,57 @@ void write_place(const Place& place) {
     out.close('}');
 }
 
-// "... at __syncthreads, {site 7 line 31}": the sites with the numbers that they have here.
-void write_detail(const char* text) {
-    char named[2 * sizeof Finding::detail];  // more than numbers of five digits can add
-    char *next = named, *end = named + sizeof named;
-    constexpr char mark[] = "{site ";
-    while (const char* site = strstr(text, mark)) {
-        char* rest;
-        unsigned long id = strtoul(site + sizeof mark - 1, &rest, 10);
-        next += snprintf(next, static_cast<size_t>(end - next), "%.*s%s%u", static_cast<int>(site - text), text, mark,
-                         static_cast<unsigned>(use_site(static_cast<uint16_t>(id))));
-        text = rest;
+// Writes the fields of a payload as members of an object.
+struct PayloadWriter {
+    void operator()(const char* name, uint64_t value) { out.member(name, value); }
+    void operator()(const char* name, int64_t value) { out.member(name, value); }
+    void operator()(const char* name, const char* text) { out.text(name, text); }
+    void operator()(const char* name, const ElementNumbers& elements) {
+        out.open(name, '[');
+        for (unsigned i = 0; i < elements.count; ++i) out.item(elements.numbers[i]);
+        out.close(']');
     }
-    snprintf(next, static_cast<size_t>(end - next), "%s", text);
-    out.text("detail", named);
+    void operator()(const char* name, const Waits& waits) {
+        out.open(name, '[');
+        for (unsigned i = 0; i < waits.count; ++i) write(waits.places[i]);
+        out.close(']');
+    }
+
+  private:
+    static void write(const Waiting& waiting) {
+        out.open('{');
+        out.member("threads", uint64_t(waiting.threads));
+        out.member("first", uint64_t(waiting.first));
+        out.text("operation", waiting.operation.chars);
+        out.member("site", use_site(waiting.address));
+        out.member("line", uint64_t(waiting.line));
+        if (waiting.mbarrier.known) {
+            out.open("mbarrier", '{');
+            out.member("phase", uint64_t(waiting.mbarrier.phase));
+            out.member("missing_arrivals", uint64_t(waiting.mbarrier.missing_arrivals));
+            out.member("expected_arrivals", uint64_t(waiting.mbarrier.expected_arrivals));
+            out.member("missing_bytes", int64_t(waiting.mbarrier.missing_bytes));
+            out.close('}');
+        }
+        out.close('}');
+    }
+};
+
+void write_payload(const Payload& payload) {
+    if (std::holds_alternative<NoPayload>(payload)) return;
+    out.open("payload", '{');
+    std::visit([](const auto& fields) { fields.each(PayloadWriter{}); }, payload);
+    out.close('}');
 }
 
 void write_finding(const Finding& finding) {
     out.open('{');
-    out.text("check", name_of(finding.check));
-    out.text("kind", finding.kind);
+    out.text("check", name_of(check_of(finding.kind)));
+    out.text("kind", name_of(finding.kind));
     if (finding.kernel != ~0u) out.text("kernel", kernel(finding.kernel).name);
     out.member("count", finding.count);
     out.member("bytes", uint64_t(finding.bytes));
-    out.member("data", finding.data);
-    out.member("number", finding.number);
-    if (*finding.detail) write_detail(finding.detail);
+    write_payload(finding.payload);
     write_side(finding.side);
     if (finding.other.address || finding.other.has_thread || finding.other.in_stream) {
         out.open("other", '{');
@@ -494,27 +519,20 @@ void find_unwritten(Region& region) {
     if (!region.expected || region.initialized || region.freed || launch_failed) return;
     size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;
     size_t count = region.bytes / element;
-    uint64_t missing = 0, first = 0;
-    Finding finding = {};
-    char* next = finding.detail;
-    unsigned listed = 0;
+    UnwrittenElements unwritten = {};
+    ElementNumbers& first = unwritten.first;
     for (size_t i = 0; i < count; ++i) {
         if (region.cells) {
             const ShadowCell& cell = region.cells[i * element >> region.shift];
             if (cell.write != never) continue;
         }
-        if (missing++ == 0) first = i;
-        if (listed++ < 5)
-            next += snprintf(next, static_cast<size_t>(finding.detail + sizeof finding.detail - next), "%s%zu",
-                             listed > 1 ? "," : "", i);
+        ++unwritten.missing;
+        if (first.count < sizeof first.numbers / sizeof *first.numbers) first.numbers[first.count++] = i;
     }
-    if (!missing) return;
-    finding.check = Check::initcheck;
-    finding.kind = "output_not_written";
-    finding.count = 1;
-    finding.kernel = ~0u;
-    finding.number = missing;
-    finding.place = place_of(&region, region.base + first * element);
+    if (!unwritten.missing) return;
+    Finding finding = new_finding(FindingKind::output_not_written);
+    finding.payload = unwritten;
+    finding.place = place_of(&region, region.base + first.numbers[0] * element);
     add_finding(finding);
 }
 
@@ -522,12 +540,8 @@ void find_leak(Region& region) {
     bool device = region.kind == RegionKind::device_allocation || region.kind == RegionKind::async_allocation ||
                   region.kind == RegionKind::device_heap;
     if (!device || region.freed) return;
-    Finding finding = {};
-    finding.check = Check::memcheck;
-    finding.kind = "leak";
-    finding.count = 1;
-    finding.kernel = ~0u;
-    finding.number = region.bytes;
+    Finding finding = new_finding(FindingKind::leak);
+    finding.payload = LeakedBytes{region.bytes};
     finding.side.address = region.allocated_at;
     finding.place = place_of(&region, region.base);
     finding.place.id = 0;  // leaks of one place are counted together
@@ -547,14 +561,7 @@ const char* write_report() {
         },
         nullptr);
     if (cells_were_refused()) {
-        Finding finding = {};
-        finding.check = Check::fault;
-        finding.kind = "out_of_memory";
-        finding.count = 1;
-        finding.kernel = ~0u;
-        strncpy(finding.detail, "the simulator could not get the memory to check all accesses: use smaller tensors",
-                sizeof finding.detail - 1);
-        add_finding(finding);
+        add_finding(new_finding(FindingKind::out_of_memory));
     }
     out.begin();
     out.open('{');

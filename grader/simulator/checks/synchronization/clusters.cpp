@@ -15,7 +15,7 @@ void raise(uint32_t& latest, uint32_t time) {
 
 void report_ended(const ThreadState& someone, uint32_t serial, unsigned thread, const RemoteAccess& access,
                   BlockState& owner) {
-    Finding finding = finding_at(Check::memcheck, "ended_block", someone, site_address(access.site));
+    Finding finding = finding_at(FindingKind::ended_block, someone, site_address(access.site));
     finding.side.serial = serial;
     finding.side.thread = thread;
     finding.side.access = access.access;

@@ -94,7 +94,7 @@ bool stale(const ThreadState& thread, const AccessSite& site, Epoch record) {
 }
 
 void report_uninitialized(ThreadState& thread, const AccessSite& site, const ShadowCell& cell) {
-    Finding finding = finding_at(Check::initcheck, "uninitialized_read", thread, site.address);
+    Finding finding = finding_at(FindingKind::uninitialized_read, thread, site.address);
     finding.side.access = static_cast<uint8_t>(site.access);
     finding.bytes = 1u << site.size_log2;
     finding.place = place_of(site.region, address_of(cell, site));
@@ -223,20 +223,20 @@ bool ordered(const ThreadState& thread, Epoch access, const void* variable) {
 
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
                  const Region* region, Epoch other, uint16_t other_site, Access other_access) {
-    const char* kind = "between_blocks";
+    FindingKind kind = FindingKind::between_blocks;
     bool streams = other != of_another_block && of_earlier_launch(other.serial());
     if (streams) {
-        kind = overlaps(thread, other.serial()) ? "between_grids" : "between_streams";
+        kind = overlaps(thread, other.serial()) ? FindingKind::between_grids : FindingKind::between_streams;
     } else if (other_access == Access::async_write || other_access == Access::async_read) {
-        kind = "copy_not_awaited";
+        kind = FindingKind::copy_not_awaited;
     } else if (other_access == Access::operand_read) {
-        kind = "operands_not_awaited";
+        kind = FindingKind::operands_not_awaited;
     } else if (other.serial() == thread.block->serial) {
-        kind = other.warp() == thread.warp->warp->index ? "within_warp" : "within_block";
+        kind = other.warp() == thread.warp->warp->index ? FindingKind::within_warp : FindingKind::within_block;
     } else if (is_own(*thread.block, other.serial())) {
-        kind = "within_cluster";
+        kind = FindingKind::within_cluster;
     }
-    Finding finding = finding_at(Check::racecheck, kind, thread, code);
+    Finding finding = finding_at(kind, thread, code);
     finding.side.access = static_cast<uint8_t>(access);
     finding.bytes = bytes;
     finding.place = place_of(region, address);
@@ -255,7 +255,7 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
 
 void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
                                 uintptr_t address) {
-    Finding finding = finding_at(Check::racecheck, "missing_proxy_fence", thread, site.address);
+    Finding finding = finding_at(FindingKind::missing_proxy_fence, thread, site.address);
     finding.side.access = static_cast<uint8_t>(site.access);
     finding.bytes = 1u << site.size_log2;
     finding.place = place_of(site.region, address);

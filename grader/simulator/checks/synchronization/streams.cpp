@@ -115,11 +115,7 @@ struct Accessor {
 
 void report(const Accessor& who, const Region& region, uintptr_t address, unsigned bytes, Epoch other,
             uint16_t other_site, Access other_access) {
-    Finding finding = {};
-    finding.check = Check::racecheck;
-    finding.kind = who.host ? "with_host" : "between_streams";
-    finding.kernel = ~0u;
-    finding.count = 1;
+    Finding finding = new_finding(who.host ? FindingKind::with_host : FindingKind::between_streams);
     finding.bytes = bytes;
     finding.place = place_of(&region, address);
     finding.side.address = who.code;
@@ -340,12 +336,8 @@ void work_copies_out(uintptr_t address, size_t bytes) {
         missing = bytes;
     }
     if (missing == 0) return;
-    Finding finding = {};
-    finding.check = Check::initcheck;
-    finding.kind = "uninitialized_copy";
-    finding.count = 1;
-    finding.kernel = ~0u;
-    finding.number = missing < bytes ? missing : bytes;
+    Finding finding = new_finding(FindingKind::uninitialized_copy);
+    finding.payload = UninitializedBytes{missing < bytes ? missing : bytes};
     finding.side.address = work.address;
     finding.place = place_of(region, address + first);
     add_finding(finding);
@@ -402,7 +394,7 @@ void name_work(Side& side, uint32_t serial) {
 void check_allocated(const ThreadState& thread, const Region& region, Access access, unsigned bytes, uintptr_t address,
                      const void* code) {
     if (came_before(region.allocated_serial)) return;
-    Finding finding = finding_at(Check::racecheck, "between_streams", thread, code);
+    Finding finding = finding_at(FindingKind::between_streams, thread, code);
     finding.side.access = static_cast<uint8_t>(access);
     finding.bytes = bytes;
     finding.place = place_of(&region, address);

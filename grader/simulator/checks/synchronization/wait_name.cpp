@@ -1,4 +1,4 @@
-// Names for what a thread waits at, as the learner wrote it.
+// The names of the operations that block a thread.
 #include "runtime/thread.h"
 #include "sim/warp.h"
 
@@ -13,9 +13,9 @@ const char* wait_name(Wait wait, uint8_t detail) {
         case Wait::named_barrier:
             return "bar.sync";
         case Wait::grid_barrier:
-            return "the grid's sync";
+            return "grid.sync()";
         case Wait::cluster_barrier:
-            return "the cluster's barrier";
+            return "cluster.sync()";
         case Wait::warp_barrier:
             return "__syncwarp";
         case Wait::shuffle:
@@ -29,7 +29,7 @@ const char* wait_name(Wait wait, uint8_t detail) {
                 case Shuffle::exclusive_or:
                     return "__shfl_xor_sync";
             }
-            return "a shuffle";
+            return "__shfl_sync";
         case Wait::vote:
             switch (static_cast<Vote>(detail)) {
                 case Vote::ballot:
@@ -41,21 +41,21 @@ const char* wait_name(Wait wait, uint8_t detail) {
                 case Vote::uniform:
                     return "__uni_sync";
             }
-            return "a vote";
+            return "__ballot_sync";
         case Wait::match:
             return detail ? "__match_all_sync" : "__match_any_sync";
         case Wait::reduce:
-            return "a __reduce_*_sync";
+            return "__reduce_sync";
         case Wait::exchange:
-            return "a warp-wide operation";
+            return "warp-wide instruction";
         case Wait::active_mask:
             return "__activemask";
         case Wait::mbarrier:
-            return "an mbarrier";
+            return "mbarrier";
         case Wait::warpgroup:
-            return "a warpgroup's operation";
+            return "warpgroup-wide instruction";
     }
-    return "something";
+    return "unknown";
 }
 
 }  // namespace sim

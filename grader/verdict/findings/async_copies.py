@@ -1,0 +1,111 @@
+"""Findings about asynchronous copies: cp.async, bulk and tensor copies (TMA), and the mbarriers on which they complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.verdict.findings.kind import FindingKind, Payload, payload_of
+from grader.verdict.findings.sides import ENGINES, access, both, other_place, position, reader_and_writer, where
+
+if TYPE_CHECKING:
+    from grader.verdict.finding import Finding
+
+
+class Swizzles(Payload, tag="Swizzles"):
+    """The swizzle of a matrix descriptor and of the tensor map of the copy, in bytes; 16 is none."""
+
+    descriptor: int
+    tensor_map: int
+
+
+PAYLOADS = Swizzles
+
+
+def _missing_proxy_fence(finding: Finding) -> str:
+    reads, writes = reader_and_writer(finding)
+    unseen = f"{access(writes)}{where(writes)}" if writes else "write"
+    reader = ENGINES.get(reads.access, "a bulk copy")
+    return f"{reader} reads {position(finding)}{where(reads)}, but may not see the {unseen}"
+
+
+def _swizzle_differs(finding: Finding) -> str:
+    def named(line: int) -> str:
+        return "no swizzle" if line == 16 else f"a swizzle of {line} bytes"
+
+    payload = payload_of(Swizzles, finding)
+    return (
+        f"the matrix descriptor of {ENGINES.get(finding.access, 'a product')}{where(finding)} has {named(payload.descriptor)}, "
+        f"but the tensor map of the copy{other_place(finding)} that filled {position(finding)} has {named(payload.tensor_map)}"
+    )
+
+
+KINDS = (
+    FindingKind(
+        name="copy_not_awaited",
+        check="racecheck",
+        title="asynchronous copy not awaited",
+        text=lambda f: f"on {position(f)}: {both(f)} are not ordered",
+        why="The copy may still be running: the read gets old values, or the copy overwrites newer ones.",
+        fix="For cp.async: commit the copy, wait for its group (cp.async.wait_group), then __syncthreads(), before any thread "
+        "touches the destination. For a copy that completes on an mbarrier: each thread waits for the phase with the right "
+        "parity (mbarrier_wait_parity). For a bulk store: cp_async_bulk_wait_group_read before its source is written again.",
+        look="the access to memory that is still being copied",
+        sample_access="read",
+        sample_other="async write",
+        has_memory=True,
+        has_other=True,
+        names_places=True,
+    ),
+    FindingKind(
+        name="missing_proxy_fence",
+        check="racecheck",
+        title="missing proxy fence",
+        text=_missing_proxy_fence,
+        why="The copy engine and the tensor cores read shared memory through the async proxy, which does not see ordinary "
+        "writes without a fence.",
+        fix="Each thread that wrote executes fence_proxy_async (PTX fence.proxy.async.shared::cta) before the barrier after "
+        "which the copy or the matrix product begins.",
+        look="the write without a proxy fence",
+        sample_access="async read",
+        sample_other="write",
+        has_memory=True,
+        has_other=True,
+        names_places=True,
+    ),
+    FindingKind(
+        name="copy_at_exit",
+        check="synccheck",
+        title="block ends during a bulk copy",
+        text="the block ends while a bulk copy is still running",
+        why="By then the shared memory may belong to another block.",
+        fix="Before the threads return, wait for the mbarrier of a load (mbarrier_wait_parity), or for a store with "
+        "cp_async_bulk_wait_group_read<0> (PTX cp.async.bulk.wait_group.read 0).",
+        look="the bulk copy without a wait",
+    ),
+    FindingKind(
+        name="mbarrier_not_initialized",
+        check="synccheck",
+        title="use of an uninitialized mbarrier",
+        text="no thread has initialized this mbarrier",
+        why="Its counts are whatever the shared memory held before: threads pass too early, or never.",
+        fix="Let one thread call mbarrier_init (PTX mbarrier.init), then __syncthreads(), before any thread arrives or waits.",
+        look="the use of the uninitialized mbarrier",
+        stage="correct",
+    ),
+    FindingKind(
+        name="swizzle_differs",
+        check="synccheck",
+        title="swizzle mismatch between tensor map and matrix descriptor",
+        text=_swizzle_differs,
+        why="The tensor cores read the elements of the tile in the wrong order.",
+        fix="Use the same swizzle in the tensor map (CU_TENSOR_MAP_SWIZZLE_...) and in the matrix descriptor (make_smem_desc).",
+        look="the descriptor with the other swizzle",
+        other="the copy",
+        payload=Swizzles,
+        sample=Swizzles(descriptor=64, tensor_map=128),
+        sample_access="operand read",
+        sample_other="async write",
+        has_memory=True,
+        names_places=True,
+    ),
+)

@@ -1,0 +1,292 @@
+"""Findings of synccheck about barriers of blocks and warps, warp intrinsics, deadlocks and endless loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.verdict.findings.kind import FindingKind, Payload, payload_of
+from grader.verdict.findings.sides import place
+from grader.verdict.record import Line, Record, Text
+from grader.verdict.wording import words
+
+if TYPE_CHECKING:
+    from grader.verdict.finding import Finding
+
+
+class MbarrierPhase(Record, kw_only=True):
+    """The current phase of an mbarrier, and what it still needs."""
+
+    phase: int
+    missing_arrivals: int
+    expected_arrivals: int
+    missing_bytes: int
+    """Negative: more bytes arrived than were announced."""
+
+
+class Waiting(Record, kw_only=True):
+    """The threads of a block that are blocked at one place."""
+
+    threads: int
+    first: int
+    """The number of the first one in the block."""
+    operation: Line
+    """``__syncthreads``, ``mbarrier``, ``wgmma.mma_async``..."""
+    site: int
+    """The call, by its number in the simulator's report; 0 once ``file`` and ``line`` are known."""
+    line: int
+    file: Line = ""
+    mbarrier: MbarrierPhase | None = None
+    """The mbarrier at which they wait."""
+
+
+class BlockedThreads(Payload, tag="BlockedThreads"):
+    """The threads of a deadlocked block: where they wait, and how many have exited."""
+
+    waits: list[Waiting]
+    exited: int
+
+
+class TwoOperations(Payload, tag="TwoOperations"):
+    """The operations at which the two sides are."""
+
+    operation: Line
+    other_operation: Line
+
+
+class ExitedThreads(Payload, tag="ExitedThreads"):
+    """The threads of a block that exited before a barrier, and all that it has."""
+
+    exited: int
+    threads: int
+
+
+class Mask(Payload, tag="Mask"):
+    """The mask of lanes of a warp intrinsic."""
+
+    mask: int
+
+
+class Lane(Payload, tag="Lane"):
+    """A lane of the warp."""
+
+    lane: int
+
+
+class Reason(Payload, tag="Reason"):
+    """An explanation by the simulator or by the kernel itself, for example the text of an assert."""
+
+    reason: Text
+
+
+class EndlessLoop(Payload, tag="EndlessLoop"):
+    """A loop that was stopped. ``reason``: why no thread can end it, where that is known."""
+
+    reason: Text
+    loop: Line = ""
+    """The loop's first line: ``a.cu:12``."""
+
+
+PAYLOADS = BlockedThreads | TwoOperations | ExitedThreads | Mask | Lane | Reason | EndlessLoop
+
+
+def _deadlock(finding: Finding) -> str:
+    payload = payload_of(BlockedThreads, finding)
+    parts = [
+        f"{words.count(waiting.threads, 'thread')} (first: {waiting.first}) wait{'s' if waiting.threads == 1 else ''} at "
+        f"{waiting.operation}, {waiting.file}:{waiting.line}{_phase(waiting.mbarrier)}"
+        for waiting in payload.waits
+    ]
+    if payload.exited:
+        parts.append(f"{payload.exited} exited")
+    return "; ".join(parts) or "no thread can continue"
+
+
+def _phase(mbarrier: MbarrierPhase | None) -> str:
+    if mbarrier is None:
+        return ""
+    count = words.count(abs(mbarrier.missing_bytes), "byte")
+    missing = "more than announced" if mbarrier.missing_bytes < 0 else "missing"
+    return (
+        f" (phase {mbarrier.phase}, parity {mbarrier.phase & 1}: {mbarrier.missing_arrivals} of "
+        f"{words.count(mbarrier.expected_arrivals, 'arrival')} missing, {count} {missing})"
+    )
+
+
+def _waits_at(finding: Finding, operation: str) -> bool:
+    payload = finding.payload
+    return isinstance(payload, BlockedThreads) and any(operation in waiting.operation for waiting in payload.waits)
+
+
+def _deadlock_fix(finding: Finding) -> str:
+    if _waits_at(finding, "mbarrier"):
+        return (
+            "A phase completes when (1) the number of threads given to `mbarrier_init` has arrived and (2) all announced "
+            "bytes (mbarrier_arrive_expect_tx) have been copied. Compare both numbers with what the kernel does. Check "
+            "the parity as well: a wait for the wrong parity waits for a later phase."
+        )
+    if _waits_at(finding, "wgmma"):
+        return (
+            "A warpgroup is four warps, and the number of the first is a multiple of 4. All 128 threads must execute the "
+            "same wgmma instruction: give each role of the kernel whole warpgroups."
+        )
+    return (
+        "Move the barrier or the intrinsic out of the condition: all threads of a block must reach the same "
+        "__syncthreads(), all threads of a cluster its barrier, and all lanes of a mask the same intrinsic."
+    )
+
+
+def _sites_differ(finding: Finding) -> str:
+    other = place(finding.other) if finding.other else "?"
+    thread = words.place(finding.block, finding.thread)
+    return f"threads of one block wait at {place(finding)} and at {other}" + (f", {thread}" if thread else "")
+
+
+def _exited(finding: Finding) -> str:
+    payload = payload_of(ExitedThreads, finding)
+    return f"{payload.exited} of {words.count(payload.threads, 'thread')} of the block exited before the barrier"
+
+
+def _collectives(finding: Finding) -> str:
+    payload = payload_of(TwoOperations, finding)
+    return f"lanes of one mask are at different warp intrinsics ({payload.operation} and {payload.other_operation})"
+
+
+def _endless(finding: Finding) -> str:
+    payload = payload_of(EndlessLoop, finding)
+    loop = f"the loop at {payload.loop} does not end" if payload.loop else "a loop does not end"
+    return f"{loop}: {payload.reason}" if payload.reason else loop
+
+
+_OUT_OF_STEP = "Threads pass the barriers out of step, so everything after them races."
+
+KINDS = (
+    FindingKind(
+        name="deadlock",
+        check="synccheck",
+        title="deadlock",
+        text=_deadlock,
+        why="On a GPU the kernel never ends.",
+        fix=_deadlock_fix,
+        look="where threads are blocked",
+        other="other threads wait here",
+        stage="correct",
+        payload=BlockedThreads,
+        sample=BlockedThreads(
+            waits=[
+                Waiting(threads=32, first=0, operation="__syncthreads", site=0, line=31, file="softmax.cu"),
+                Waiting(
+                    threads=96,
+                    first=32,
+                    operation="mbarrier",
+                    site=0,
+                    line=40,
+                    file="softmax.cu",
+                    mbarrier=MbarrierPhase(phase=3, missing_arrivals=1, expected_arrivals=2, missing_bytes=4096),
+                ),
+            ],
+            exited=0,
+        ),
+    ),
+    FindingKind(
+        name="barrier_sites_differ",
+        check="synccheck",
+        title="divergent __syncthreads()",
+        text=_sites_differ,
+        why=_OUT_OF_STEP,
+        fix="Move the barrier out of the branch, so that all threads of the block reach the same one.",
+        look="the divergent barrier",
+        other="the other barrier",
+        payload=TwoOperations,
+        sample=TwoOperations(operation="__syncthreads", other_operation="__syncthreads"),
+        names_places=True,
+        divergence=True,
+    ),
+    FindingKind(
+        name="barrier_after_exit",
+        check="synccheck",
+        title="barrier after threads have exited",
+        text=_exited,
+        why="CUDA requires that all threads of a block reach __syncthreads().",
+        fix="Guard the work instead of returning early (if (i < n) { ... }), and let all threads reach the barrier.",
+        look="the barrier that some threads never reach",
+        payload=ExitedThreads,
+        sample=ExitedThreads(exited=24, threads=128),
+        divergence=True,
+    ),
+    FindingKind(
+        name="own_lane_not_in_mask",
+        check="synccheck",
+        title="warp intrinsic with a mask without the calling lane",
+        text=lambda f: (
+            f"a lane calls a warp intrinsic with the mask {payload_of(Mask, f).mask:#010x}, which does not contain it"
+        ),
+        why="The result is undefined.",
+        fix="Pass a mask of exactly the lanes that execute the call: 0xffffffff where the whole warp does.",
+        look="the warp intrinsic with a wrong mask",
+        payload=Mask,
+        sample=Mask(mask=0xFFFF),
+        divergence=True,
+    ),
+    FindingKind(
+        name="collectives_differ",
+        check="synccheck",
+        title="divergent warp intrinsics",
+        text=_collectives,
+        why="Each waits for lanes that are elsewhere: on a GPU the result is undefined, or the kernel hangs.",
+        fix="Let all lanes of the mask execute the same call: the branch around it must be the same for all of them.",
+        look="the divergent warp intrinsic",
+        other="the other lane is here",
+        payload=TwoOperations,
+        sample=TwoOperations(operation="__shfl_down_sync", other_operation="__syncwarp"),
+        divergence=True,
+    ),
+    FindingKind(
+        name="shuffle_from_inactive_lane",
+        check="synccheck",
+        title="shuffle from an inactive lane",
+        text=lambda f: (
+            f"a shuffle reads from lane {payload_of(Lane, f).lane}, which does not take part: the value is undefined"
+        ),
+        why="The lane gets an arbitrary value.",
+        fix="Let all lanes of the warp execute the shuffle, with a neutral value where there is no data.",
+        look="the shuffle",
+        payload=Lane,
+        sample=Lane(lane=17),
+    ),
+    FindingKind(
+        name="barrier_threads_invalid",
+        check="synccheck",
+        title="named barrier with a wrong number of threads",
+        text=lambda f: payload_of(Reason, f).reason,
+        why="The barrier never opens, or opens too early.",
+        fix="Pass bar_sync (PTX bar.sync) a multiple of 32: the number of threads that arrive at this barrier.",
+        look="the named barrier",
+        payload=Reason,
+        sample=Reason(reason="a named barrier takes a multiple of 32 threads"),
+    ),
+    FindingKind(
+        name="grid_sync_not_cooperative",
+        check="synccheck",
+        title="grid barrier in an ordinary launch",
+        text=lambda f: payload_of(Reason, f).reason,
+        why="Only a cooperative launch guarantees that all blocks are resident, so the barrier could wait forever.",
+        fix="Launch the kernel with cudaLaunchCooperativeKernel.",
+        look="the grid barrier",
+        stage="correct",
+        payload=Reason,
+        sample=Reason(reason="grid.sync() needs cudaLaunchCooperativeKernel"),
+    ),
+    FindingKind(
+        name="infinite_loop",
+        check="synccheck",
+        title="endless loop",
+        text=_endless,
+        why="On a GPU the kernel never ends.",
+        fix="Look at the condition of the loop, which never becomes false. If the thread waits there for another block: blocks "
+        "that have not started yet cannot help it.",
+        look="the loop that does not end",
+        stage="correct",
+        payload=EndlessLoop,
+        sample=EndlessLoop(reason="", loop="attention.cu:28"),
+    ),
+)

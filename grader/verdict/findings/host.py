@@ -1,0 +1,177 @@
+"""Findings about host code, about memory that is none of the submission's, and about reports that contradict the outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.verdict.findings.kind import FindingKind, Payload, payload_of
+from grader.verdict.findings.memory import Address
+from grader.verdict.findings.sides import access, an_access, memory_of, position
+from grader.verdict.wording import words
+
+if TYPE_CHECKING:
+    from grader.verdict.finding import Finding
+
+
+class HostBytes(Payload, tag="HostBytes"):
+    """Bytes of device memory that host code read or wrote."""
+
+    bytes: int
+
+
+class CountedBytes(Payload, tag="CountedBytes"):
+    """Bytes of global memory that were counted, and the fewest that the result needs."""
+
+    bytes: int
+    needed: int
+
+
+PAYLOADS = HostBytes | CountedBytes
+
+
+def _host_name(finding: Finding) -> str:
+    if finding.thread is not None:
+        return f"{access(finding)} of the host's copy of {memory_of(finding)}"
+    if finding.access == "write":
+        return f"host code writes the host's copy of {memory_of(finding)}, which kernels never read"
+    return f"host code reads the host's copy of {memory_of(finding)}, but the device's copy has another value"
+
+
+def _address(finding: Finding) -> str:
+    return f"{payload_of(Address, finding).address:#x}"
+
+
+_FORGED = "The simulator's report and the outputs cannot both be right."
+_SANDBOX = "On the grading machine the submission shares its process with the simulator."
+
+KINDS = (
+    FindingKind(
+        name="host_access",
+        check="memcheck",
+        title="host access to device memory",
+        text=lambda f: f"host code makes {an_access(f)} of device memory: {position(f)}",
+        why="A launcher runs on the CPU, which cannot follow a device pointer.",
+        fix="Do it in a kernel, or copy with cudaMemcpy.",
+        look="the access by host code",
+        stage="correct",
+        sample_access="read",
+    ),
+    FindingKind(
+        name="host_name",
+        check="memcheck",
+        title="host access to a device variable by its name",
+        text=_host_name,
+        why="On the host, the name of a __device__ or __constant__ variable is a separate copy in host memory, and no device "
+        "address.",
+        fix="Copy with cudaMemcpyToSymbol or cudaMemcpyFromSymbol, get the address with cudaGetSymbolAddress, or use a "
+        "__managed__ variable, which is one for both.",
+        look="the access to the host's copy",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="write",
+    ),
+    FindingKind(
+        name="not_its_memory",
+        check="memcheck",
+        title="access to memory outside the submission",
+        text=lambda f: f"{access(f)} of address {_address(f)}, which the submission does not own",
+        why=_SANDBOX,
+        fix="Touch only the submission's variables, its tensors, and memory from new, malloc, cudaMalloc and similar calls.",
+        look="the access to foreign memory",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="write",
+    ),
+    FindingKind(
+        name="not_its_stack",
+        check="memcheck",
+        title="access to the stack outside local variables",
+        text=lambda f: f"{access(f)} of the stack outside the local variables of the submission's functions",
+        why="A pointer or an index has gone past a local variable; return addresses are stored there.",
+        fix="Compare the index with the size of the local array.",
+        look="the access past a local variable",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="write",
+    ),
+    FindingKind(
+        name="not_its_function",
+        check="memcheck",
+        title="call of a function outside the submission",
+        text=lambda f: f"a function pointer points to address {_address(f)}, which is no function of the submission",
+        why=_SANDBOX,
+        fix="Pass only functions of the kernel file.",
+        look="the call of a foreign function",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+    ),
+    FindingKind(
+        name="report_missing",
+        check="report",
+        title="simulator report missing",
+        text="the kernel returned, but the simulator's report is missing or cannot be read",
+        why="Without a report nothing is known about the run.",
+        fix="Look for a write far outside a tensor: it may have overwritten the report.",
+        look="the kernel",
+    ),
+    FindingKind(
+        name="host_copies",
+        check="report",
+        title="computation on the host",
+        text=lambda f: (
+            f"the launcher moved {words.count(payload_of(HostBytes, f).bytes, 'byte')} of device memory "
+            "to the host, or wrote tensors from there"
+        ),
+        why="The exercise asks for kernels.",
+        fix="Launch kernels that compute on the device, and leave tensors there.",
+        look="the launcher",
+        payload=HostBytes,
+        sample=HostBytes(bytes=4096),
+    ),
+    FindingKind(
+        name="no_launch",
+        check="report",
+        title="no kernel launched",
+        text="the output is right, but host code computed it",
+        why="The exercise asks for kernels.",
+        fix="Launch a kernel that computes the output.",
+        look="the launcher",
+    ),
+    FindingKind(
+        name="nothing_written",
+        check="report",
+        title="no kernel wrote to global memory",
+        text="no kernel wrote to global memory, but the output is right",
+        why=_FORGED,
+        fix="Write the output in a kernel.",
+        look="the launcher",
+    ),
+    FindingKind(
+        name="nothing_read",
+        check="report",
+        title="no kernel read global memory",
+        text="no kernel read global memory, but the result depends on inputs",
+        why=_FORGED,
+        fix="Read the inputs in a kernel.",
+        look="the launcher",
+        stage="efficient",
+    ),
+    FindingKind(
+        name="too_few_bytes",
+        check="report",
+        title="fewer bytes counted than the result needs",
+        text=lambda f: (
+            f"{words.count(payload_of(CountedBytes, f).bytes, 'byte')} of global memory were counted, but the "
+            f"result needs at least {payload_of(CountedBytes, f).needed:,}"
+        ),
+        why=_FORGED,
+        fix="Read the inputs from global memory in the kernel, and write the outputs there.",
+        look="the launcher",
+        stage="efficient",
+        payload=CountedBytes,
+        sample=CountedBytes(bytes=64, needed=65536),
+    ),
+)

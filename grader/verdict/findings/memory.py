@@ -1,0 +1,320 @@
+"""Findings of memcheck and initcheck: wrong addresses, memory that was freed, and values that were never written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.verdict.findings.kind import FindingKind, Payload, payload_of
+from grader.verdict.findings.sides import access, distance, memory_name, position
+from grader.verdict.record import Line
+from grader.verdict.wording import words
+
+if TYPE_CHECKING:
+    from grader.verdict.finding import Finding
+
+
+class Address(Payload, tag="Address"):
+    """The address that was accessed, freed or called."""
+
+    address: int
+
+
+class ArrayIndex(Payload, tag="ArrayIndex"):
+    """An index, and the type of the array that has no such element."""
+
+    index: int
+    array_type: Line
+
+
+class LeakedBytes(Payload, tag="LeakedBytes"):
+    """The bytes that were never freed."""
+
+    bytes: int
+
+
+class UninitializedBytes(Payload, tag="UninitializedBytes"):
+    """The bytes of a copy that were never written."""
+
+    bytes: int
+
+
+class UnwrittenElements(Payload, tag="UnwrittenElements"):
+    """The elements of an output that no thread wrote: how many, and the numbers of the first ones."""
+
+    missing: int
+    first: list[int]
+
+
+def _address(finding: Finding) -> str:
+    return f"{payload_of(Address, finding).address:#x}"
+
+
+def _out_of_bounds(finding: Finding) -> str:
+    if finding.memory is None:
+        return f"{access(finding)} in shared memory, outside every array"
+    return f"{access(finding)}, {distance(finding.memory, finding.bytes)}"
+
+
+def _out_of_bounds_fix(finding: Finding) -> str:
+    if finding.memory is not None and finding.memory.kind == "dynamic shared":
+        return (
+            "The third argument of <<<grid, block, bytes>>> must cover all dynamic shared memory that the kernel uses."
+        )
+    size = f"the size of {finding.memory.name}" if finding.memory and finding.memory.name else "the size of the memory"
+    return (
+        f"Compare the index with {size}. Either a guard such as `if (i < n)` is missing, or the index is computed for "
+        "another shape."
+    )
+
+
+def _array_index(finding: Finding) -> str:
+    payload = payload_of(ArrayIndex, finding)
+    return f"index {payload.index} is out of bounds for an array of type {payload.array_type}"
+
+
+def _misaligned(finding: Finding) -> str:
+    at = f" at {position(finding)}" if finding.memory else ""
+    return f"{access(finding)}{at}: the address is not a multiple of {finding.bytes or 16}"
+
+
+def _leak(finding: Finding) -> str:
+    source = finding.memory.kind if finding.memory else "the device"
+    return f"{words.count(payload_of(LeakedBytes, finding).bytes, 'byte')} from {source} never freed"
+
+
+def _uninitialized_copy(finding: Finding) -> str:
+    count = words.count(payload_of(UninitializedBytes, finding).bytes, "byte")
+    return f"{count} that were never written are copied to the host, the first at {position(finding)}"
+
+
+def _uninitialized_read_fix(finding: Finding) -> str:
+    if finding.memory is not None and finding.memory.space == "shared":
+        return "Write every element of shared memory before a thread reads it, with a barrier between."
+    return "Write the element first, or clear scratch memory with cudaMemsetAsync. Check that both loops use the same index."
+
+
+def _uninitialized_read_why(finding: Finding) -> str:
+    if finding.memory is not None and finding.memory.space == "shared":
+        return "Shared memory holds whatever the last block left there."
+    return "Outputs and scratch memory start with arbitrary values."
+
+
+def _not_written(finding: Finding) -> str:
+    payload, memory = payload_of(UnwrittenElements, finding), finding.memory
+    if memory is None:
+        return f"{words.count(payload.missing, 'element')} of an output never written"
+    item = memory.element_bytes or 1
+    first = [words.position(memory.index_at(number * item) or [number]) for number in payload.first]
+    more = ", ..." if payload.missing > len(first) else ""
+    every = words.count(memory.bytes // item, "element")
+    verb = "was" if payload.missing == 1 else "were"
+    return f"{payload.missing:,} of {every} of {memory_name(memory)} {verb} never written: {', '.join(first)}{more}"
+
+
+PAYLOADS = Address | ArrayIndex | LeakedBytes | UninitializedBytes | UnwrittenElements
+
+_FAULT = (
+    "On a GPU the launch fails with cudaErrorIllegalAddress, or other data is read or overwritten without a message."
+)
+
+KINDS = (
+    FindingKind(
+        name="out_of_bounds",
+        check="memcheck",
+        title="out-of-bounds access",
+        text=_out_of_bounds,
+        why=_FAULT,
+        fix=_out_of_bounds_fix,
+        look="the access out of bounds",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="read",
+    ),
+    FindingKind(
+        name="index_out_of_bounds",
+        check="memcheck",
+        title="array index out of bounds",
+        text=_array_index,
+        why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
+        fix="Compare the array's length with the largest value of the index. threadIdx.x counts to blockDim.x: in a block "
+        "launched with a single number threadIdx.x numbers all threads, and threadIdx.y is 0.",
+        look="the index out of bounds",
+        payload=ArrayIndex,
+        sample=ArrayIndex(index=32, array_type="float [32]"),
+    ),
+    FindingKind(
+        name="use_after_free",
+        check="memcheck",
+        title="use after free",
+        text=lambda f: f"{access(f)} of freed memory: {position(f)}",
+        why="Another allocation may own this memory by now.",
+        fix="Move the access before the call that frees the memory: cudaFree, cudaFreeAsync, or free or delete in a kernel.",
+        look="the access to freed memory",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="read",
+        has_memory=True,
+    ),
+    FindingKind(
+        name="ended_block",
+        check="memcheck",
+        title="access to the shared memory of a block that may have ended",
+        text=lambda f: f"{access(f)} of {position(f)}, which belongs to another block of the cluster",
+        why="A block's shared memory ends with the block; then another block may own it.",
+        fix="Add cluster.sync() (llmk::cluster_sync) after the last access to another block's shared memory, before any "
+        "block of the cluster returns.",
+        look="the access to another block's shared memory",
+        sample_access="read",
+        has_memory=True,
+    ),
+    FindingKind(
+        name="double_free",
+        check="memcheck",
+        title="double free on the device heap",
+        text=lambda f: f"{_address(f)} was already freed by this kernel, another thread, or an earlier launch",
+        why="A second free corrupts the heap of the device.",
+        fix="Let exactly one thread free what one call of malloc or new returned.",
+        look="the second free",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+    ),
+    FindingKind(
+        name="bad_free",
+        check="memcheck",
+        title="invalid free",
+        text=lambda f: f"{_address(f)} was not returned by device malloc or new",
+        why="The heap of the device is corrupted.",
+        fix="Pass free or delete the first byte that malloc or new returned in a kernel. Use cudaFree for memory from "
+        "cudaMalloc.",
+        look="the invalid free",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+    ),
+    FindingKind(
+        name="null_pointer",
+        check="memcheck",
+        title="null pointer access",
+        text=lambda f: f"{access(f)} through a null pointer (address {_address(f)})",
+        why="On a GPU the launch fails with cudaErrorIllegalAddress.",
+        fix="Find the pointer on this line that was never set, or the allocation that failed.",
+        look="the access through a null pointer",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0),
+        sample_access="read",
+    ),
+    FindingKind(
+        name="illegal_address",
+        check="memcheck",
+        title="access to an illegal address",
+        text=lambda f: f"{access(f)} of address {_address(f)}, which is not device memory",
+        why="On a GPU the launch fails with cudaErrorIllegalAddress.",
+        fix="Look for an index far out of range, a pointer to host memory, or a pointer to another thread's local variable.",
+        look="the access to an illegal address",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0xDEAD0000),
+        sample_access="write",
+    ),
+    FindingKind(
+        name="misaligned",
+        check="memcheck",
+        title="misaligned address",
+        text=_misaligned,
+        why="On a GPU the launch fails with cudaErrorMisalignedAddress.",
+        fix="A vector access (float4, uint4, ...) needs an address that is a multiple of its size. Process the elements "
+        "before the first aligned address one by one, and also rows whose length is no multiple of the vector.",
+        look="the misaligned access",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0x7F0000001004),
+        sample_access="read",
+    ),
+    FindingKind(
+        name="write_to_const",
+        check="memcheck",
+        title="write to an input",
+        text=lambda f: f"{access(f)} to {position(f)}, which the launcher takes as a pointer to const",
+        why="The caller still uses its inputs.",
+        fix="Write to an output, or to scratch memory.",
+        look="the write to an input",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="write",
+        has_memory=True,
+    ),
+    FindingKind(
+        name="write_to_constant",
+        check="memcheck",
+        title="write to constant memory",
+        text=lambda f: f"{access(f)} to {position(f)}",
+        why="Kernels can only read __constant__ variables.",
+        fix="Set the variable on the host with cudaMemcpyToSymbol, or use a __device__ variable.",
+        look="the write to constant memory",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+        sample_access="write",
+        has_memory=True,
+    ),
+    FindingKind(
+        name="stack_overflow",
+        check="memcheck",
+        title="stack overflow",
+        text="the thread's stack is full",
+        why="A GPU gives each thread 1 KB of stack, unless cudaDeviceSetLimit says otherwise.",
+        fix="Make local arrays smaller, or end the recursion earlier.",
+        look="the stack overflow",
+        stage="correct",
+        payload=Address,
+        sample=Address(address=0x7F0000001000),
+    ),
+    FindingKind(
+        name="leak",
+        check="memcheck",
+        title="memory leak",
+        text=_leak,
+        why="Each call of the launcher loses that much memory.",
+        fix="Pair each allocation with a free: cudaMalloc with cudaFree, cudaMallocAsync with cudaFreeAsync, in a kernel "
+        "malloc with free and new with delete.",
+        look="the allocation that is never freed",
+        payload=LeakedBytes,
+        sample=LeakedBytes(bytes=4096),
+        has_memory=True,
+    ),
+    FindingKind(
+        name="uninitialized_read",
+        check="initcheck",
+        title="read of uninitialized memory",
+        text=lambda f: f"{access(f)} of memory that was never written: {position(f)}",
+        why=_uninitialized_read_why,
+        fix=_uninitialized_read_fix,
+        look="the read of memory that was never written",
+        sample_access="read",
+        has_memory=True,
+    ),
+    FindingKind(
+        name="uninitialized_copy",
+        check="initcheck",
+        title="copy of uninitialized memory",
+        text=_uninitialized_copy,
+        why="The host gets arbitrary values.",
+        fix="Copy only what kernels wrote, or clear the memory first with cudaMemset.",
+        look="the copy of memory that was never written",
+        payload=UninitializedBytes,
+        sample=UninitializedBytes(bytes=64),
+        has_memory=True,
+    ),
+    FindingKind(
+        name="output_not_written",
+        check="initcheck",
+        title="output not fully written",
+        text=_not_written,
+        why="Outputs start with arbitrary values.",
+        fix="Check that grid times block covers the whole output, and that no guard excludes elements inside.",
+        look="the launch that does not cover the output",
+        payload=UnwrittenElements,
+        sample=UnwrittenElements(missing=2, first=[64, 65]),
+        has_memory=True,
+        names_places=True,
+    ),
+)

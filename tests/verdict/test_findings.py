@@ -1,0 +1,66 @@
+"""The registry of findings: the simulator's table has the same kinds, and every kind has all its texts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader import simulator
+from grader.verdict import Finding
+from grader.verdict.findings import FAMILIES, KINDS, FindingKind
+from grader.verdict.wording import catalog, findings
+
+REPORT = Path(simulator.__file__).parent / "checks" / "report"
+TABLE = re.findall(r"^FINDING\((\w+), (\w+), (\w+)\)$", (REPORT / "finding_kinds.def").read_text(), re.MULTILINE)
+EVERY = [pytest.param(kind, id=kind.name) for kind in KINDS.values()]
+
+
+def payload_fields() -> dict[str, list[str]]:
+    """Return the fields of each payload in the simulator's header."""
+    text = (REPORT / "finding_kinds.h").read_text()
+    structs = re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL)
+    return {name: re.findall(r'visit\("(\w+)"', body) for name, body in structs}
+
+
+def test_names_are_unique() -> None:
+    assert len(KINDS) == sum(map(len, FAMILIES.values()))
+    assert len({kind.title for kind in KINDS.values()}) == len(KINDS)
+
+
+def test_the_simulator_has_the_same_kinds() -> None:
+    assert {(name, check) for name, check, _ in TABLE} == {
+        (kind.name, kind.check) for kind in KINDS.values() if kind.check != "report"
+    }
+
+
+@pytest.mark.parametrize(("name", "payload"), [(name, payload) for name, _, payload in TABLE])
+def test_the_simulator_sends_the_same_payload(name: str, payload: str) -> None:
+    kind = KINDS[name].payload
+    assert (kind.__name__ if kind else "NoPayload") == payload
+    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)] if kind else ()
+    assert sorted(payload_fields()[payload]) == sorted(required)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_kind_has_all_its_texts(kind: FindingKind) -> None:
+    made = catalog.sample(kind)
+    message, said = findings.message(made), findings.text(made)
+    assert message.startswith(kind.title) and message.count(kind.title) == 1
+    assert message.count("kernel.cu:31") == 1 or kind.name == "output_not_written"
+    assert f"Why it matters: {findings.why(made)}" in said and f"Fix: {findings.fix(made)}" in said
+    for text in (findings.why(made), findings.fix(made)):
+        assert text[0].isupper() and text[-1] in ".)" and "  " not in text
+    assert kind.title[0].islower() or kind.title.startswith("tcgen05")
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_kind_without_its_payload_still_has_a_message(kind: FindingKind) -> None:
+    assert findings.message(Finding(check=kind.check, kind=kind.name)).startswith(kind.title)
+
+
+def test_the_catalog_has_every_kind() -> None:
+    page = catalog.page()
+    for kind in KINDS.values():
+        assert f"`{kind.name}`" in page and findings.fix(catalog.sample(kind)) in page
