@@ -1,4 +1,4 @@
-"""``grader dev``: begins a day or an exercise, and says what it still lacks. For authors of the course."""
+"""``grader dev``: begin a day or an exercise, check it, and list every message. For authors of the course."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from grader.cli.messages import shown_path
 from grader.course import Course, Day, Entry
 from grader.report import theme, words
+from grader.setup.errors import GraderError
 
 app = typer.Typer(help="For authors: begin a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
 new = typer.Typer(help="Begin a day or an exercise.", rich_markup_mode=None)
@@ -96,6 +97,26 @@ def check(
     console.print(
         Text(f"  Whether its kernels get the verdicts that they deserve: {tests}", style="quiet"), soft_wrap=True
     )
+    return 0
+
+
+@app.command("messages")
+def messages(
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The Markdown file to write; without it the page is printed.")
+    ] = None,
+) -> int:
+    """Write every message that a verdict may show, with sample values, as one page of Markdown."""
+    from grader.verdict.wording import catalog
+
+    page = catalog.page()
+    if out is None:
+        typer.echo(page, nl=False)
+        return 0
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"cannot write {out}: {error.strerror}") from error
     return 0
 
 

@@ -18,29 +18,54 @@ from grader.verdict import Diagnosis, OutputResult
 
 MOST_ELEMENTS = 1 << 14
 """Of all inputs together: the reference is worked out some dozens of times. The simplest cases come first, and are small."""
+MOST_ELEMENTS_ONCE = 1 << 20
+"""The same where the reference is worked out once."""
 FEWEST_WRONG = 3
 TILES = (16, 32, 64)
 
 
 def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -> None:
     """Give a wrong output that looks like nothing, or like little, the diagnosis that the reference can give."""
-    vague = output.diagnosis is None or output.diagnosis.kind == "columns_shifted"
+    vague = output.diagnosis is None or output.diagnosis.kind in ("columns_shifted", "rounding")
     if vague and output.wrong >= FEWEST_WRONG and not output.unwritten:
         output.diagnosis = misread(exercise, call, output.name, actual) or output.diagnosis
 
 
 def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
     """Return the misread input that makes the output ``name`` right. ``actual``: the kernel's output, on the CPU."""
+    if (found := _mask_ignored(exercise, call, name, actual)) is not None:
+        return found
     inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
     if not actual.is_floating_point() or sum(tensor.numel() for tensor in inputs.values()) > MOST_ELEMENTS:
         return None
     for kind, changed in _changes(inputs):
         other = dataclasses.replace(call, tensors={**call.tensors, **changed})
-        tolerance, scale = exercise.tolerance_of(name, call.dtype), exercise.scale_of(name, other)
-        wanted = exercise.outputs_of(exercise.reference, other)[name]
-        if compare(name, actual, wanted, call.output_dtypes[name], tolerance, scale=scale, explained=False).passed:
+        if _is_right(exercise, other, name, actual):
             return Diagnosis(kind, name=" and ".join(changed))
     return None
+
+
+def _mask_ignored(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
+    """Return a diagnosis if the output is right for the other value of the option ``causal``."""
+    wanted = call.dims.get("causal")
+    elements = sum(tensor.numel() for tensor in call.tensors.values())
+    if not isinstance(wanted, bool) or not actual.is_floating_point() or elements > MOST_ELEMENTS_ONCE:
+        return None
+    other = dataclasses.replace(
+        call,
+        dims={**call.dims, "causal": not wanted},
+        scalars={**call.scalars, **({"causal": not wanted} if "causal" in call.scalars else {})},
+    )
+    if not _is_right(exercise, other, name, actual):
+        return None
+    return Diagnosis("mask_ignored" if wanted else "mask_not_asked_for", name=name)
+
+
+def _is_right(exercise: Exercise, call: Call, name: str, actual: Any) -> bool:
+    """Return whether an output is what the reference gives for another call."""
+    tolerance, scale = exercise.tolerance_of(name, call.dtype), exercise.scale_of(name, call)
+    wanted = exercise.outputs_of(exercise.reference, call)[name]
+    return compare(name, actual, wanted, call.output_dtypes[name], tolerance, scale=scale, explained=False).passed
 
 
 def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -50,6 +50,23 @@ MISTAKES: dict[str, tuple[tuple[str, ...], Callable[[torch.Tensor], torch.Tensor
 }
 
 
+def test_a_causal_mask_that_is_ignored_is_named() -> None:
+    exercise = find("day06_flash_attention/flash_attention").load()
+    case = next(case for case in exercise.cases if case.dims.get("causal") is True)
+    for wanted, says in ((True, "right if there were no causal mask"), (False, "right if there were a causal mask")):
+        call = exercise.call(case, "f32", 7)
+        call.dims["causal"] = wanted
+        call.scalars["causal"] = wanted
+        other = dataclasses.replace(call, scalars={**call.scalars, "causal": not wanted})
+        (name,) = exercise.outputs
+        actual = exercise.outputs_of(exercise.reference, other)[name].float()
+        want = exercise.outputs_of(exercise.reference, call)[name]
+        output = compare(name, actual, want, "f32", 1e-5, inputs=call.tensors)
+        output.diagnosis = None
+        explain(exercise, call, output, actual)
+        assert output.diagnosis is not None and says in looks(output.diagnosis)
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.parametrize("case", ["primes", "whole tiles"])
 def test_mistakes(name: str, case: str) -> None:
@@ -94,7 +111,7 @@ def test_large_inputs_are_not_tried() -> None:
     ("case", "spoil", "says"),
     [
         ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # and not only that columns are off
-        ("primes", lambda out, bias: out + bias, "every column is off by a number of its own"),
+        ("primes", lambda out, bias: out + bias, "each column is off by a constant of its own"),
         ("primes", lambda out, bias: out * 2, "every element is 2 times"),
         ("one of everything", lambda out, bias: out - bias, ""),  # one number is right by chance
     ],

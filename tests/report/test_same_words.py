@@ -102,6 +102,7 @@ VALUES = {
         "holds",
         "at",
         "axes",
+        "norm",
         "element",
     ]
 }
@@ -131,6 +132,7 @@ def test_a_wrong_output(kind: str, report: str) -> None:
 def test_every_kind_of_diagnosis_has_its_words() -> None:
     source = Path(diagnosis.__file__).read_text()
     kinds = set(re.findall(r'(?:Diagnosis|looks)\("(\w+)"', source)) | {"columns_unwritten", "columns_unwritten_from"}
+    kinds |= {"above_diagonal", "below_diagonal", "on_diagonal", "mask_ignored", "mask_not_asked_for"}
     kinds |= {kind for kind, _, _ in misread._otherwise(torch.ones(17, 17))}
     assert kinds == set(outputs.LOOKS)
 

@@ -93,7 +93,7 @@ def test_a_wait_that_never_ends_says_what_is_missing():
     kernel = compile_kernel(file.path, "cpu", checks=True)
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
     said = message(report.findings[0])
-    assert "128 threads" in said and "0 of 1 arrivals are missing, 512 bytes are missing" in said
+    assert "128 threads" in said and "0 of 1 arrival missing, 512 bytes missing" in said
 
 
 def test_warpgroups_share_registers(kernel, schedule):

@@ -304,13 +304,13 @@ def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("synccheck/wgmma_accumulators_read_too_early", "no wgmma.wait_group has waited for it"),
-        ("synccheck/wgmma_fence_before_the_scaling", "no wgmma.fence stands between the read of an accumulator at"),
-        ("synccheck/wgmma_without_fence", "no wgmma.fence stands between what threads wrote to accumulators"),
+        ("synccheck/wgmma_accumulators_read_too_early", "use of accumulators of a running wgmma"),
+        ("synccheck/wgmma_fence_before_the_scaling", "no wgmma_fence stands between the read of an accumulator at"),
+        ("synccheck/wgmma_without_fence", "no wgmma_fence stands between what threads wrote to the accumulators"),
         ("synccheck/wgmma_at_exit", "the block ends before a warp has waited"),
         ("racecheck/wgmma_operands_overwritten", "may still be reading"),
-        ("racecheck/wgmma_without_proxy_fence", "wgmma.mma_async reads"),
-        ("memcheck/wgmma_descriptor_past_end", "16-byte read by wgmma.mma_async"),
+        ("racecheck/wgmma_without_proxy_fence", "missing proxy fence: wgmma (wgmma.mma_async) reads"),
+        ("memcheck/wgmma_descriptor_past_end", "16-byte read by wgmma (wgmma.mma_async)"),
     ],
 )
 def test_what_a_finding_says(name: str, says: str) -> None:

@@ -96,6 +96,8 @@ def compare(
     if not result.passed and explained:
         result.worst = _worst(got, want, error, ratio, unwritten & wrong)
         result.diagnosis = diagnose(got, want, wrong, unwritten & wrong, allowed, inputs or {})
+        if result.diagnosis and not result.diagnosis.name:
+            result.diagnosis.name = name
     return result
 
 

@@ -23,6 +23,16 @@ FEWEST_ROWS, SEPARATED = 8, 0.95
 """What must be there before wrong rows are said to be those with large values of an input, and how nearly they must all be."""
 
 
+MOST_OF_REGION = 0.9
+"""The share of the elements beyond a diagonal that must be wrong."""
+
+COARSEST = 2.0**-6
+"""The largest relative error, of the norms, that the rounding of a precision explains: four steps of bf16."""
+
+LARGEST_OF_NOISE, LARGEST_ROW = 32.0, 8.0
+"""The largest error in units of their root mean square, and the largest row's in units of the median row's."""
+
+
 def indices_of(position: int, shape: Sequence[int]) -> list[int]:
     """The index along each dimension of the element at a position. torch's own function imports sympy, for half a second."""
     import numpy as np
@@ -38,6 +48,7 @@ def diagnose(
     tests: list[Callable[[Scene], Diagnosis | None]] = [
         nothing_written,
         part_unwritten,
+        diagonal,
         nan_of_input,
         all_nan,
         some_not_finite,
@@ -54,7 +65,7 @@ def diagnose(
         rounding,
     ]
     if scene.finite and not scene.whole_numbers and scene.ratio < NEARLY:
-        tests = [part_unwritten, place_of_errors, value_of_input, rounding]
+        tests = [part_unwritten, diagonal, place_of_errors, value_of_input, rounding]
     elif want.numel() > MOST_ELEMENTS:
         tests = [nothing_written, part_unwritten, nan_of_input, all_nan, some_not_finite, constant_everywhere, scaled]
     return next((found for test in tests if (found := test(scene)) is not None), None)
@@ -235,19 +246,61 @@ def transposed(scene: Scene) -> Diagnosis | None:
 
 
 def moved_by_one(scene: Scene) -> Diagnosis | None:
-    """The right values one place too far along."""
+    """The right values lie one place too far along an axis; elements that no value was moved to or from are right."""
     if not scene.finite or scene.elements < 4:
         return None
-    for axis in (-1, -2):
-        if scene.want.dim() < -axis or scene.want.shape[axis] < 3:
+    for axis in reversed(range(scene.want.dim())):
+        if scene.want.shape[axis] < 3:
             continue
-        length = scene.want.shape[axis]
         for step in (1, -1):
-            source = scene.got.narrow(axis, max(step, 0), length - 1)
-            target = scene.want.narrow(axis, max(-step, 0), length - 1)
-            allowed = scene.allowed.narrow(axis, max(-step, 0), length - 1)
-            if scene.fits(source, target, allowed=allowed) and not _same_everywhere(target):
-                return looks("moved", axis=axis, step=step)
+            at = _moved_from(scene, axis, step)
+            if at is not None:
+                return looks("moved", axis=axis, axes=scene.want.dim(), step=step, at=at)
+    return None
+
+
+def _moved_from(scene: Scene, axis: int, step: int) -> int | None:
+    """Return the first index whose value lies ``step`` further along the axis; None unless that explains all errors."""
+    length = scene.want.shape[axis]
+    near = [tensor.narrow(axis, max(-step, 0), length - 1) for tensor in (scene.want, scene.allowed, scene.wrong)]
+    far = [tensor.narrow(axis, max(step, 0), length - 1) for tensor in (scene.got, scene.wrong, scene.want)]
+    (want, allowed, wrong_here), (got, wrong_there, want_there) = near, far
+    # A value that equals its neighbor shows nothing.
+    moved = ((got - want).abs() <= 3 * allowed) & wrong_here & wrong_there & ((want - want_there).abs() > 3 * allowed)
+    count = int(moved.sum())
+    if count < 3 or 2 * count < scene.count or _same_everywhere(want[moved]):
+        return None
+    explained = scene.torch.zeros_like(scene.wrong)
+    explained.narrow(axis, max(-step, 0), length - 1).logical_or_(moved)
+    explained.narrow(axis, max(step, 0), length - 1).logical_or_(moved)
+    # The values at the ends may have left the axis, or come from elsewhere.
+    for end in (0, length - 1):
+        explained.select(axis, end).fill_(True)
+    if bool((scene.wrong & ~explained).any()):
+        return None
+    return int(moved.nonzero()[:, axis].min()) + max(-step, 0)
+
+
+def diagonal(scene: Scene) -> Diagnosis | None:
+    """Errors lie on one side of a diagonal of the last two axes, or on one diagonal: a wrong mask."""
+    if scene.want.dim() < 2 or scene.count == scene.elements or min(scene.want.shape[-2:]) < 4:
+        return None
+    torch = scene.torch
+    rows, columns = scene.want.shape[-2:]
+    offset = (torch.arange(columns)[None, :] - torch.arange(rows)[:, None]).expand(scene.want.shape)
+    of_errors = offset[scene.wrong]
+    if not of_errors.numel():
+        return None
+    low, high = int(of_errors.min()), int(of_errors.max())
+    if low == high:
+        regions = [("on_diagonal", offset == low, low)]
+    else:
+        regions = [("above_diagonal", offset >= low, low - 1), ("below_diagonal", offset <= high, high + 1)]
+    for kind, region, bound in regions:
+        parts = (region.any(dim=-1) & ~region.all(dim=-1)).reshape(-1, rows)[0]
+        # A few masked values may be right by chance.
+        if int(parts.sum()) >= 3 and int(scene.wrong.sum()) >= MOST_OF_REGION * int(region.sum()):
+            return looks(kind, by=bound)
     return None
 
 
@@ -355,15 +408,31 @@ def value_of_input(scene: Scene) -> Diagnosis | None:
 
 
 def rounding(scene: Scene) -> Diagnosis | None:
-    """Nearly right everywhere: precision was lost on the way."""
-    if not scene.finite or scene.whole_numbers:
+    """Errors everywhere, even in size and as small as the rounding of a precision: precision was lost on the way."""
+    if not scene.finite or scene.whole_numbers or not scene.elements:
         return None
     torch = scene.torch
+    error = scene.got - scene.want
     size = float(torch.linalg.vector_norm(scene.want))
-    norm = float(torch.linalg.vector_norm(scene.got - scene.want)) / size if size else math.inf
-    if scene.ratio < 200 and norm < 0.02:
-        return Diagnosis("rounding")
-    return None
+    norm = float(torch.linalg.vector_norm(error)) / size if size else math.inf
+    if norm > COARSEST or not _is_even(scene, error):
+        return None
+    return looks("rounding", norm=norm)
+
+
+def _is_even(scene: Scene, error: Any) -> bool:
+    """Return whether no element and no row has far larger errors than the others, as rounding makes them."""
+    torch = scene.torch
+    size = float((error * error).mean().sqrt())
+    if float(error.abs().max()) > LARGEST_OF_NOISE * size:
+        return False
+    rows, want = scene.rows(error), scene.rows(scene.want)
+    if rows.shape[0] < 4 or rows.shape[1] < 8:
+        return True
+    scale = torch.linalg.vector_norm(want, dim=1)
+    whole = float((scale * scale).mean().sqrt())
+    of_rows = torch.linalg.vector_norm(rows, dim=1) / scale.clamp(min=max(1e-3 * whole, 1e-300))
+    return float(of_rows.max()) <= LARGEST_ROW * float(of_rows.median())
 
 
 def _same_everywhere(tensor: Any) -> bool:

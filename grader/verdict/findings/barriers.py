@@ -98,7 +98,8 @@ def _deadlock(finding: Finding) -> str:
     ]
     if payload.exited:
         parts.append(f"{payload.exited} exited")
-    return "; ".join(parts) or "no thread can continue"
+    block = words.place(finding.block, None)
+    return (f"in {block}, " if block else "") + ("; ".join(parts) or "no thread can continue")
 
 
 def _phase(mbarrier: MbarrierPhase | None) -> str:
@@ -173,19 +174,20 @@ KINDS = (
         payload=BlockedThreads,
         sample=BlockedThreads(
             waits=[
-                Waiting(threads=32, first=0, operation="__syncthreads", site=0, line=31, file="softmax.cu"),
+                Waiting(threads=32, first=0, operation="__syncthreads", site=0, line=31, file="kernel.cu"),
                 Waiting(
                     threads=96,
                     first=32,
                     operation="mbarrier",
                     site=0,
                     line=40,
-                    file="softmax.cu",
+                    file="kernel.cu",
                     mbarrier=MbarrierPhase(phase=3, missing_arrivals=1, expected_arrivals=2, missing_bytes=4096),
                 ),
             ],
             exited=0,
         ),
+        names_places=True,
     ),
     FindingKind(
         name="barrier_sites_differ",

@@ -95,10 +95,10 @@ def title(diagnosis: Diagnosis) -> str:
 
 
 def looks(diagnosis: Diagnosis) -> str:
-    """What an error looks like, and often what to ask oneself."""
+    """Return what an error looks like, and often a question about its cause."""
     how = LOOKS.get(diagnosis.kind, title(diagnosis))
     if callable(how):
-        return how(diagnosis.values)
+        return how(diagnosis)
     return how.format(
         **{name: f"{value:.0f}" for name, value in diagnosis.values.items()},
         index=diagnosis.index,
@@ -106,49 +106,110 @@ def looks(diagnosis: Diagnosis) -> str:
     )
 
 
-def _tail_unwritten(v: Values) -> str:
+def _tail_unwritten(d: Diagnosis) -> str:
+    v = d.values
     tail = f"the last {v['count']:.0f} elements" if v["count"] > 1 else "the last element"
     return f"{tail} of {v['elements']:.0f} were never written: does the grid cover the tail?"
+
+
+def _columns_unwritten_from(d: Diagnosis) -> str:
+    column = f"{d.values['column']:.0f}"
+    return f"columns {column} and up of {_which_rows(d.values)} were never written: is the row longer than the loop?"
+
+
+def _columns_unwritten(d: Diagnosis) -> str:
+    v = d.values
+    return f"{words.count(v['count'], 'column')} of {_which_rows(v)} were never written, the first is column {v['column']:.0f}"
 
 
 def _which_rows(v: Values) -> str:
     return "every row" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows"
 
 
-def _not_finite(v: Values) -> str:
+def _not_finite(d: Diagnosis) -> str:
+    v = d.values
     parts = [f"{v['nan']:.0f} NaN"] if v["nan"] else []
     if v["infinite"]:
         parts.append(f"{v['infinite']:.0f} infinite" + ("" if parts else " values"))
-    extent = f", whole rows of them, the first is row {v['row']:.0f}" if "row" in v else ""
-    cause = "an overflow, inf - inf, 0 / 0 or a read of unwritten memory"
+    extent = f", in whole rows, the first is row {v['row']:.0f}" if "row" in v else ""
+    cause = "look for an overflow, inf - inf, 0 / 0 or a read of unwritten memory"
     return f"{' and '.join(parts)} among {v['elements']:.0f} elements{extent}: {cause}"
 
 
-def _constant(v: Values) -> str:
-    return f"every element has the same value, {v['value']:.6g}" if v["value"] else "all zeros"
+def _constant(d: Diagnosis) -> str:
+    value = d.values["value"]
+    return f"every element has the same value, {value:.6g}" if value else "all zeros"
 
 
-def _shifted(v: Values) -> str:
-    return f"every element is too {'large' if v['by'] > 0 else 'small'} by {abs(v['by']):.6g}"
+def _scaled(d: Diagnosis) -> str:
+    return f"every element is {_factor(d.values['factor'])} times the expected value"
 
 
-def _moved(v: Values) -> str:
-    axis = "the last axis" if v["axis"] == -1 else "the last axis but one"
-    return f"shifted by one along {axis}: element i {'+' if v['step'] > 0 else '-'} 1 holds what belongs in i"
+def _shifted(d: Diagnosis) -> str:
+    by = d.values["by"]
+    return f"every element is too {'large' if by > 0 else 'small'} by {abs(by):.6g}"
 
 
-def _rows_scaled(v: Values) -> str:
+def _columns_shifted(d: Diagnosis) -> str:
+    return (
+        f"each column is off by a constant of its own ({d.values['low']:.3g} to {d.values['high']:.3g}), the same in all "
+        "rows: is a bias or a zero point missing, added twice, or taken from another column?"
+    )
+
+
+def _axes_exchanged(d: Diagnosis) -> str:
+    axis = d.values["axis"]
+    return f"axes {axis:.0f} and {axis + 1:.0f} are exchanged in memory"
+
+
+def _moved(d: Diagnosis) -> str:
+    v = d.values
+    here, there = (_element_of(d.name, v, v["at"] + step) for step in (0, v["step"]))
+    return f"the values expected at {here} are at {there}: shifted by one along axis {v['axis']:.0f}"
+
+
+def _element_of(name: str, v: Values, index: float) -> str:
+    """Return ``k_cache[.., 3, ..]``: an index of one axis."""
+    before, after = v["axis"] > 0, v["axis"] < v["axes"] - 1
+    return f"{name}[{'.., ' if before else ''}{index:.0f}{', ..' if after else ''}]"
+
+
+def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
+    by = d.values["by"]
+    row = f"row {'+' if by > 0 else '-'} {abs(by):.0f}" if by else "row"
+    return (
+        f"wrong {where} (column {sign} {row} of the last two axes), right elsewhere: is the mask missing, or off by one "
+        "(< instead of <=)?"
+    )
+
+
+def _rows_scaled(d: Diagnosis) -> str:
+    v = d.values
     which = "each row is" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows are"
     factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
-    return f"{which} off by a factor of its own ({factors}): divided by the wrong sum, not normalized, or not rescaled?"
+    return f"{which} off by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not rescaled?"
 
 
-def _along(v: Values) -> str:
+PRECISIONS = ((2.0**-18, "f32"), (2.0**-10.5, "f16"), (math.inf, "bf16"))
+"""For relative errors up to a bound, the precision whose rounding causes them."""
+
+
+def _rounding(d: Diagnosis) -> str:
+    norm = d.values["norm"]
+    precision = next(name for most, name in PRECISIONS if norm <= most)
+    return (
+        f"small errors everywhere (relative size {words.error(norm)}, as from rounding to {precision}): is a sum kept in too "
+        "low a precision, or a fast approximation used?"
+    )
+
+
+def _along(d: Diagnosis) -> str:
+    v = d.values
     return f"row {v['at']:.0f}" if v["axes"] == 2 else f"index {v['at']:.0f} of axis {v['axis']:.0f}"
 
 
 def _factor(value: float) -> str:
-    """A factor as people write it: 1/8, sqrt(2) stays a number."""
+    """Return a factor as a fraction where it is one: 1/8; sqrt(2) stays a number."""
     if value and abs(value) < 1:
         inverse = 1 / value
         if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
@@ -156,55 +217,54 @@ def _factor(value: float) -> str:
     return f"{value:.4g}"
 
 
-LOOKS: Mapping[str, str | Callable[[Values], str]] = {
-    "nothing_written": "nothing was written: the kernel did not run, or it wrote elsewhere",
+LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
+    "nothing_written": "nothing was written: either the kernel did not run, or it wrote to another place",
     "tail_unwritten": _tail_unwritten,
-    "columns_unwritten_from": lambda v: (
-        f"columns {v['column']:.0f} and up of {_which_rows(v)} were never written: is the row longer than what is covered?"
-    ),
-    "columns_unwritten": lambda v: (
-        f"{v['count']:.0f} columns of {_which_rows(v)} were never written, the first is column {v['column']:.0f}"
-    ),
+    "columns_unwritten_from": _columns_unwritten_from,
+    "columns_unwritten": _columns_unwritten,
     "rows_unwritten_from": "rows {row} and up were never written: does the grid cover all {of} rows?",
     "rows_unwritten": "{rows} of {of} rows were never written, the first is row {row}",
     "elements_unwritten": "{count} of {elements} elements were never written, the first is {index}",
+    "above_diagonal": lambda d: _diagonal(d, "above a diagonal", ">"),
+    "below_diagonal": lambda d: _diagonal(d, "below a diagonal", "<"),
+    "on_diagonal": lambda d: _diagonal(d, "on one diagonal", "="),
     "all_nan": "every element is NaN: look for inf - inf, 0 / 0, or memory read before it was written",
     "not_finite": _not_finite,
     "constant": _constant,
-    "negated": "right but for the sign",
-    "scaled": lambda v: f"every element is {_factor(v['factor'])} times what it should be",
+    "negated": "right except for the sign",
+    "scaled": _scaled,
     "shifted": _shifted,
-    "columns_shifted": lambda v: (
-        f"every column is off by a number of its own ({v['low']:.3g} to {v['high']:.3g}), the same in all rows: is a bias, "
-        "a zero point or the like missing, taken twice, or another column's?"
-    ),
+    "columns_shifted": _columns_shifted,
     "transposed": "transposed: rows and columns are exchanged",
-    "axes_exchanged": lambda v: f"axes {v['axis']:.0f} and {v['axis'] + 1:.0f} are exchanged in memory",
+    "axes_exchanged": _axes_exchanged,
     "moved": _moved,
     "rows_scaled": _rows_scaled,
-    "rows_alike": "every row holds what belongs in row {row}",
-    "rows_exchanged": "the rows are in the wrong places: row {row} holds what belongs in row {holds}",
-    "only_right": lambda v: f"only {_along(v)} is right",
-    "only_wrong": lambda v: f"only {_along(v)} is wrong",
-    "wrong_from": lambda v: f"wrong from {_along(v)} on, right before",
+    "rows_alike": "every row holds the values of row {row}",
+    "rows_exchanged": "the rows are in the wrong places: row {row} holds the values of row {holds}",
+    "only_right": lambda d: f"only {_along(d)} is right",
+    "only_wrong": lambda d: f"only {_along(d)} is wrong",
+    "wrong_from": lambda d: f"wrong from {_along(d)} on, right before",
     "only_first_wrong": "only the first element of a row is wrong",
     "only_last_wrong": "only the last element of a row is wrong",
     "only_first_right": "only the first element of a row is right",
     "wrong_from_column": "wrong from column {column} on, right before",
     "wrong_from_element": "wrong from element {element} on, right before",
-    "nan_of_input": "NaN that came from {name}, which holds NaN wherever nobody may read: is something used that lies behind "
-    "the lengths, or beyond a bound?",
+    "nan_of_input": "NaN that came from {name}, which holds NaN where no thread may read: is an element used that lies past "
+    "the lengths or past a bound?",
     "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on large numbers?",
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
-    "input_left_out": "right if {name} were all zeros: as if it were left out, or lost on the way",
-    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by the right stride?",
+    "mask_ignored": "right if there were no causal mask: does the kernel use the parameter `causal`?",
+    "mask_not_asked_for": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
+    "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
+    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by the right "
+    "stride?",
     "last_tile_left_out": "right if the last columns of {name} were zeros: is the last, partial tile left out?",
-    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded, or read, the wrong way round "
+    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded or read transposed "
     "(threadIdx.x for threadIdx.y, row_major for col_major)?",
-    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of its columns used "
-    "for its rows, too?",
-    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of its rows used "
-    "for its columns, too?",
-    "rounding": "nearly right everywhere: is a sum kept in too low a precision, or a fast approximation used?",
+    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of its columns also "
+    "used for its rows?",
+    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of its rows also "
+    "used for its columns?",
+    "rounding": _rounding,
 }
-"""What each kind of diagnosis says: a text with the numbers' names, or what makes one of them."""
+"""For each kind of diagnosis a text with the names of its numbers, or a function that makes it."""

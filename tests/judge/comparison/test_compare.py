@@ -206,22 +206,23 @@ LOOKS = [
     ("the last 80 elements of 240 were never written", _rows),
     ("all zeros", lambda x: x * 0),
     ("every element has the same value, 1", lambda x: x * 0 + 1),
-    ("every element is 1/8 times what it should be", lambda x: x / 8),
-    ("every element is 2.5 times what it should be", lambda x: x * 2.5),
-    ("right but for the sign", lambda x: -x),
+    ("every element is 1/8 times the expected value", lambda x: x / 8),
+    ("every element is 2.5 times the expected value", lambda x: x * 2.5),
+    ("right except for the sign", lambda x: -x),
     ("every element is too large by 1", lambda x: x + 1),
-    ("off by a number of its own (1 to 40), the same in all rows", lambda x: x + torch.arange(1, 41)),
+    ("off by a constant of its own (1 to 40), the same in all rows", lambda x: x + torch.arange(1, 41)),
     ("transposed", lambda x: x.t().contiguous().view(6, 40)),
-    ("shifted by one along the last axis", lambda x: x.roll(1, -1)),
-    ("shifted by one along the last axis but one", lambda x: x.roll(1, 0)),
+    ("the values expected at out[.., 0] are at out[.., 1]: shifted by one along axis 1", lambda x: x.roll(1, -1)),
+    ("the values expected at out[1, ..] are at out[0, ..]", lambda x: x.roll(-1, 0)),
     ("off by a factor of its own", lambda x: x * torch.arange(1, 7)[:, None]),
     ("in the wrong places", lambda x: x[torch.tensor([3, 1, 0, 5, 2, 4])]),
-    ("every row holds what belongs in row 0", lambda x: x[:1].expand(6, 40)),
+    ("every row holds the values of row 0", lambda x: x[:1].expand(6, 40)),
     ("only row 0 is right", _first_row_only),
     ("only row 2 is wrong", _one_row),
     ("wrong from column 30 on", _from_column),
-    ("40 infinite values among 240 elements, whole rows of them, the first is row 3", _infinite_row),
-    ("nearly right everywhere", lambda x: x.half()),
+    ("40 infinite values among 240 elements, in whole rows, the first is row 3", _infinite_row),
+    ("as from rounding to f16): is a sum kept", lambda x: x.half()),
+    ("as from rounding to bf16)", lambda x: x.bfloat16()),
 ]
 
 
@@ -230,6 +231,82 @@ def test_diagnosis(says: str, spoil) -> None:
     result = judged(spoil(reference(6, 40)), reference(6, 40), poison=NAN)
     assert not result.passed
     assert says in text(result), text(result)
+
+
+# Each pattern, and outputs that are nearly alike and show another fault.
+
+
+def cache_with(token: torch.Tensor, slot: int) -> torch.Tensor:
+    """Return a cache [pages, heads, slots, dims] in which one slot of page 1 holds a token."""
+    cache = reference(3, 2, 8, 16, seed=3)
+    cache[1, :, slot] = token
+    return cache
+
+
+def test_a_token_in_the_next_slot_is_a_shift() -> None:
+    token = reference(2, 16, seed=4)
+    result = compare("k_cache", cache_with(token, 5).float(), cache_with(token, 4), "f32", 1e-5)
+    assert "the values expected at k_cache[.., 4, ..] are at k_cache[.., 5, ..]" in text(result)
+    result = compare("k_cache", cache_with(token, 3).float(), cache_with(token, 4), "f32", 1e-5)
+    assert "the values expected at k_cache[.., 4, ..] are at k_cache[.., 3, ..]" in text(result)
+
+
+def test_other_places_of_a_token_are_no_shift_by_one() -> None:
+    token = reference(2, 16, seed=4)
+    for slot in (6, 0):
+        assert "shifted" not in text(judged(cache_with(token, slot), cache_with(token, 4)))
+    other = cache_with(token + 0.01, 5)
+    assert "shifted" not in text(judged(other, cache_with(token, 4)))
+    also_wrong = cache_with(token, 5)
+    also_wrong[2, 0, 3, 3] += 1
+    assert "shifted" not in text(judged(also_wrong, cache_with(token, 4)))
+
+
+COLUMN_AFTER_ROW = torch.arange(20)[None, :] - torch.arange(12)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("says", "wrong"),
+    [
+        ("wrong above a diagonal (column > row of", COLUMN_AFTER_ROW > 0),
+        ("wrong above a diagonal (column > row + 8 of", COLUMN_AFTER_ROW > 8),
+        ("wrong below a diagonal (column < row - 1 of", COLUMN_AFTER_ROW < -1),
+        ("wrong on one diagonal (column = row of", COLUMN_AFTER_ROW == 0),
+        ("wrong on one diagonal (column = row + 9 of", COLUMN_AFTER_ROW == 9),
+    ],
+)
+def test_a_wrong_mask(says: str, wrong: torch.Tensor) -> None:
+    want = reference(2, 12, 20)
+    for value in (0.0, -math.inf, 5.0):
+        assert says in text(judged(torch.where(wrong, value, want), want))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        torch.arange(20)[None, :] > 2 * torch.arange(12)[:, None],
+        (COLUMN_AFTER_ROW > 0) & (torch.arange(20)[None, :] % 2 == 0),
+        torch.arange(20)[None, :].expand(12, 20) > 7,
+        torch.arange(12)[:, None].expand(12, 20) > 7,
+        COLUMN_AFTER_ROW == 18,
+    ],
+    ids=["steeper", "every other column", "a column", "a row", "a corner"],
+)
+def test_what_is_no_mask(wrong: torch.Tensor) -> None:
+    want = reference(12, 20)
+    assert "diagonal" not in text(judged(torch.where(wrong, 0.0, want), want))
+
+
+def test_small_errors_that_rounding_does_not_make() -> None:
+    want = reference(16, 64)
+    noise = reference(16, 64, seed=8) * 1e-3
+    assert "rounding" in text(judged(want + noise, want))
+    few_rows = noise * (torch.arange(16)[:, None] < 3)
+    one_element = noise * 1e-2
+    one_element[4, 5] = 0.1
+    first_rows = noise * (torch.arange(1, 17)[:, None].double() ** -2)
+    for error in (few_rows, one_element, first_rows, noise * 100):
+        assert "rounding" not in text(judged(want + error, want)), text(judged(want + error, want))
 
 
 def test_columns_that_are_off_by_other_numbers_in_one_row_get_no_diagnosis() -> None:

@@ -245,6 +245,16 @@ using Payload =
                  BlockedThreads, TwoOperations, ExitedThreads, Mask, Lane, Reason, EndlessLoop, Swizzles, TensorCell,
                  TensorColumn, TensorColumns, TensorInstruction, RefusedCall, Call>;
 
+// Calls visit(payload) with the payload in its type. std::visit would export symbols of the standard library.
+template <size_t Index = 0, typename Visit>
+void visit_payload(const Payload& payload, Visit&& visit) {
+    if (auto* fields = std::get_if<Index>(&payload)) {
+        visit(*fields);
+    } else if constexpr (Index + 1 < std::variant_size_v<Payload>) {
+        visit_payload<Index + 1>(payload, visit);
+    }
+}
+
 // The payload of a kind, with zeros and empty texts.
 Payload empty_payload(FindingKind kind);
 

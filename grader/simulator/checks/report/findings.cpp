@@ -31,7 +31,7 @@ uint64_t key_of(const Finding& f) {
     // Which side of a race is met first depends on the schedule.
     key = mix(key + (here ^ there) + (here + there));
     key = mix(key + f.place.id);
-    std::visit([&key](const auto& payload) { payload.each(TextHash{key}); }, f.payload);
+    visit_payload(f.payload, [&key](const auto& payload) { payload.each(TextHash{key}); });
     return key ? key : 1;
 }
 

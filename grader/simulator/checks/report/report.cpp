@@ -319,7 +319,7 @@ struct PayloadWriter {
 void write_payload(const Payload& payload) {
     if (std::holds_alternative<NoPayload>(payload)) return;
     out.open("payload", '{');
-    std::visit([](const auto& fields) { fields.each(PayloadWriter{}); }, payload);
+    visit_payload(payload, [](const auto& fields) { fields.each(PayloadWriter{}); });
     out.close('}');
 }
 
