@@ -90,7 +90,7 @@ def _uninitialized_copy(finding: Finding) -> str:
 def _uninitialized_read_fix(finding: Finding) -> str:
     if finding.memory is not None and finding.memory.space == "shared":
         return "Write every element of shared memory before a thread reads it, with a barrier between."
-    return "Write the element first, or clear scratch memory with cudaMemsetAsync. Check that both loops use the same index."
+    return "Write the element before a thread reads it, or clear scratch memory with cudaMemsetAsync."
 
 
 def _uninitialized_read_why(finding: Finding) -> str:

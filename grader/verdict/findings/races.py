@@ -47,7 +47,10 @@ def _between_blocks_fix(finding: Finding) -> str:
     if "async write" in accesses:
         return _BEFORE_A_COPY
     if "atomic" in accesses and len(accesses) > 1:
-        return "Make the other access atomic as well, or split the work into two launches."
+        return (
+            "Make the other access atomic as well, or split the work into two launches. If the atomic operation signals that "
+            "a block has finished, put a __threadfence() before it, and another between it and the other access."
+        )
     payload = finding.payload
     if "atomic" not in accesses and isinstance(payload, NearbyAtomic) and payload.atomic:
         return (
