@@ -23,6 +23,7 @@ _HOMES = {
     "pictures.tiles": ["draw_register_tile", "draw_tile_banks"],
     "places": ["lesson"],
     "player": ["play"],
+    "prediction": ["predict"],
     "recorded": ["h200_goals", "h200_table", "measure_here"],
     "rooflines": ["intensity", "least_seconds", "roofline"],
     "source": ["show_source"],
