@@ -1,31 +1,31 @@
-"""What each exercise of day 5 must do: pairs of kernels, each to become one."""
+"""The exercises of day 5: chains of kernels, each to be fused into one."""
 
 import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of, uniform
 
-ONE_LAUNCH = Bar("launches", at_most=1, look="both steps belong in one kernel")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="what lies between the steps must not be stored in global memory")
+ONE_LAUNCH = Bar("launches", at_most=1, look="Fuse all steps into one kernel.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Do not store intermediate results in global memory.")
 
 # ---------------------------------------------------------------------------------------------------- rms_norm_linear
 
 
-def normed_product(x, norm_weight, weight, eps):
-    """RMSNorm of the rows of x, then the linear layer."""
+def normed_linear(x, norm_weight, weight, eps):
+    """Apply RMSNorm to the rows of x, then the linear layer."""
     mean_square = (x * x).sum(dim=-1, keepdim=True) / max(x.shape[-1], 1)
     return x * torch.rsqrt(mean_square + eps) * norm_weight @ weight.T
 
 
-def torch_normed_product(x, norm_weight, weight, eps):
-    """The two steps in torch."""
+def torch_normed_linear(x, norm_weight, weight, eps):
+    """Run the two steps in torch."""
     return torch.nn.functional.linear(torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps), weight)
 
 
 rms_norm_linear = Exercise(
     summary="""out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T for x [rows, in_features] and weight
-    [out_features, in_features], in one kernel that reads each row of x once for each tile of outputs and stores nothing but
-    out. f16 and bf16 with accumulators in f32; squares and products of x may be too large for its dtype. Any sizes; with no
-    in_features every output is 0, with no rows or no out_features there is nothing to do.""",
+    [out_features, in_features], in one kernel. It reads each row of x once for each tile of outputs, and stores only
+    out. f16 and bf16 with accumulators in f32; squares of x, and x times norm_weight, may be too large for its dtype. Any sizes.
+    With no in_features every output is 0; with no rows or no out_features there is nothing to do.""",
     launchers="""void rms_norm_linear_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* weight, {T}* out, int rows,
                  int in_features, int out_features, float eps, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -36,11 +36,11 @@ rms_norm_linear = Exercise(
     },
     outputs={"out": Output("rows out_features")},
     scalars={"eps": lambda d: d.get("eps", 1e-5)},
-    reference=normed_product,
+    reference=normed_linear,
     tolerance={"bf16": 2.4e-2},  # weight times norm_weight is rounded once more
     trivial=[
         lambda x, weight: x @ weight.T,
-        lambda x, weight, eps: normed_product(x, torch.ones_like(x[:1]), weight, eps),
+        lambda x, weight, eps: normed_linear(x, torch.ones_like(x[:1]), weight, eps),
     ],
     cases=[
         Case("one of everything", rows=1, in_features=1, out_features=1),
@@ -75,10 +75,10 @@ rms_norm_linear = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.7,
-            look="x is most of the bytes: sum its squares while its tiles are in shared memory for the product",
+            look="x is most of the bytes: sum its squares while its tiles are in shared memory for the matmul.",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="neighboring threads should copy neighboring columns"),
-        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
+        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -88,22 +88,22 @@ rms_norm_linear = Exercise(
         Bench("wide", rows=4096, in_features=4096, out_features=4096),
         *(Bench(f"{rows} of wide", rows=rows, in_features=4096, out_features=4096) for rows in (1, 16, 64)),
     ],
-    torch_baseline=torch_normed_product,
+    torch_baseline=torch_normed_linear,
 )
 
 # ------------------------------------------------------------------------------------------------------ linear_swiglu
 
 
-def gated_product(x, gate_weight, up_weight):
-    """silu(x gate_weight^T) * (x up_weight^T)."""
+def gated_linear(x, gate_weight, up_weight):
+    """Return silu(x gate_weight^T) * (x up_weight^T)."""
     return torch.nn.functional.silu(x @ gate_weight.T) * (x @ up_weight.T)
 
 
 linear_swiglu = Exercise(
     summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows, in_features] and
-    both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel that reads a tile of x once
-    for both products and writes neither of them. f16 and bf16 with accumulators in f32, rounded once. Any sizes; with no in_features
-    every output is 0, with no rows or hidden features there is nothing to do.""",
+    both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel reads a tile of x once
+    for both matmuls and stores neither result. f16 and bf16 with accumulators in f32, rounded once. Any sizes. With no in_features
+    every output is 0; with no rows or hidden features there is nothing to do.""",
     launchers="""void linear_swiglu_{dtype}(const {T}* x, const {T}* gate_weight, const {T}* up_weight, {T}* out, int rows,
                  int in_features, int hidden, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -113,11 +113,11 @@ linear_swiglu = Exercise(
         "up_weight": Input("hidden in_features", normal(scale=0.5, channel_offset=0.5)),
     },
     outputs={"out": Output("rows hidden")},
-    reference=gated_product,
+    reference=gated_linear,
     trivial=[
         lambda x, up_weight: x @ up_weight.T,
         lambda x, gate_weight: torch.nn.functional.silu(x @ gate_weight.T),
-        lambda x, gate_weight, up_weight: gated_product(x, up_weight, gate_weight),
+        lambda x, gate_weight, up_weight: gated_linear(x, up_weight, gate_weight),
     ],
     cases=[
         Case("one of everything", rows=1, in_features=1, hidden=1),
@@ -158,10 +158,10 @@ linear_swiglu = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="read a tile of x once for gate and up; keep both sums in registers until they are one output",
+            look="Read a tile of x once for gate and up. Combine both sums in registers.",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="neighboring threads should copy neighboring columns"),
-        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
+        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -177,16 +177,16 @@ linear_swiglu = Exercise(
 # -------------------------------------------------------------------------------------------------------- linear_gelu
 
 
-def gelu_of_product(x, weight, bias):
-    """gelu(x weight^T + bias), the exact gelu: v times the part of a normal distribution that lies below v."""
+def gelu_of_linear(x, weight, bias):
+    """Return gelu(x weight^T + bias), the exact gelu: v times the normal distribution's CDF at v."""
     return torch.nn.functional.gelu(x @ weight.T + bias)
 
 
 linear_gelu = Exercise(
     summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias [out_features],
-    with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel that applies bias and
-    GELU to its sums before they are stored, and stores nothing but out. f32, f16 and bf16, sums and GELU in f32, rounded
-    once. Any sizes; with no in_features out is gelu(bias), with no rows or no out_features there is nothing to do.""",
+    with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel applies bias and
+    GELU in registers, before it stores out and nothing else. f32, f16 and bf16; sums and GELU in f32, rounded
+    once. Any sizes. With no in_features out is gelu(bias); with no rows or no out_features there is nothing to do.""",
     launchers="""void linear_gelu_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
                  int in_features, int out_features, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
@@ -196,7 +196,7 @@ linear_gelu = Exercise(
         "bias": Input("out_features", normal()),
     },
     outputs={"out": Output("rows out_features")},
-    reference=gelu_of_product,
+    reference=gelu_of_linear,
     trivial=[
         lambda x, weight, bias: x @ weight.T + bias,
         lambda x, weight: torch.nn.functional.gelu(x @ weight.T),
@@ -246,15 +246,15 @@ linear_gelu = Exercise(
         Bar(
             "global_written_bytes / (item * rows * out_features)",
             at_most=1.0,
-            look="nothing but the finished outputs is written, and each once",
+            look="Write only the finished outputs, each once.",
         ),
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="are the sums read back for the bias or the GELU? Otherwise the tiles are too small",
+            look="Are the sums read back for the bias or the GELU? If not, the tiles are too small.",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="neighboring threads should copy neighboring columns"),
-        Bar("bank_conflict_ways", at_most=2.1, look="pad the rows of the tiles by 16 bytes"),
+        Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
+        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -271,21 +271,21 @@ linear_gelu = Exercise(
 
 
 def normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, eps):
-    """RMSNorm of the rows of x, then three linear layers."""
+    """Apply RMSNorm to the rows of x, then three linear layers."""
     mean_square = (x * x).sum(dim=-1, keepdim=True) / max(x.shape[-1], 1)
     normed = x * torch.rsqrt(mean_square + eps) * norm_weight
     return normed @ q_weight.T + q_bias, normed @ k_weight.T + k_bias, normed @ v_weight.T + v_bias
 
 
 def torch_normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, eps):
-    """The four steps in torch."""
+    """Run the four steps in torch."""
     normed = torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps)
     linear = torch.nn.functional.linear
     return linear(normed, q_weight, q_bias), linear(normed, k_weight, k_bias), linear(normed, v_weight, v_bias)
 
 
 def decoding(rows, in_features, q_features, kv_features, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(rows=rows, in_features=in_features, q_features=q_features, kv_features=kv_features, **more)
 
 
@@ -294,10 +294,10 @@ WEIGHT = normal(scale=0.5, channel_offset=0.5)
 rms_norm_qkv = Exercise(
     summary="""q, k and v = normed weight^T + bias, each with its own weight and bias, for normed = x / sqrt(mean(x^2) + eps) *
     norm_weight and 1 to 16 rows of x, as when a model decodes: the first step of an attention block, in one kernel. With
-    grouped-query attention q is wider than k and v. f16 and bf16 with sums in f32, the same result in every run; each weight is read
-    once for all rows, 16 bytes at a time where rows are aligned, by enough blocks for a GPU. Squares and products of x may be too
-    large for its dtype. Any sizes (more rows are right as well); with no in_features the outputs are the biases, with no rows there is
-    nothing to do.""",
+    grouped-query attention q is wider than k and v. f16 and bf16 with sums in f32, and the same result in every run. Each weight is read
+    once for all rows, 16 bytes at a time where rows are aligned, by enough blocks for a GPU. Squares of x, and x times norm_weight, may
+    be too large for its dtype. Any sizes; more rows must be right as well. With no in_features the outputs are the biases; with no rows
+    there is nothing to do.""",
     launchers="""void rms_norm_qkv_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* q_weight, const {T}* k_weight,
                  const {T}* v_weight, const {T}* q_bias, const {T}* k_bias, const {T}* v_bias, {T}* q, {T}* k, {T}* v, int rows,
                  int in_features, int q_features, int kv_features, float eps, cudaStream_t stream)""",
@@ -358,15 +358,17 @@ rms_norm_qkv = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="each weight once for all rows; and what is fetched of x and norm_weight should serve several features",
+            look="Read each weight once for all rows, and let each load of x and norm_weight serve several features.",
         ),
-        Bar("blocks", at_least=100, look="1152 features must be shared by as many blocks as a GPU has SMs"),
+        Bar("blocks", at_least=100, look="Distribute the 1152 features over at least as many blocks as a GPU has SMs."),
         Bar(
             "requests * 512 / minimum",
             at_most=5,
-            look="a lane should load 16 bytes at a time: a warp's request then moves 512",
+            look="Let a lane load 16 bytes at a time: a warp's request then moves 512.",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="a row's bytes that one request takes should fill whole sectors"),
+        Bar(
+            "sectors / ideal", at_most=1.2, look="The bytes of a row that one request reads should fill whole sectors."
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -385,7 +387,7 @@ rms_norm_qkv = Exercise(
 
 
 def scores_of(q, k, scale, causal):
-    """scale * q k^T, -infinity where hidden: query i sees the keys up to i + key_len - query_len."""
+    """Return scale * q k^T, -infinity where hidden: query i sees the keys up to i + key_len - query_len."""
     scores = q @ k.transpose(-1, -2) * scale
     if causal:
         n, m = scores.shape[-2:]
@@ -395,36 +397,36 @@ def scores_of(q, k, scale, causal):
 
 
 def attention_weights(q, k, scale, causal):
-    """softmax(scale * q k^T); zeros for a query that sees no key."""
+    """Return softmax(scale * q k^T), with zeros for a query that sees no key."""
     return torch.nan_to_num(torch.softmax(scores_of(q, k, scale, causal), dim=-1), nan=0.0)
 
 
 def visible_pairs(d):
-    """How many (query, key) pairs are not hidden, for one head."""
+    """Return the number of visible (query, key) pairs of one head."""
     n, m = d["query_len"], d["key_len"]
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
     )
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
     return torch.linspace(-1, 1, shape[-2])[:, None] + 0.1 * torch.randn(shape, generator=generator)
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Return queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
 scores_softmax = Exercise(
-    summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and reads none:
-    the keys are walked twice, for the maximum and the sum, and then to write. f16 with f32 scores, head_dim up to 128, any
+    summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and reads none.
+    It walks over the keys twice: for the maximum and the sum, and then to write. f16 with f32 scores, head_dim up to 128, any
     number of keys. With `causal`, query i sees the keys up to i + key_len - query_len; hidden keys, and queries that see no
     key, get zeros. With no queries or no keys there is nothing to do.""",
     launchers="""void scores_softmax(const __half* q, const __half* k, __half* out, int batch, int heads, int query_len,
@@ -481,15 +483,15 @@ scores_softmax = Exercise(
         Bar(
             "global_written_bytes / (item * query_len * key_len)",
             at_most=1.0,
-            look="nothing but the finished weights is written, and each once",
+            look="Write only the finished weights, each once.",
         ),
         Bar(
             "global_read_bytes / (item * query_len * key_len)",
             at_most=0.8,
-            look="reading a weight back costs as much as writing it: make the scores again from q and k instead, with at "
-            "least 32 queries to share each tile of keys",
+            look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, with at "
+            "least 32 queries per tile of keys.",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="do neighboring threads write neighboring weights?"),
+        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads write neighboring weights?"),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],

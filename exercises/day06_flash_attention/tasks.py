@@ -1,4 +1,4 @@
-"""What each exercise of day 6 must do.
+"""The exercises of day 6: flash attention, forward and backward.
 
 Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
 Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
@@ -10,57 +10,59 @@ from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, 
 
 
 def hidden(query_len, key_len):
-    """[query_len, key_len], true where a causal mask hides the key."""
+    """Return a [query_len, key_len] mask, true where a causal mask hides the key."""
     return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
 
 
 def scores_of(q, k, scale, causal):
-    """scale * q k^T [batch, heads, query_len, key_len], -infinity where the mask hides the key."""
+    """Return scale * q k^T [batch, heads, query_len, key_len], -infinity where the mask hides the key."""
     scores = q @ k.transpose(-1, -2) * scale
     return scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), -torch.inf) if causal else scores
 
 
 def attention(q, k, v, scale, causal):
-    """softmax(scale * q k^T) v; zeros for a query that sees no key."""
+    """Return softmax(scale * q k^T) v, with zeros for a query that sees no key."""
     weights = torch.softmax(scores_of(q, k, scale, causal), dim=-1)
     return torch.nan_to_num(weights, nan=0.0) @ v
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return the case's scale, 1 / sqrt(head_dim) by default."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def falling(shape, generator):
-    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88. They begin about 0:
-    a large score carries a large rounding error."""
+    """Return keys whose scores with ``steep`` fall by more than 88 from tile to tile.
+
+    They begin near 0, because a large score has a large rounding error.
+    """
     return -3 - rising(shape, generator)
 
 
 def steep(shape, generator):
-    """Long queries that all look in about the same direction."""
+    """Return long queries that all point in about the same direction."""
     return 10 * one_direction(shape, generator)
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Return queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def pairs(d):
-    """How many (query, key) pairs are not masked, for one head."""
+    """Return the number of visible (query, key) pairs of one head."""
     n, m = d["query_len"], d["key_len"]
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def torch_attention(q, k, v, scale, causal):
-    """torch's memory-efficient attention, its only fused one for float32."""
+    """Run torch's memory-efficient attention, its only fused one for float32."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION if q.is_cuda else SDPBackend.MATH):
@@ -80,7 +82,7 @@ PROTOTYPE = (
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
     )
@@ -88,8 +90,8 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 flash_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for every batch and head, in one kernel and without ever storing the scores: no working
-memory, and few enough reads of k and v (queries share each tile of keys, at least 32 at a time). float32, head_dim up to
+out = softmax(scale * q k^T) v for every batch and head, in one kernel that never stores the scores. It uses no scratch
+memory, and at least 32 queries share each tile of keys and values. float32, head_dim up to
 128, any lengths. With `causal`, query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros.
 With no keys at all, every output is zero; with no queries there is nothing to do.""",
     launchers=PROTOTYPE.format(name="flash_attention"),
@@ -161,9 +163,9 @@ With no keys at all, every output is zero; with no queries there is nothing to d
 
 flash_attention_tiles = Exercise(
     summary="""\
-A right flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and nothing that is
-fetched from shared memory is used twice. Choose the tiles, and let a thread own several queries, until both kinds of traffic
-meet their bars. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask and empty input as in
+A correct flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and each value read
+from shared memory is used only once. Choose the tiles, and let a thread own several queries, until global and shared traffic
+meet their limits. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask and empty input as in
 flash_attention.""",
     launchers=PROTOTYPE.format(name="flash_attention_tiles"),
     inputs=QKV,
@@ -214,8 +216,8 @@ flash_attention.""",
 
 flash_no_rescale = Exercise(
     summary="""\
-This flash attention is right for short sequences and wrong for long ones: the running maximum moves, but what was summed
-before is not scaled back. Find what must be corrected, and when. head_dim is up to 64; sizes, mask and empty input as in
+This flash attention is right for short sequences and wrong for long ones. Compare the cases that pass with those that fail,
+find the bug, and correct it. It must stay one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in
 flash_attention.""",
     launchers=PROTOTYPE.format(name="flash_no_rescale"),
     inputs=QKV,
@@ -249,7 +251,7 @@ flash_attention.""",
     bars=[
         Bar("global_bytes / minimum", at_most=6.0, look="How many queries share each tile of k and v?"),
         Bar("launches", at_most=1),
-        Bar("scratch_bytes", at_most=0, look="One pass over the keys is enough: correct what was summed so far."),
+        Bar("scratch_bytes", at_most=0, look="One pass over the keys is enough."),
     ],
     flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
@@ -257,12 +259,12 @@ flash_attention.""",
 
 
 def lse_of(q, k, scale, causal):
-    """[batch, heads, query_len]: log of the sum of exp(scale * score), -infinity where no key is seen."""
+    """Return [batch, heads, query_len]: log of the sum of exp(scale * score), -infinity where no key is seen."""
     return torch.logsumexp(scores_of(q, k, scale, causal), dim=-1)
 
 
 def gradients(q, k, v, dout, scale, causal):
-    """delta, dq, dk and dv by autograd through the whole score matrix."""
+    """Return delta, dq, dk and dv by autograd through the whole score matrix."""
     q, k, v = (tensor.detach().requires_grad_() for tensor in (q, k, v))
     with torch.enable_grad():
         scores = q @ k.transpose(-1, -2) * scale
@@ -277,7 +279,7 @@ def gradients(q, k, v, dout, scale, causal):
 
 
 def magnitudes(q, k, v, dout, scale, causal):
-    """What is summed at each element of the gradients, in absolute values: where terms cancel, rounding does not."""
+    """Return the sum of the absolute terms of each gradient element: where terms cancel, rounding errors do not."""
     weights = torch.nan_to_num(torch.softmax(scores_of(q, k, scale, causal), dim=-1), nan=0.0)
     products = dout.abs() @ v.abs().transpose(-1, -2)
     delta = (dout.abs() * (weights @ v.abs())).sum(-1)
@@ -291,12 +293,12 @@ def magnitudes(q, k, v, dout, scale, causal):
 
 
 def magnitude_of(name):
-    """``magnitudes`` of one output."""
+    """Return a function for the ``magnitudes`` of one output."""
     return lambda q, k, v, dout, scale, causal: magnitudes(q, k, v, dout, scale, causal)[name]
 
 
 def torch_gradients(q, k, v, out, dout, lse, scale, causal):
-    """torch's memory-efficient backward on the GPU; autograd elsewhere."""
+    """Run torch's memory-efficient backward on the GPU, autograd elsewhere."""
     if not q.is_cuda:
         return gradients(q, k, v, dout, scale, causal)
     none = torch.zeros((), dtype=torch.int64, device=q.device)
@@ -307,14 +309,14 @@ def torch_gradients(q, k, v, out, dout, lse, scale, causal):
 
 
 def as_torch_lays_it_out(out):
-    """torch's kernel takes it that ``out`` lies in memory as [batch, query_len, heads, head_dim], whatever its strides say."""
+    """Return ``out`` stored as [batch, query_len, heads, head_dim]: torch's kernel assumes this and ignores the strides."""
     return {"out": out.transpose(1, 2).contiguous().transpose(1, 2)}
 
 
 flash_attention_backward = Exercise(
     summary="""\
-dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out, without ever storing the scores or
-their weights. delta, one number per query (the row sums of dout * out), is the only working memory, and is checked too. No
+dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out. The scores and
+their weights are never stored. delta, the row sums of dout * out, is the only scratch memory, and is checked too. No
 atomics: every output has one owner that adds in a fixed order. float32, head_dim up to 128, any lengths, mask as in
 flash_attention. A query that sees no key has lse = -infinity and contributes nothing; with no keys dq is zero, with no
 queries dk and dv are.""",
@@ -368,7 +370,7 @@ queries dk and dv are.""",
         Bar("global_bytes / minimum", at_most=8.0, look="How many rows share each tile that is fetched?"),
         Bar("atomics", at_most=0, look="Give every output one owner that adds in a fixed order."),
         Bar("launches", at_most=3, look="delta, then dk and dv, then dq."),
-        Bar("scratch_bytes", at_most=0, look="Compute the weights again, tile by tile, from lse."),
+        Bar("scratch_bytes", at_most=0, look="Recompute the weights, tile by tile, from lse."),
     ],
     flops=lambda d: 10 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     bench=[

@@ -1,8 +1,8 @@
-"""What each exercise of day 7 must do.
+"""The exercises of day 7: grouped-query attention, prefill and decode.
 
 Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, kv_heads, key_len, head_dim];
-query head h uses key/value head h // (heads // kv_heads). In decoding there is one query per sequence, and the keys are
-those of a cache with room for max_len of them, of which the first lengths[b] exist.
+query head h uses key/value head h // (heads // kv_heads). In decoding there is one query per sequence. Its keys are
+in a cache with room for max_len of them; the first lengths[b] are valid.
 """
 
 import torch
@@ -24,17 +24,17 @@ from grader.course.task import (
 
 
 def shared_by_group(x, heads):
-    """[batch, kv_heads, ...] -> [batch, heads, ...]: each key/value head as often as query heads share it."""
+    """Return [batch, heads, ...] from [batch, kv_heads, ...]: each key/value head repeated for its query heads."""
     return x.repeat_interleave(heads // x.shape[1], dim=1)
 
 
 def hidden(query_len, key_len):
-    """[query_len, key_len], true where a causal mask hides the key."""
+    """Return a [query_len, key_len] mask, true where a causal mask hides the key."""
     return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
 
 
 def attention(q, k, v, scale, causal):
-    """softmax(scale * q k^T) v with shared key/value heads; zeros for a query that sees no key."""
+    """Return softmax(scale * q k^T) v with shared key/value heads, and zeros for a query that sees no key."""
     k, v = (shared_by_group(x, q.shape[1]) for x in (k, v))
     scores = q @ k.transpose(-1, -2) * scale
     if causal:
@@ -43,7 +43,7 @@ def attention(q, k, v, scale, causal):
 
 
 def decode(q, k, v, lengths, scale, first_sequence):
-    """Attention of one query per sequence to the first lengths[b] keys; zeros where there are none, and no cache either."""
+    """Return attention of one query per sequence to the first lengths[b] keys, with zeros where there are none."""
     out = torch.zeros_like(q)
     for b, length in enumerate(lengths[first_sequence:].tolist(), first_sequence):
         keys, values = (cache[b - first_sequence, None, :, :length] for cache in (k, v))
@@ -53,17 +53,17 @@ def decode(q, k, v, lengths, scale, first_sequence):
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return the case's scale, 1 / sqrt(head_dim) by default."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def heads_of(dims):
-    """The query heads: given, or so many for each key/value head."""
+    """Return the number of query heads: given, or group times kv_heads."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
 def cached(values):
-    """A cache [batch, kv_heads, max_len, head_dim] whose unused end is NaN: nobody may use it."""
+    """Return a cache [batch, kv_heads, max_len, head_dim] whose unused end is NaN: the kernel must not use it."""
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
@@ -85,28 +85,28 @@ def rising(shape, generator):
 
 
 def rising_cache(shape, dims, generator):
-    """The same, to be wrapped by ``cached``."""
+    """Return ``rising`` keys, to be wrapped by ``cached``."""
     return rising(shape, generator)
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Return queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def pairs(d):
-    """How many (query, key) pairs are not masked, for one head."""
+    """Return the number of visible (query, key) pairs of one head."""
     n, m = d["query_len"], d["key_len"]
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def torch_attention(q, k, v, scale, causal):
-    """torch's fused attention (as many queries as keys when causal)."""
+    """Run torch's fused attention; if causal, there are as many queries as keys."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
 
 
 def torch_decode(q, k, v, scale):
-    """torch's fused attention, cuDNN's where it is there; the caches are full."""
+    """Run torch's fused attention on full caches, with cuDNN where available."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     backends = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
@@ -124,7 +124,7 @@ TOLERANCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 1.6e-2}  # f32: scores of a hundr
 
 
 def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch,
         heads=heads,
@@ -140,9 +140,9 @@ def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, cau
 gqa_prefill = Exercise(
     summary="""\
 out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head
-h / (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without working memory, in
-which the query heads of a group share each tile of keys, also when there are few queries. head_dim is 32, 64, 80, 96 or 128,
-all tensors are 16-byte aligned, lengths are any. With `causal`, query i sees the keys up to i + key_len - query_len; a query that
+h / (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without scratch memory. The
+query heads of a group share each tile of keys, even when there are few queries. head_dim is 32, 64, 80, 96 or 128,
+all tensors are 16-byte aligned, and any lengths are allowed. With `causal`, query i sees the keys up to i + key_len - query_len; a query that
 sees no key gives zeros. With no keys at all every output is zero; with no queries there is nothing to do.""",
     launchers="void gqa_prefill_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
@@ -205,22 +205,22 @@ sees no key gives zeros. With no keys at all every output is zero; with no queri
 
 
 def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(batch=batch, heads=heads, kv_heads=kv_heads, max_len=max_len, head_dim=head_dim, splits=splits, **more)
 
 
 FULL = {"lengths": constant("max_len")}
 CACHE = "(batch-first_sequence) kv_heads room head_dim"
-"""All of it, but in the largest: there the last sequence has keys, the others have none, and only its first rows exist."""
+"""The shape of the cache. In the largest case, only the first rows of the last sequence exist."""
 PARTS_OF_CACHE = {"first_sequence": lambda d: d.get("first_sequence", 0), "room": lambda d: d.get("room", d["max_len"])}
 
 gqa_decode = Exercise(
     summary="""\
 One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys of
-key/value head h / (heads / kv_heads); what is behind them in the cache must not be used. The keys of a sequence are split into
-(at most) `splits` parts for different blocks, and a second kernel combines their maxima, sums and weighted sums, which travel
-through the working memory partial_out and partial_stats. Each key and value is fetched once for all query heads of its group.
-f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte aligned; the cache may have more than
+key/value head h / (heads / kv_heads). The cache past these keys must not be used. The keys of a sequence are split into
+at most `splits` parts for different blocks. Each part stores its maximum, sum and weighted sum in the scratch memory
+partial_stats and partial_out, and a second kernel combines them. Each key and value is fetched once for all query heads of its
+group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte aligned; the cache may have more than
 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
     launchers="void gqa_decode_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* lengths, {T}* out, "
     "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, "
@@ -307,8 +307,8 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
             look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
         ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
-        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
-        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU is idle."),
+        Bar("scratch_bytes", at_most=0, look="The caller provides the scratch memory."),
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * d["max_len"] * d["head_dim"],
     bench=[
@@ -325,8 +325,8 @@ f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors
 
 gqa_not_softmax = Exercise(
     summary="""\
-Two faults that were found together in a published kernel: the weights of the keys are no softmax, and the results do not
-arrive. Find both; the second one from the report's findings. f32, head_dim up to 128, any lengths; shapes, mask and empty input
+A published kernel with two bugs. The failing cases show one of them, the report's findings the other. Find and correct
+both. f32, head_dim up to 128, any lengths; shapes, mask and empty input
 as in gqa_prefill.""",
     launchers="void gqa_not_softmax(const float* q, const float* k, const float* v, float* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",

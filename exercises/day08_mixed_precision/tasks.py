@@ -1,4 +1,4 @@
-"""What each exercise of day 8 must do.
+"""The exercises of day 8: attention in f16 and bf16.
 
 Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim], all
 of them f16 or bf16. Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
@@ -10,12 +10,12 @@ from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, 
 
 
 def hidden(query_len, key_len):
-    """[query_len, key_len], true where a causal mask hides the key."""
+    """Return a [query_len, key_len] mask, true where a causal mask hides the key."""
     return torch.ones(query_len, key_len, dtype=torch.bool).triu(key_len - query_len + 1)
 
 
 def attention(q, k, v, scale, causal):
-    """softmax(scale * q k^T) v; zeros for a query that sees no key."""
+    """Return softmax(scale * q k^T) v, with zeros for a query that sees no key."""
     scores = q @ k.transpose(-1, -2) * scale
     if causal:
         scores = scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), -torch.inf)
@@ -23,45 +23,45 @@ def attention(q, k, v, scale, causal):
 
 
 def without_softmax(q, k, v, scale, causal):
-    """What a kernel gives that takes the scores themselves for weights."""
+    """Return the output of a kernel that uses the scores themselves as weights."""
     scores = q @ k.transpose(-1, -2) * scale
     return (scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), 0.0) if causal else scores) @ v
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return the case's scale, 1 / sqrt(head_dim) by default."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def falling(shape, generator):
-    """Keys that suit the queries of ``steep`` worse and worse: from tile to tile the scores fall by more than 88."""
+    """Return keys whose scores with ``steep`` fall by more than 88 from tile to tile."""
     return -rising(shape, generator)
 
 
 def steep(shape, generator):
-    """Long queries that all look in about the same direction."""
+    """Return long queries that all point in about the same direction."""
     return 10 * one_direction(shape, generator)
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Return queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def pairs(d):
-    """How many (query, key) pairs are not masked, for one head."""
+    """Return the number of visible (query, key) pairs of one head."""
     n, m = d["query_len"], d["key_len"]
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def torch_attention(q, k, v, scale, causal):
-    """torch's FlashAttention-2."""
+    """Run torch's FlashAttention-2."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION if q.is_cuda else SDPBackend.MATH):
@@ -85,7 +85,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The scores must not be stored
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, causal=causal, **more
     )
@@ -93,11 +93,11 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 mixed_precision_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for f16 and bf16, both products on tensor cores through nvcuda::wmma with accumulators in f32;
-maximum, exponentials and sum of each row in f32; the weights rounded once for the second product, the output once at the
-end. One kernel, no working memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
+out = softmax(scale * q k^T) v for f16 and bf16, both matmuls on tensor cores through nvcuda::wmma with accumulators in f32.
+Maximum, exponentials and sum of each row are f32. The weights are rounded once for the second matmul, the output once at the
+end. One kernel, no scratch memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
 i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every output is zero; with no queries
-there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)""",
+there is nothing to do. The goal on a GPU is at least 0.6 times the speed of torch's FlashAttention-2.""",
     launchers=PROTOTYPE.format(name="mixed_precision_attention"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -142,7 +142,7 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
         Case("all scores far below zero", inputs=BELOW_ZERO, **sizes(query_len=33, key_len=90)),
         Case("sums beyond 65504", dtypes=["f16"], inputs=EQUAL_WEIGHTS, **sizes(query_len=3, key_len=300)),
         Case(
-            "products beyond 65504, before the scale",
+            "dot products beyond 65504, before the scale",
             dtypes=["f16"],
             inputs={"q": normal(mean=32.0), "k": normal(mean=32.0)},
             **sizes(query_len=20, key_len=40, head_dim=128, scale=0.002),
@@ -161,13 +161,13 @@ there is nothing to do. (On a GPU: at least 0.6 times torch's FlashAttention-2.)
     ],
     efficient=Case("256 queries, 256 keys", dtypes=["f16"], **sizes(query_len=256, key_len=256, head_dim=128)),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wmma::mma_sync."),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Both matmuls must use wmma::mma_sync."),
         Bar("global_bytes / minimum", at_most=2.7, look="How many queries share each tile of k and v? At least 64."),
         Bar("sectors / ideal", at_most=1.2, look="Do neighboring threads read neighboring elements?"),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.26,
-            look="Passes of shared memory for each multiply-add of a warp: a fragment that is loaded must be used several times.",
+            look="Shared-memory wavefronts per multiply-add of a warp: use each loaded fragment several times.",
         ),
         Bar("bank_conflict_ways", at_most=4, look="Pad the rows of the tiles by 16 bytes."),
         ONE_LAUNCH,
@@ -205,9 +205,8 @@ RANDOM = Case(
 
 half_accumulate = Exercise(
     summary="""\
-A published kernel for f16, much as it was: everything that it sums, it sums in the type of its inputs, and it takes the scores
-themselves for weights. Make it attention: softmax, and f32 wherever something is summed, with one rounding at the end. head_dim
-is 32 or 64; mask and empty input as in mixed_precision_attention.""",
+A published kernel for f16 with two bugs, almost unchanged. Compare its output with attention in the smallest case, then look at the
+cases with large or many terms. Correct it so that the output is rounded only once, at the end. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
     launchers=PROTOTYPE.format(name="half_accumulate"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -233,9 +232,8 @@ is 32 or 64; mask and empty input as in mixed_precision_attention.""",
 
 online_overflow = Exercise(
     summary="""\
-A flash attention for f16 and bf16 that is right on the inputs it was tried with. In exact arithmetic it always is. Find which
-numbers leave the range of their type, upwards or downwards, and take the steps in the other order. head_dim is 32 or 64; mask
-and empty input as in mixed_precision_attention.""",
+A flash attention for f16 and bf16 that is right in exact arithmetic, and right on the inputs of its author. Find the inputs on
+which it is wrong, and why, and correct it. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
     launchers=PROTOTYPE.format(name="online_overflow"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -246,12 +244,12 @@ and empty input as in mixed_precision_attention.""",
     cases=[
         *PLAIN_CASES,
         Case(
-            "scores around 15: exp(15) is beyond f16",
+            "scores around 15",
             inputs={"q": normal(mean=1.4, scale=0.5), "k": normal(mean=1.4, scale=0.5)},
             **sizes(query_len=20, key_len=90),
         ),
         Case(
-            "scores around -24: exp(-24) is 0 in f16",
+            "scores around -24",
             inputs={"q": normal(mean=1.75, scale=0.5), "k": normal(mean=-1.75, scale=0.5)},
             **sizes(query_len=20, key_len=90),
         ),
