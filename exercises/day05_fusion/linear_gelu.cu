@@ -5,19 +5,19 @@
 #include <cuda_runtime.h>
 #include <mma.h>
 
-constexpr int kTile = 128;  // a block makes kTile x kTile outputs
+constexpr int kTile = 128;  // a block computes kTile x kTile outputs
 
 // TODO: gelu(v), the exact one.
 
-// TODO: a kernel, template <typename T>, that makes a tile of x weight^T as on day 4 (tensor cores know no f32: there use
-// multiply-adds) and finishes it before anything is stored.
+// TODO: a kernel, template <typename T>, that computes a tile of x weight^T as on day 4 and applies bias and GELU
+// before it stores anything. Tensor cores have no f32 inputs: use multiply-adds for f32.
 
 template <typename T>
 void linear_gelu(const T* x, const T* weight, const T* bias, T* out, int rows, int in_features, int out_features,
                  cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
     const long long tiles = (rows + kTile - 1LL) / kTile * ((out_features + kTile - 1LL) / kTile);
-    // TODO: launch one block for each tile of outputs. (Choose another tile if you like.)
+    // TODO: launch one block for each tile of outputs. You may choose another tile.
 }
 
 // x: [rows, in_features]   weight: [out_features, in_features]   bias: [out_features]   out: [rows, out_features]

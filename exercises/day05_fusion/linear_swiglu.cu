@@ -6,21 +6,21 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTileRows = 128;  // a block makes kTileRows x kTileFeatures outputs
+constexpr int kTileRows = 128;  // a block computes kTileRows x kTileFeatures outputs
 constexpr int kTileFeatures = 64;
 
 // For a gate below -88, exp(-gate) is infinity and the quotient 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
 
-// TODO: a kernel, template <typename T>, whose stages hold a tile of x, of gate_weight and of up_weight, and whose warps
-// keep the sums of both products.
+// TODO: a kernel, template <typename T>, whose stages hold a tile of x, of gate_weight and of up_weight, and whose
+// warps keep the accumulators of both matmuls.
 
 template <typename T>
 void linear_swiglu(const T* x, const T* gate_weight, const T* up_weight, T* out, int rows, int in_features, int hidden,
                    cudaStream_t stream) {
     if (rows == 0 || hidden == 0) return;
     const long long tiles = (rows + kTileRows - 1LL) / kTileRows * ((hidden + kTileFeatures - 1LL) / kTileFeatures);
-    // TODO: launch one block for each tile of outputs. (Choose another tile if you like.)
+    // TODO: launch one block for each tile of outputs. You may choose another tile.
 }
 
 // x: [rows, in_features]   gate_weight, up_weight: [hidden, in_features]   out: [rows, hidden]

@@ -2,9 +2,9 @@
 //
 //   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
 //
-// Right, and wasteful twice over. Global memory: k and v are fetched again for every kQueries queries. Shared memory:
-// what a lane reads there feeds one multiply-add. A block may have at most 1024 threads and 48 KB of static shared
-// memory.
+// This kernel is correct but wasteful. Global memory: k and v are fetched again for every kQueries queries. Shared
+// memory: each value that a lane reads feeds only one multiply-add. A block may have at most 1024 threads and 48 KB of
+// static shared memory.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ constexpr int kKeys = 64;    // of one tile
 constexpr int kLanes = 8;    // lanes that share a query: each computes some of the scores and some of the columns
 constexpr int kThreads = kQueries * kLanes;
 
-// Copies up to ROWS rows into a tile, the block's threads side by side. What does not exist becomes zero.
+// Copies up to ROWS rows into a tile with all threads of the block. Rows past the end become zero.
 template <int ROWS, int DIM>
 __device__ void load_tile(float (*tile)[DIM + 1], const float* rows, int count) {
     for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) tile[i / DIM][i % DIM] = i / DIM < count ? rows[i] : 0.0f;
@@ -75,8 +75,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             l += p[j];  // of this lane's keys; the lanes' sums are added at the end
         }
 
-        // Columns lane, lane + kLanes, ... of the output. The weight of key `key` is in the registers of lane key %
-        // kLanes.
+        // Columns lane, lane + kLanes, ... of the output. The weight of key `key` is in a register of lane
+        // key % kLanes.
 #pragma unroll
         for (int j = 0; j < kKeys / kLanes; ++j) {
             for (int source = 0; source < kLanes; ++source) {

@@ -1,7 +1,7 @@
 // Grouped-query attention, decode: one query per sequence against its KV cache, the keys split over blocks.
 //
 //   q, out: [batch, heads, head_dim]     k, v: [batch, kv_heads, max_len, head_dim]     lengths: [batch]
-//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both working memory
+//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both scratch memory
 //
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -11,8 +11,8 @@
 
 // TODO: a kernel in which a block owns one part of the keys of one key/value head of one sequence
 // TODO:   - each key and each value is read once, 16 bytes a lane, and used for all query heads of the group
-// TODO:   - it stores what it has for its part, without dividing: largest score, sum of exponentials, weighted sum
-// TODO:   - a sequence has its own length: parts that would begin behind it do not exist
+// TODO:   - it stores the result of its part without the division: largest score, sum of exponentials, weighted sum
+// TODO:   - each sequence has its own length: parts that would begin past its end do not exist
 
 // TODO: a kernel that combines the parts of each query head; a sequence without keys gives zeros
 

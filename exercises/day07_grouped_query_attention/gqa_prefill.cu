@@ -10,8 +10,8 @@
 
 // TODO: a kernel in which one block owns a tile of rows of one key/value head, and walks over its keys in tiles.
 // TODO:   - a row is a query of any head of the group: row r is query r / group of head g * group + r % group
-// TODO:   - keys and values become floats on their way to shared memory; m, l and o are floats as well
-// TODO:   - query i sees the keys up to i + key_len - query_len under a causal mask; none at all gives zeros
+// TODO:   - keys and values are converted to float when they are copied to shared memory; m, l and o are floats too
+// TODO:   - with a causal mask, query i sees the keys up to i + key_len - query_len; a query that sees none gives zeros
 
 template <typename T>
 void gqa_prefill(const T* q, const T* k, const T* v, T* out, int batch, int heads, int kv_heads, int query_len,

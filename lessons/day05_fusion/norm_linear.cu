@@ -1,7 +1,7 @@
-// RMSNorm, then a linear layer, fused step by step. f32 and plain tiles, so that nothing but the fusion is new.
+// RMSNorm, then a linear layer, fused step by step. f32 and plain tiles, so that only the fusion is new.
 #include <cuda_runtime.h>
 
-constexpr int kTile = 32;  // a block makes kTile x kTile outputs, one per thread
+constexpr int kTile = 32;  // a block computes kTile x kTile outputs, one per thread
 
 __device__ float warp_sum(float mine) {
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);
@@ -12,7 +12,7 @@ __device__ float at(const float* matrix, int row, int col, int rows, int cols) {
     return row < rows && col < cols ? matrix[static_cast<long long>(row) * cols + col] : 0.0f;
 }
 
-// Version 1, first half: a warp per row.
+// Version 1, first half: one warp per row.
 __global__ void norm_kernel(const float* x, const float* norm_weight, float* normed, int rows, int inner, float eps) {
     const int row = blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows) return;
@@ -44,7 +44,7 @@ __global__ void linear_kernel(const float* x, const float* weight, float* out, i
     if (row < rows && feature < features) out[static_cast<long long>(row) * features + feature] = sum;
 }
 
-// Version 2: one kernel, which needs each row's factor before it can begin. A warp is one row of the tile.
+// Version 2: one kernel, which computes each row's factor before the matmul. A warp holds one row of the tile.
 __global__ void factor_first_kernel(const float* x, const float* norm_weight, const float* weight, float* out, int rows,
                                     int inner, int features, float eps) {
     __shared__ float x_tile[kTile][kTile + 1], w_tile[kTile][kTile + 1];
@@ -69,7 +69,7 @@ __global__ void factor_first_kernel(const float* x, const float* norm_weight, co
     if (row < rows && feature < features) out[static_cast<long long>(row) * features + feature] = sum;
 }
 
-// Version 3: the factor is applied to the finished sum, so one walk does. The squares are added on the way.
+// Version 3: the factor is applied to the finished sum, so one walk is enough. It also sums the squares.
 __global__ void factor_last_kernel(const float* x, const float* norm_weight, const float* weight, float* out, int rows,
                                    int inner, int features, float eps) {
     __shared__ float x_tile[kTile][kTile + 1], w_tile[kTile][kTile + 1];

@@ -1,4 +1,4 @@
-// Version 3 of norm_linear.cu after a well-meant change: a warp now owns a column of outputs, so the factors of the rows
+// Version 3 of norm_linear.cu with another thread layout: a warp owns a column of outputs, so the row factors
 // pass through shared memory. A barrier is missing.
 #include <cuda_runtime.h>
 

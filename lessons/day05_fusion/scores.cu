@@ -1,7 +1,7 @@
 // The scores alone: out = scale * q k^T, -infinity where a causal mask hides the key. f16 in and out, f32 accumulators.
 //
-// The first half of the unfused pair, whose second half is day 2's softmax. It is made just as the fused solution is, with
-// one walk over the keys, so that the comparison of the two says something about fusion and nothing else.
+// The first half of the unfused pair; day 2's softmax is the second half. It has the structure of the fused solution,
+// with one walk over the keys, so that a comparison of the two shows only the effect of fusion.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -10,16 +10,16 @@
 #include <cstdint>
 
 constexpr int kQueries = 128;     // of a block
-constexpr int kWarpQueries = 32;  // of a warp: two products of 16 share each fragment of keys
+constexpr int kWarpQueries = 32;  // of a warp: two MMAs of 16 rows share each fragment of keys
 constexpr int kThreads = kQueries / kWarpQueries * 32;
 constexpr int kKeys = 64;   // keys of a tile
-constexpr int kGroup = 32;  // keys whose scores are in registers at a time: four products of 8
-constexpr int kStages = 3;  // tiles of keys on their way or in use
+constexpr int kGroup = 32;  // keys whose scores are in registers at a time: four MMAs of 8
+constexpr int kStages = 3;  // tiles of keys in flight or in use
 constexpr int kVector = 8;  // elements of 16 bytes
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
-// The key of a tile that lies in row `row` of its shared memory. Bits of the row only change places, so that
-// key_of(a + b) = key_of(a) + key_of(b) where a and b have no bit in common.
+// The key that is stored in row `row` of a tile in shared memory. This only permutes the bits of the row, so
+// key_of(a + b) = key_of(a) + key_of(b) if a and b have no bit in common.
 __host__ __device__ constexpr int key_of(int row) {
     return row / kGroup * kGroup + row % 8 / 2 * 8 + row % kGroup / 8 * 2 + row % 2;
 }
@@ -46,7 +46,7 @@ __device__ uint32_t two_halves(float low, float high) {
     return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Copies 16 bytes of row `row`, from column `column` on, to shared memory; zeros where there is nothing.
+// Copies 16 bytes of row `row`, from column `column` on, to shared memory, with zeros past the end.
 template <bool VECTORS>
 __device__ void copy_piece(__half* target, const __half* matrix, long long row, bool there, int column, int columns) {
     const __half* source = matrix + row * columns + column;
@@ -67,14 +67,14 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     constexpr int kRow = D + kVector;    // a row in shared memory: eight of them start in different banks
     constexpr int kLanes = D / kVector;  // threads that copy a row together
     constexpr int kRowsAtOnce = kThreads / kLanes;
-    constexpr int kSteps = D / 16;       // of a product
-    constexpr int kBlocks = kGroup / 8;  // products of 8 keys in a group
+    constexpr int kSteps = D / 16;       // MMA steps over head_dim
+    constexpr int kBlocks = kGroup / 8;  // MMAs of 8 keys in a group
     extern __shared__ __align__(128) unsigned char shared[];
     __half* stages = reinterpret_cast<__half*>(shared);  // [kStages][kKeys][kRow]
 
     const int query_tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / query_tiles;
-    // Under a causal mask the last queries have most keys: they begin first.
+    // Under a causal mask the last queries see the most keys: they start first.
     const int query0 = (query_tiles - 1 - static_cast<int>(blockIdx.x % query_tiles)) * kQueries;
     q += head * query_len * head_dim;
     k += head * key_len * head_dim;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
             ldmatrix_x4(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
-    __syncthreads();  // the queries are in registers: their place is free
+    __syncthreads();  // the queries are in registers: their shared memory is free
 
     auto copy_tile = [&](int round) {
         if (round < tiles) {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     };
     auto next_tile = [&](int round) {
         __pipeline_wait_prior(kStages - 2);  // this round's tile has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and the tile that is overwritten next has been used
+        __syncthreads();                     // ... and for all threads; the tile that is overwritten next has been used
         copy_tile(round + kStages - 1);
         return stages + round % kStages * (kKeys * kRow);
     };
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     for (int round = 0; round < kStages - 1; ++round) copy_tile(round);
     for (int round = 0; round < tiles; ++round) {
         const __half* tile = next_tile(round);
-#pragma unroll 1  // unrolled, it would need more registers than there are, and leave the nearest instruction cache
+#pragma unroll 1  // unrolling would exceed the registers and the innermost instruction cache
         for (int g = 0; g < kKeys; g += kGroup) {
             const int key0 = round * kKeys + g;
             float scores[2][kBlocks][4];

@@ -1,9 +1,9 @@
 // Version 1, attention as it is written down: three kernels, and the N x M scores in global memory between them.
 //
-//   1. scores[i][j] = scale * q[i] . k[j]        2. each row of scores becomes its softmax        3. out = scores v
+//   1. scores[i][j] = scale * q[i] . k[j]        2. each row of scores becomes its softmax        3. out = weights v
 //
 //   q, out: [batch * heads, query_len, head_dim]     k, v: [batch * heads, key_len, head_dim]
-//   scores: [batch * heads, query_len, key_len], working memory
+//   scores: [batch * heads, query_len, key_len], scratch memory
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -4,7 +4,7 @@
 //   l   the sum of exp(score - m) so far
 //   o   the sum of exp(score - m) * v so far
 //
-// A larger score moves m. What was summed before is too large by exp(new m - old m), and is scaled back. No score is
+// A larger score moves m. The sums so far are then too large by exp(new m - old m), and are rescaled. No score is
 // ever stored. But every query reads every key and every value from global memory.
 //
 //   q, out: [heads, query_len, DIM]     k, v: [heads, key_len, DIM]

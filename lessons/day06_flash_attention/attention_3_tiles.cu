@@ -1,7 +1,7 @@
 // Version 3, tiles: the queries of a block share each tile of keys and values through shared memory.
 //
-// A tile of 16 keys is fetched once for 64 queries, where version 2 fetched it once per warp. The scores of a tile live
-// in registers, and the maximum, and with it the correction, moves once per tile instead of once per key.
+// A tile of 16 keys is fetched once for 64 queries, where version 2 fetched it once per warp. The scores of a tile are
+// in registers. The maximum, and with it the correction, moves once per tile instead of once per key.
 //
 //   q, out: [heads, query_len, DIM]     k, v: [heads, key_len, DIM]
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 constexpr int kQueries = 64;  // of one block: one thread each
 constexpr int kKeys = 16;     // of one tile
 
-// Copies rows of DIM floats into a tile, the block's threads side by side. Rows past the last one become zeros.
+// Copies rows of DIM floats into a tile with all threads of the block. Rows past the last one become zeros.
 template <int DIM>
 __device__ void load_tile(float4 (*tile)[DIM / 4], const float* rows, int count) {
     for (int i = threadIdx.x; i < kKeys * DIM / 4; i += kQueries) {
@@ -20,8 +20,8 @@ __device__ void load_tile(float4 (*tile)[DIM / 4], const float* rows, int count)
     }
 }
 
-// sum + a . b, as four multiply-adds (written as one expression, a.x * b.x + a.y * b.y + ..., it would be six
-// operations).
+// sum + a . b as four multiply-adds. As one expression, a.x * b.x + a.y * b.y + ..., it would be six
+// operations.
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     sum += a.x * b.x;
     sum += a.y * b.y;
@@ -57,10 +57,10 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
 
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
-        __syncthreads();  // everyone is done with the tile before
+        __syncthreads();  // all threads have used the previous tile
         load_tile<DIM>(k_tile, k + static_cast<size_t>(first_key) * DIM, key_len - first_key);
         load_tile<DIM>(v_tile, v + static_cast<size_t>(first_key) * DIM, key_len - first_key);
-        __syncthreads();  // the tile is here
+        __syncthreads();  // the tile is complete
 
         float s[kKeys];
         float new_m = m;

@@ -2,8 +2,8 @@
 // output.
 //
 // In version 3 each 16 bytes that a thread reads from shared memory feed 4 multiply-adds. Here 16 such reads (8 of
-// queries, 8 of keys) feed 256: both products of attention become the register-tiled product of day 4. The weights P
-// change hands in between: a thread computes them for its 8 keys, but needs them for all 64, so they pass through
+// queries, 8 of keys) feed 256: both matmuls of attention use the register tiles of day 4. The weights P
+// are exchanged in between: a thread computes them for its 8 keys, but needs them for all 64, so they pass through
 // shared memory.
 //
 //   q, out: [heads, query_len, DIM]     k, v: [heads, key_len, DIM]
@@ -11,15 +11,15 @@
 
 #include <cmath>
 
-constexpr int kEach = 8;     // queries of a thread, and its keys
+constexpr int kEach = 8;     // queries of a thread, and keys of a thread
 constexpr int kGroups = 16;  // threads along the queries
 constexpr int kLanes = 8;    // threads along the keys, and along the columns
 constexpr int kThreads = kGroups * kLanes;
 constexpr int kQueries = kGroups * kEach;
 constexpr int kKeys = kLanes * kEach;
 
-// Rows in shared memory are 4 or 8 floats longer than they need to be: rows that are read, or written, together then
-// lie in different banks.
+// Rows in shared memory are padded by 4 or 8 floats, so that rows that are read, or written, together lie in different
+// banks.
 template <int DIM>
 struct Tiles {
     float q[kQueries][DIM + 4];
@@ -39,8 +39,8 @@ __device__ void load_tile(float (*tile)[PITCH], const float* rows, int count) {
 
 __device__ __forceinline__ float4 read4(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// sum + a . b, as four multiply-adds (written as one expression, a.x * b.x + a.y * b.y + ..., it would be six
-// operations).
+// sum + a . b as four multiply-adds. As one expression, a.x * b.x + a.y * b.y + ..., it would be six
+// operations.
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     sum += a.x * b.x;
     sum += a.y * b.y;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
     const int block_visible = causal ? min(first_query + kQueries, query_len) + offset : key_len;
 
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
-        __syncthreads();  // everyone is done with the tiles before
+        __syncthreads();  // all threads have used the previous tiles
         load_tile<kKeys, DIM>(tiles.k, k + static_cast<size_t>(first_key) * DIM, key_len - first_key);
         load_tile<kKeys, DIM>(tiles.v, v + static_cast<size_t>(first_key) * DIM, key_len - first_key);
         __syncthreads();

@@ -30,7 +30,7 @@ __device__ void store_row(float* row, int head_dim, const float* x, float factor
     }
 }
 
-// Day 6's three numbers for one query: the largest score, the sum of exp(score - m), the sum of exp(score - m) * value.
+// Day 6's state of one query: the largest score, the sum of exp(score - m), the sum of exp(score - m) * value.
 struct State {
     float m = -INFINITY, l = 0, o[kColumns] = {};
 
@@ -49,7 +49,7 @@ __device__ float dot(const float* a, const float* b) {
     return warp_sum(sum);
 }
 
-// Version 1: a block for each query head.
+// Version 1: one block for each query head.
 __global__ void decode_kernel1(const float* q, const float* k, const float* v, const int* lengths, float* out,
                                int heads, int kv_heads, int max_len, int head_dim, float scale) {
     const int head = blockIdx.x % heads, b = blockIdx.x / heads;
@@ -66,7 +66,7 @@ __global__ void decode_kernel1(const float* q, const float* k, const float* v, c
     store_row(out + static_cast<size_t>(blockIdx.x) * head_dim, head_dim, state.o, state.l > 0 ? 1 / state.l : 0);
 }
 
-// Version 2: a block for each key/value head, with all query heads of its group.
+// Version 2: one block for each key/value head, with all query heads of its group.
 __global__ void decode_kernel2(const float* q, const float* k, const float* v, const int* lengths, float* out,
                                int heads, int kv_heads, int max_len, int head_dim, float scale) {
     const int group = heads / kv_heads, b = blockIdx.x / kv_heads;
@@ -85,7 +85,7 @@ __global__ void decode_kernel2(const float* q, const float* k, const float* v, c
     }
 }
 
-// Version 3: a block for each part of the keys of a key/value head. What it has stays unfinished.
+// Version 3: one block for each part of the keys of a key/value head. It stores (m, l, o) without the division.
 __global__ void decode_kernel3(const float* q, const float* k, const float* v, const int* lengths, float* partial_out,
                                float2* partial_stats, int heads, int kv_heads, int max_len, int head_dim, int splits,
                                float scale) {
@@ -110,14 +110,14 @@ __global__ void decode_kernel3(const float* q, const float* k, const float* v, c
     }
 }
 
-// The parts of one query head become its result.
+// Combines the parts of one query head.
 __global__ void combine_kernel(const float* partial_out, const float2* partial_stats, float* out, int head_dim,
                                int splits) {
     const size_t first = static_cast<size_t>(blockIdx.x) * splits;
     float m = -INFINITY, l = 0, o[kColumns] = {}, part[kColumns];
     for (int p = 0; p < splits; ++p) m = fmaxf(m, partial_stats[first + p].x);
     for (int p = 0; p < splits && m > -INFINITY; ++p) {
-        const float weight = expf(partial_stats[first + p].x - m);  // brings the part to the common maximum
+        const float weight = expf(partial_stats[first + p].x - m);  // scales the part to the common maximum
         l += weight * partial_stats[first + p].y;
         load_row(partial_out + (first + p) * head_dim, head_dim, part);
         for (int c = 0; c < kColumns; ++c) o[c] += weight * part[c];

@@ -1,6 +1,6 @@
-// Wrong: the block that comes last combines the parts, but nothing makes the other blocks' parts visible to it.
+// Wrong: the last block to finish combines the parts, but no fence makes the other blocks' parts visible to it.
 //
-//   partial: [rows, splits], here just one number for each part     counter: [rows], zeros     out: [rows]
+//   partial: [rows, splits], one number per part     counter: [rows], zeros     out: [rows]
 #include <cuda_runtime.h>
 
 __global__ void sum_kernel(const float* x, float* partial, int* counter, float* out, int splits, int length) {
@@ -11,7 +11,7 @@ __global__ void sum_kernel(const float* x, float* partial, int* counter, float* 
     for (int reach = 16; reach > 0; reach /= 2) sum += __shfl_xor_sync(0xffffffff, sum, reach);
     if (threadIdx.x != 0) return;
     partial[row * splits + split] = sum;
-    // A __threadfence() belongs here: first the part, then the count.
+    // A __threadfence() belongs here, so that the part is visible before the count.
     const bool last = atomicAdd(&counter[row], 1) == splits - 1;
     if (!last) return;
     float total = 0;

@@ -1,4 +1,4 @@
-// Version 1, everything in the short type: scores, maximum, exponentials, sums. One thread per query, one head.
+// Version 1, everything in 16 bits: scores, maximum, exponentials, sums. One thread per query, one head.
 //
 //   q, out: [query_len, kDim]     k, v: [key_len, kDim]
 #include <cuda_bf16.h>
@@ -9,7 +9,7 @@
 
 constexpr int kDim = 64;
 
-// As a unit for short numbers would do it: every result is rounded to the type of the operands.
+// Rounds like a 16-bit arithmetic unit: every result has the type of the operands.
 template <typename T>
 __device__ T rounded(float x) {
     return static_cast<T>(x);

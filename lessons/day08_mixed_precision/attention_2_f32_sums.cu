@@ -1,4 +1,4 @@
-// Version 2: short numbers in memory, f32 in registers. Nothing is rounded but the inputs, by the caller, and the output.
+// Version 2: 16 bits in memory, f32 in registers. Only the inputs, by the caller, and the output are rounded.
 //
 //   q, out: [query_len, kDim]     k, v: [key_len, kDim]
 #include <cuda_bf16.h>

@@ -1,4 +1,4 @@
-// Version 3: both products on tensor cores. A block is one warp, which owns 16 queries and takes 16 keys at a time.
+// Version 3: both matmuls on tensor cores. A block is one warp, which owns 16 queries and takes 16 keys at a time.
 //
 //   q, out: [query_len, kDim]     k, v: [key_len, kDim]     both lengths multiples of 16
 #include <cuda_bf16.h>
@@ -17,8 +17,8 @@ constexpr int kOut = kDim + 4;
 
 using Accumulator = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
-// Multiplies row r of every fragment by factors[r]: a fragment whose columns are all `factors` holds the factor of a row
-// wherever the others hold an element of that row.
+// Multiplies row r of every fragment by factors[r]. A fragment whose columns are all `factors` holds the factor of a
+// row wherever the others hold an element of that row.
 __device__ void multiply_rows(Accumulator (&o)[kDim / 16], const float* factors) {
     Accumulator factor;
     wmma::load_matrix_sync(factor, factors, 0, wmma::mem_col_major);
@@ -33,7 +33,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     __shared__ __align__(32) T weights[16 * kWeights];
     __shared__ __align__(32) float factors[16];
     __shared__ __align__(32) float staged[16 * kOut];
-    const int row = threadIdx.x % 16;  // lanes r and r + 16 keep the statistics of row r, both the same
+    const int row = threadIdx.x % 16;  // lanes r and r + 16 both keep the statistics of row r
     q += blockIdx.x * 16 * kDim;
     out += blockIdx.x * 16 * kDim;
 
@@ -53,7 +53,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         wmma::store_matrix_sync(scores, s, kPitch, wmma::mem_col_major);
         __syncwarp();
 
-        float p[16], new_m = m;  // row `row` of S: in f32, as the tensor cores summed it
+        float p[16], new_m = m;  // row `row` of S, in f32
         for (int j = 0; j < 16; ++j) {
             p[j] = scores[j * kPitch + row] * scale;
             new_m = fmaxf(new_m, p[j]);
@@ -68,7 +68,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         if (threadIdx.x < 16) {
             factors[row] = correction;
             for (int j = 0; j < 16; ++j)
-                weights[row * kWeights + j] = static_cast<T>(p[j]);  // the one rounding on the way
+                weights[row * kWeights + j] = static_cast<T>(p[j]);  // the only rounding of the weights
         }
         __syncwarp();
         multiply_rows(o, factors);

@@ -1,8 +1,8 @@
 // Linear layer with GELU in its epilogue, f32, f16 or bf16 in, f32 sums: out = gelu(x weight^T + bias),
 // gelu(v) = v Phi(v) = v / 2 (1 + erf(v / sqrt(2))).
 //
-// The sums never leave the chip: bias and GELU are applied on their way from the accumulators to the one store. All that
-// depends on the dtype is how a warp multiplies, by tensor cores or by multiply-adds; tiles, stages and epilogue are the same.
+// Bias and GELU are applied between the accumulators and the one store. Only the inner multiplication depends on the
+// dtype: tensor cores for f16 and bf16, multiply-adds for f32. Tiles, stages and epilogue are the same.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -12,10 +12,10 @@
 #include "llmk/vector.cuh"
 #include "llmk/wmma.cuh"
 
-constexpr int kTile = 128;  // a block makes kTile x kTile outputs
+constexpr int kTile = 128;  // a block computes kTile x kTile outputs
 
-constexpr int kStages = 3;     // stages on their way or in use
-constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs
+constexpr int kStages = 3;     // stages in flight or in use
+constexpr int kWarpTile = 64;  // a warp computes 64 x 64 of the outputs
 constexpr int kWarpsAcross = kTile / kWarpTile;
 constexpr int kWarps = kWarpsAcross * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
@@ -29,7 +29,7 @@ constexpr int kSumRow = kWarpTile + 4;   // floats of a row of sums
 constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a warp's sums pass, 16 rows at a time
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
-// v times the part of a normal distribution that lies below v. (The tanh formula of some models is an approximation of this.)
+// v times the normal distribution's CDF at v. The tanh formula of some models approximates this.
 __device__ float gelu(float v) { return 0.5f * v * (1.0f + erff(v * 0.70710678f)); }
 
 // A warp's 64 x 64 sums, for f16 and bf16 in the fragments of tensor cores. x and weight point to the warp's first row.
@@ -68,8 +68,8 @@ struct Sums {
     }
 };
 
-// For f32 a lane makes rows (lane / 8) + 4 i and columns lane % 8 + 8 j: 16 x 8 sums. What it fetches of x it uses 8 times,
-// of weight 16 times; the eight rows that neighbors fetch start in different banks.
+// For f32 a lane computes rows (lane / 8) + 4 i and columns lane % 8 + 8 j: 16 x 8 sums. It uses each value of x 8
+// times and each value of weight 16 times. The eight rows that neighboring lanes read start in different banks.
 template <>
 struct Sums<float> {
     const int row = threadIdx.x % 32 / 8, column = threadIdx.x % 8;
@@ -135,13 +135,13 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
     for (int round = 0; round < rounds; ++round) {
         __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and the stage that is overwritten next has been used
+        __syncthreads();  // ... and for all threads; the stage that is overwritten next has been used
         copy_stage(round + kStages - 1);
         sums.add(tile_of_x(round) + warp_row * kPitch, tile_of_weight(round) + warp_feature * kPitch);
     }
 
-    // Through a piece of shared memory that no other warp uses, 16 rows at a time, the sums come into the order of out. A lane
-    // finishes eight neighbors of a row: bias, GELU, one rounding, one store.
+    // The sums pass through shared memory to get into the order of out, 16 rows at a time, in a part that only this
+    // warp uses. A lane finishes eight neighbors of a row: bias, GELU, one rounding, one store.
     __pipeline_wait_prior(0);
     __syncthreads();  // all have used the last stage
     float* piece = reinterpret_cast<float*>(shared) + warp * kWarpSums;
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 llmk::store_rounded(to + j, values[j / kAtOnce], out_vectors, feature + j, out_features);
             }
         }
-        __syncwarp();  // all lanes have read them
+        __syncwarp();  // all lanes have read the 16 rows
     }
 }
 

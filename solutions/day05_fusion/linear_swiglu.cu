@@ -1,8 +1,8 @@
 // Gate, up and SwiGLU in one kernel, f16 or bf16 in, f32 accumulators: out = silu(x gate_weight^T) * (x up_weight^T).
 //
-// A block makes 128 x 64 outputs. Its tile of weights is 64 rows of gate_weight above 64 rows of up_weight, so that a tile
-// of x, once in shared memory, serves both products; and each warp makes the same columns of both, so that gate and up of
-// one output meet in the registers of one lane, as floats that were never rounded.
+// A block computes 128 x 64 outputs. Its tile of weights has 64 rows of gate_weight above 64 rows of up_weight, so one
+// tile of x in shared memory serves both matmuls. Each warp computes the same columns of both, so gate and up of one
+// output are in the registers of one lane, as unrounded floats.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -14,12 +14,12 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTileRows = 128;  // a block makes kTileRows x kTileFeatures outputs
+constexpr int kTileRows = 128;  // a block computes kTileRows x kTileFeatures outputs
 constexpr int kTileFeatures = 64;
 
 constexpr int kDepth = 64;     // columns of x and of the weights in one stage
-constexpr int kStages = 3;     // stages on their way or in use
-constexpr int kWarpRows = 64;  // a warp makes 64 x 32 gates, and the 64 x 32 ups that belong to them
+constexpr int kStages = 3;     // stages in flight or in use
+constexpr int kWarpRows = 64;  // a warp computes 64 x 32 gates and the 64 x 32 matching ups
 constexpr int kWarpFeatures = 32;
 constexpr int kWarpsAcross = kTileFeatures / kWarpFeatures;
 constexpr int kThreads = 32 * kWarpsAcross * (kTileRows / kWarpRows);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
     for (int round = 0; round < rounds; ++round) {
         __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and the stage that is overwritten next has been used
+        __syncthreads();  // ... and for all threads; the stage that is overwritten next has been used
         copy_stage(round + kStages - 1);
         const T* x_tile = stages + round % kStages * kStage;
         const T* gate_tile = x_tile + kTileRows * kRow;
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
 
-    // Two fragments of one type hold the same places in the same elements, wherever these are: gate and up can be joined
-    // here. Only to write them in order do the outputs pass through shared memory.
+    // Two fragments of one type have the same layout, so gate and up can be combined in registers. The outputs pass
+    // through shared memory only to be written in order.
     __pipeline_wait_prior(0);
     __syncthreads();
 #pragma unroll

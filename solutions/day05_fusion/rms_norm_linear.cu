@@ -1,10 +1,10 @@
-// RMSNorm and the linear layer behind it in one kernel, f16 or bf16 in, f32 accumulators:
+// RMSNorm and the linear layer after it in one kernel, f16 or bf16 in, f32 accumulators:
 // out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T.
 //
-// The norm's factor is one number per row, and a product is linear in its rows: sum_c (factor x_c) w_c = factor sum_c x_c w_c.
-// So the product is made of x as it is. Each piece of a row passes through shared memory for the product anyway; on its way
-// the squares are summed, and the factor is applied to the finished sums. norm_weight, one number per column, is multiplied
-// into the tiles of weight: into those of x it could overflow, since x has not been made small yet.
+// The norm's factor is one number per row, and a matmul is linear in its rows: sum_c (r x_c) w_c = r sum_c x_c w_c.
+// So the kernel multiplies x without the factor r, sums the squares of each row while its pieces are in shared
+// memory for the matmul, and applies the factor to the finished sums. norm_weight, one number per column, is multiplied
+// into the tiles of weight: x * norm_weight could overflow, because x is not scaled yet.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -17,11 +17,11 @@
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int kTile = 128;  // a block makes kTile x kTile outputs
+constexpr int kTile = 128;  // a block computes kTile x kTile outputs
 
 constexpr int kDepth = 64;     // columns of x and weight in one stage
-constexpr int kStages = 3;     // stages on their way or in use
-constexpr int kWarpTile = 64;  // a warp makes 64 x 64 of the outputs
+constexpr int kStages = 3;     // stages in flight or in use
+constexpr int kWarpTile = 64;  // a warp computes 64 x 64 of the outputs
 constexpr int kWarpsAcross = kTile / kWarpTile;
 constexpr int kWarps = kWarpsAcross * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
@@ -85,7 +85,7 @@ struct Copier : Columns<T> {
         }
     }
 
-    // Multiplies the pieces that this thread copied by eight factors, one for each column.
+    // Multiplies the pieces that this thread copied by eight factors, one per column.
     __device__ void scale_columns(T* tile, const uint4& factors) const {
         const Pairs<T>& by = reinterpret_cast<const Pairs<T>&>(factors);
 #pragma unroll
@@ -173,8 +173,8 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
 
-    // As in linear_wmma: each warp's sums pass through a piece of shared memory of its own, 16 rows at a time, and a lane
-    // writes 16 bytes of a row.
+    // As in linear_wmma: each warp's sums pass through a piece of shared memory of its own, 16 rows at a time, and a
+    // lane writes 16 bytes of a row.
     __pipeline_wait_prior(0);
     __syncthreads();  // all have used the last stage, and the factors are there
     sums += warp * kWarpSums;
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             T* to = out + static_cast<long long>(row0 + row) * out_features + feature;
             llmk::store_rounded(to, values, out_vectors, feature, out_features);
         }
-        __syncwarp();  // all lanes have read them
+        __syncwarp();  // all lanes have read the 16 rows
     }
 }
 

@@ -1,9 +1,9 @@
 // RMSNorm and the projections to queries, keys and values in one kernel, for 1 to 16 rows, f16 or bf16 in, f32 sums:
 // q = normed q_weight^T + q_bias with normed = x / sqrt(mean(x^2) + eps) * norm_weight; k and v likewise.
 //
-// Day 4's product of a few rows, over the tiles of q, then those of k, then those of v. Every team of warps sees all of x on its
-// way to the product: with its first strip it adds up the squares, and the factor of a row is applied to the finished sums.
-// norm_weight, a number for each column, is multiplied into the weights as they come.
+// Day 4's matmul for a few rows, over the tiles of q, then those of k, then those of v. Every team of warps reads all
+// of x: in its first strip it adds up the squares. The factor of a row is applied to the finished sums. norm_weight,
+// one number per column, is multiplied into the weights when they are loaded.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -20,9 +20,9 @@ __device__ __nv_bfloat162 as_pair(unsigned bits, __nv_bfloat16) {
 }
 
 template <typename T>
-__device__ unsigned product_of_pairs(unsigned a, unsigned b) {
-    const auto product = __hmul2(as_pair(a, T()), as_pair(b, T()));
-    return reinterpret_cast<const unsigned&>(product);
+__device__ unsigned multiply_pairs(unsigned a, unsigned b) {
+    const auto pair = __hmul2(as_pair(a, T()), as_pair(b, T()));
+    return reinterpret_cast<const unsigned&>(pair);
 }
 
 // The sum of the squares of eight neighbors.
@@ -61,7 +61,7 @@ struct Projections {
     float own = 0, own8 = 0;     // squares of this lane's columns of x rows i and i + 8
     bool first = true;
 
-    // To which projection a tile belongs, and which of its tiles it is.
+    // Returns the projection of a tile, and makes `tile` its index in that projection.
     __device__ Projection<T> of(int& tile) const {
         if (tile < q_tiles) return q;
         tile -= q_tiles;
@@ -83,8 +83,8 @@ struct Projections {
         }
     }
     __device__ uint4 use(const uint4& weight) const {
-        return make_uint4(product_of_pairs<T>(weight.x, factors.x), product_of_pairs<T>(weight.y, factors.y),
-                          product_of_pairs<T>(weight.z, factors.z), product_of_pairs<T>(weight.w, factors.w));
+        return make_uint4(multiply_pairs<T>(weight.x, factors.x), multiply_pairs<T>(weight.y, factors.y),
+                          multiply_pairs<T>(weight.z, factors.z), multiply_pairs<T>(weight.w, factors.w));
     }
     __device__ void end_of_strip() {
         if (!first) return;

@@ -1,12 +1,13 @@
 // Attention weights in one kernel: out = softmax(scale * q k^T), f16 in and out, f32 scores, any number of keys.
 //
-// A row of scores may be longer than anything a block can hold, so the keys are walked twice: first for the maximum and the
-// sum of every row (online softmax, nothing is stored), then the scores are made again and their exponentials written. The
-// second product costs arithmetic, of which a GPU has plenty; scores written and read back would cost memory traffic.
+// A row of scores may be longer than a block can hold, so the kernel walks over the keys twice. The first walk finds
+// the maximum and the sum of every row by the online softmax. The second walk computes the scores again and writes
+// their exponentials. The second matmul costs arithmetic, which is cheaper than writing the scores and reading them
+// back.
 //
-// The products are mma.sync.m16n8k16, whose layout is documented: lane 4 g + t holds, for rows g and g + 8, columns 2 t and
-// 2 t + 1. So a row belongs to four lanes, and which key is "column 2 t of tile j" is ours to choose: by the order in which
-// keys are laid out in shared memory, each lane gets eight keys in a row, and writes their weights as 16 bytes.
+// The matmul uses mma.sync.m16n8k16, whose layout is documented: lane 4 g + t holds, for rows g and g + 8, columns 2 t
+// and 2 t + 1. So four lanes share a row. The order of the keys in shared memory decides which key is "column 2 t of
+// tile j". It is chosen so that each lane gets eight neighboring keys, and writes their weights as 16 bytes.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -19,17 +20,17 @@
 #include "llmk/vector.cuh"
 
 constexpr int kQueries = 128;     // of a block
-constexpr int kWarpQueries = 32;  // of a warp: two products of 16 share each fragment of keys
+constexpr int kWarpQueries = 32;  // of a warp: two MMAs of 16 rows share each fragment of keys
 constexpr int kThreads = kQueries / kWarpQueries * 32;
 constexpr int kKeys = 64;          // keys of a tile
-constexpr int kGroup = 32;         // keys whose scores are in registers at a time: four products of 8
-constexpr int kStages = 3;         // tiles of keys on their way or in use
+constexpr int kGroup = 32;         // keys whose scores are in registers at a time: four MMAs of 8
+constexpr int kStages = 3;         // tiles of keys in flight or in use
 constexpr int kVector = 8;         // elements of 16 bytes
 constexpr float kLowest = -1e30f;  // below every score; and unlike -infinity, its differences are numbers
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
-// The key of a tile that lies in row `row` of its shared memory. Bits of the row only change places, so that
-// key_of(a + b) = key_of(a) + key_of(b) where a and b have no bit in common.
+// The key that is stored in row `row` of a tile in shared memory. This only permutes the bits of the row, so
+// key_of(a + b) = key_of(a) + key_of(b) if a and b have no bit in common.
 __host__ __device__ constexpr int key_of(int row) {
     return row / kGroup * kGroup + row % 8 / 2 * 8 + row % kGroup / 8 * 2 + row % 2;
 }
@@ -43,14 +44,14 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     constexpr int kRow = D + kVector;    // a row in shared memory: eight of them start in different banks
     constexpr int kLanes = D / kVector;  // threads that copy a row together
     constexpr int kRowsAtOnce = kThreads / kLanes;
-    constexpr int kSteps = D / 16;       // of a product
-    constexpr int kBlocks = kGroup / 8;  // products of 8 keys in a group
+    constexpr int kSteps = D / 16;       // MMA steps over head_dim
+    constexpr int kBlocks = kGroup / 8;  // MMAs of 8 keys in a group
     extern __shared__ __align__(128) unsigned char shared[];
     __half* stages = reinterpret_cast<__half*>(shared);  // [kStages][kKeys][kRow]
 
     const int query_tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / query_tiles;
-    // Under a causal mask the last queries have most keys: they begin first.
+    // Under a causal mask the last queries see the most keys: they start first.
     const int query0 = (query_tiles - 1 - static_cast<int>(blockIdx.x % query_tiles)) * kQueries;
     q += head * query_len * head_dim;
     k += head * key_len * head_dim;
@@ -80,9 +81,10 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
             llmk::ldmatrix_x4(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
-    __syncthreads();  // the queries are in registers: their place is free
+    __syncthreads();  // the queries are in registers: their shared memory is free
 
-    // Both walks over the keys are one sequence of 2 * tiles rounds, so that copies run ahead from the first into the second.
+    // Both walks over the keys form one sequence of 2 * tiles rounds, so that the first walk prefetches tiles of the
+    // second.
     auto copy_tile = [&](int round) {
         if (round < 2 * tiles) {
             const int key0 = (round < tiles ? round : round - tiles) * kKeys + key_of(copied_row);
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     };
     auto next_tile = [&](int round) {
         __pipeline_wait_prior(kStages - 2);  // this round's tile has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all; and the tile that is overwritten next has been used
+        __syncthreads();                     // ... and for all threads; the tile that is overwritten next has been used
         copy_tile(round + kStages - 1);
         return stages + round % kStages * (kKeys * kRow);
     };
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     float maximum[2][2] = {{kLowest, kLowest}, {kLowest, kLowest}}, sum[2][2] = {};
     for (int round = 0; round < tiles; ++round) {
         const __half* tile = next_tile(round);
-#pragma unroll 1  // unrolled, it would need more registers than there are, and leave the nearest instruction cache
+#pragma unroll 1  // unrolling would exceed the registers and the innermost instruction cache
         for (int g = 0; g < kKeys; g += kGroup) {
             float scores[2][kBlocks][4];
             make_scores(scores, tile + g * kRow, round * kKeys + g);
@@ -159,8 +161,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                         added += llmk::ex2_approx(fmaf(scores[m][j][2 * h], scale_log2, -shift));
                         added += llmk::ex2_approx(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
                     }
-                    // Not maximum * scale_log2 - shift, of which nvcc makes an fmaf: its product is exact, that in shift
-                    // is rounded, and where both maxima are kLowest the difference is a rounding error of 1e30, not 0.
+                    // Not maximum * scale_log2 - shift: nvcc contracts that to an fmaf with an exact product, while
+                    // shift was rounded. Where both maxima are kLowest, the difference is a rounding error of 1e30, not
+                    // 0.
                     sum[m][h] = sum[m][h] * llmk::ex2_approx((maximum[m][h] - largest) * scale_log2) + added;
                     maximum[m][h] = largest;
                 }
@@ -168,7 +171,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
         }
     }
 
-    // The four lanes of a row join. exp(score - maximum) / sum = 2^(score * scale_log2 - shift)
+    // The four lanes of a row combine their results. exp(score - maximum) / sum = 2^(score * scale_log2 - shift)
     float shift[2][2];
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
@@ -184,7 +187,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 
     for (int round = tiles; round < 2 * tiles; ++round) {
         const __half* tile = next_tile(round);
-#pragma unroll 1  // unrolled, it would need more registers than there are, and leave the nearest instruction cache
+#pragma unroll 1  // unrolling would exceed the registers and the innermost instruction cache
         for (int g = 0; g < kKeys; g += kGroup) {
             const int key0 = (round - tiles) * kKeys + g;
             float scores[2][kBlocks][4];

@@ -1,13 +1,13 @@
-// Flash attention, forward, f32: out = softmax(scale * q k^T) v, and no score ever reaches global memory.
+// Flash attention, forward, f32: out = softmax(scale * q k^T) v, and no score is ever stored in global memory.
 //
 //   q, out: [batch, heads, query_len, head_dim]      k, v: [batch, heads, key_len, head_dim]
 //
-// One block owns 64 or 128 queries. It walks over the keys in tiles, and keeps per query the largest score so far (m), the
-// sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile brings a larger score, what was
-// summed so far is scaled by exp(old m - new m).
+// One block owns 64 or 128 queries. It walks over the keys in tiles, and keeps per query the largest score so far (m),
+// the sum of exp(score - m) so far (l) and the weighted sum of values so far (o). When a tile has a larger score, l and
+// o are scaled by exp(old m - new m).
 //
-// Both products, S = Q K^T and O += P V, are outer products of register tiles: a thread owns 8 queries x 4 or 8 keys of S
-// and 8 queries x 4 to 12 columns of O, so that a value that it fetches from shared memory is used 4 to 12 times.
+// Both matmuls, S = Q K^T and O += P V, use register tiles: a thread owns 8 queries x 4 or 8 keys of S
+// and 8 queries x 4 to 12 columns of O, so it uses each value that it reads from shared memory 4 to 12 times.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -20,8 +20,9 @@
 constexpr int kThreads = 128;
 constexpr int kRows = 8;  // queries of one thread
 
-// What follows from DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with zeros.
-// Two blocks fit on a streaming multiprocessor (SM): each has at most 256 registers a thread and 113 KB of shared memory.
+// Sizes for DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with
+// zeros. Two blocks fit on a streaming multiprocessor (SM): each has at most 256 registers a thread and 113 KB of
+// shared memory.
 template <int DIM>
 struct Shape {
     static constexpr int kLanes = DIM > 96 ? 16 : 8;            // lanes of a warp that share their queries
@@ -78,9 +79,9 @@ __global__ void __launch_bounds__(kThreads, 2)
     float4* v_tile = k_tile + S::kKeys * S::kKeyPitch;   // [kKeys][DIM]
     float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], swizzled
 
-    // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's number
-    // and bit 0 that of the place in the group: of any four neighboring lanes two read the same query and two the same key,
-    // and the hardware serves such 16-byte reads in half the wavefronts.
+    // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's
+    // number and bit 0 that of the place in the group: of any four neighboring lanes two read the same query and two
+    // the same key, and the hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));
     const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 3 & 2 : 0));
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 
     for (int first_key = 0; first_key < key_end; first_key += S::kKeys) {
-        llmk::cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the last tile of v any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of k is complete, the previous tile of v has been used
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
         copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
@@ -158,8 +159,9 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
         }
 
-        // The online softmax: new maximum, correction of what was summed so far, P = exp2(S - m). Chunk tx of a row of P holds
-        // the weights of the thread's keys tx, tx + kLanes, tx + 2 kLanes and tx + 3 kLanes, chunk tx + kLanes of its next four.
+        // The online softmax: new maximum, correction of the sums so far, P = exp2(S - m). Chunk tx of a row of P holds
+        // the weights of the thread's keys tx, tx + kLanes, tx + 2 kLanes and tx + 3 kLanes, chunk tx + kLanes of its
+        // next four.
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
             float new_m = m[i];
@@ -189,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
         }
 
-        llmk::cp_async_wait_all_and_sync();  // v and P are here, and no thread reads this tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // v and P are complete, and all threads have used this tile of k
         if (first_key + S::kKeys < key_end) {
             copy_tile<DIM, S::kKeys, S::kKeyPitch, false>(k_tile,
                                                           k + key_offset + static_cast<size_t>(S::kKeys) * head_dim,

@@ -6,9 +6,9 @@
 //   P = exp(scale * Q K^T - lse)      dV = P^T dO      dP = dO V^T      delta = row sums of dO * O
 //   dS = P * (dP - delta)             dQ = scale * dS K                 dK = scale * dS^T Q
 //
-// The N x M matrices P and dS are computed again, tile by tile, where they are needed: once by blocks that own keys,
-// for dk and dv, and once by blocks that own queries, for dq. Every output has one owner, which adds in a fixed order:
-// no atomics, and the same bits in every run.
+// The N x M matrices P and dS are recomputed tile by tile: once by blocks that own keys,
+// for dk and dv, and once by blocks that own queries, for dq. Every output has one owner, which adds in a fixed order.
+// So the kernel needs no atomics, and every run gives the same bits.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ struct Sizes {
     bool vectors;  // every row starts at a multiple of 16 bytes
 };
 
-// Copies up to 64 rows into a tile; what does not exist becomes zero.
+// Copies up to 64 rows into a tile; rows past the end become zero.
 template <int DIM>
 __device__ void load_rows(float (*tile)[DIM + 4], const float* rows, int count, const Sizes& n) {
     if (n.vectors) {
@@ -136,7 +136,7 @@ __global__ void sum_products(const float* dout, const float* out, float* delta, 
     if (lane == 0) delta[row] = sum;
 }
 
-// What a block keeps in shared memory: its own rows, a tile of the other rows, and what the 64 x 64 pairs weigh.
+// Shared memory of a block: its own rows, a tile of the other rows, and the weights of the 64 x 64 pairs.
 template <int DIM>
 struct Tiles {
     float own[kTile][DIM + 4], own_gradient[kTile][DIM + 4];      // q and dout, or k and v
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int first_query = start; first_query < n.query_len; first_query += kTile) {
         const int queries = min(kTile, n.query_len - first_query);
         const size_t row = head * n.query_len + first_query;
-        __syncthreads();  // everyone is done with the tile before
+        __syncthreads();  // all threads have used the previous tile
         load_rows<DIM>(tiles.other, q + row * n.head_dim, queries, n);
         load_rows<DIM>(tiles.other_gradient, dout + row * n.head_dim, queries, n);
         load_statistics(tiles, lse + row, delta + row, queries);

@@ -2,9 +2,9 @@
 //
 //   q, out: [batch, heads, query_len, DIM]      k, v: [batch, heads, key_len, DIM]      DIM: 32 or 64
 //
-// Global memory: k and v are fetched once for every kQueries queries, so large kQueries means little traffic; kKeys
-// does not matter for it, and is as small as it takes to keep the block within 48 KB of shared memory. Shared memory: a
-// key, and a value, that a lane reads feed the kEach queries that it owns.
+// Global memory: k and v are fetched once for every kQueries queries, so a large kQueries means little traffic. kKeys
+// does not affect it, and is small enough to keep the block within 48 KB of shared memory. Shared memory: each
+// key and each value that a lane reads feeds the kEach queries that it owns.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr int kEach = 4;       // queries of one group of lanes
 constexpr int kLanes = 8;  // lanes that share their queries: each computes some of the scores and some of the columns
 constexpr int kThreads = kQueries / kEach * kLanes;
 
-// Copies up to ROWS rows into a tile, the block's threads side by side. What does not exist becomes zero.
+// Copies up to ROWS rows into a tile with all threads of the block. Rows past the end become zero.
 template <int ROWS, int DIM>
 __device__ void load_tile(float (*tile)[DIM + 1], const float* rows, int count) {
     for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) tile[i / DIM][i % DIM] = i / DIM < count ? rows[i] : 0.0f;

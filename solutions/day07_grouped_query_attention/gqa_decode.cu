@@ -1,11 +1,11 @@
 // Grouped-query attention, decode: one query per sequence against its KV cache, the keys split over blocks.
 //
 //   q, out: [batch, heads, head_dim]     k, v: [batch, kv_heads, max_len, head_dim]     lengths: [batch]
-//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both working memory
+//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both scratch memory
 //
 // A block owns a part of the keys of one key/value head, and all query heads of its group (up to 8): each key and value
-// is fetched once and used for all of them. What the next steps need is already on its way from memory, in a queue in shared
-// memory. In f32 CUDA cores multiply (Decoder), in 16 bits tensor cores (TensorDecoder).
+// is fetched once and used for all of them. A queue in shared memory prefetches the data of the next steps. In f32 the
+// CUDA cores multiply (Decoder), in 16 bits the tensor cores (TensorDecoder).
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -33,11 +33,11 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     const int length = lengths[sequence], part = llmk::keys_per_part(length, splits);
     const long long begin = static_cast<long long>(split) * part;
     const int end = static_cast<int>(min(begin + part, static_cast<long long>(length)));
-    if (begin >= end && splits > 1) return;  // no such part: the combining kernel knows
+    if (begin >= end && splits > 1) return;  // no such part: the combining kernel computes the same parts
     const int first = static_cast<int>(begin);
 
     Decoder decoder(q + first_head * head_dim, head_count, head_dim, scale);
-    // This thread's 16 bytes of the first key and value, and of the ones that the next call of fetch copies.
+    // This thread's 16 bytes of the first key and value, and of those that the next call of fetch copies.
     const size_t start = (static_cast<size_t>(sequence) * kv_heads + kv_head) * max_len + first + decoder.row;
     const T* next_k = k + start * head_dim + decoder.column;
     const T* next_v = v + start * head_dim + decoder.column;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     });
 }
 
-// What is read has no __restrict__, which would allow the compiler to read the parts before the wait, and the length after it.
+// The inputs have no __restrict__: with it, the compiler could read the parts before the wait, and the length after it.
 template <typename T>
 __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,
@@ -95,7 +95,7 @@ void launch_decode(const T* q, const T* k, const T* v, const int* lengths, T* ou
         q, k, v, lengths, out, partial_out, partial_stats, heads, kv_heads, max_len, head_dim, splits, scale);
 }
 
-// Who decodes heads of up to DIM columns: f32 has fewer elements for the bytes, time for eight heads on CUDA cores.
+// The decoder for heads of up to DIM columns. f32 has fewer elements per byte, so CUDA cores have time for eight heads.
 template <typename T, int DIM>
 using DecoderFor = std::conditional_t<sizeof(T) == 4, llmk::Decoder<T, DIM / 4, 8>, llmk::TensorDecoder<T, DIM>>;
 

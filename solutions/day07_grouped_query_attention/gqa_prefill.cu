@@ -2,10 +2,10 @@
 //
 //   q, out: [batch, heads, query_len, head_dim]      k, v: [batch, kv_heads, key_len, head_dim]
 //
-// A key does not care who asks. So the rows of a tile are the queries of *all* heads of a group: row r of key/value head
-// g is query r / group of head g * group + r % group. A block of 128 threads walks over the keys once for 64 such rows.
-// Thread (ty, tx) has rows 4 ty ... 4 ty + 3, of the scores keys tx, tx + 8, tx + 16 and tx + 24, and of the output the
-// columns 4 tx ... 4 tx + 3 of every 32.
+// All heads of a group use the same keys. So the rows of a tile are the queries of *all* heads of a group: row r of
+// key/value head g is query r / group of head g * group + r % group. A block of 128 threads walks over the keys once
+// for 64 such rows. Thread (ty, tx) has rows 4 ty ... 4 ty + 3, of the scores keys tx, tx + 8, tx + 16 and tx + 24, and
+// of the output the columns 4 tx ... 4 tx + 3 of every 32.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     k += kv_head * key_len * head_dim;
     v += kv_head * key_len * head_dim;
 
-    // Where a row begins in q and out, counted in elements; heads of a group are neighbors.
+    // The offset of a row in q and out, in elements; heads of a group are neighbors.
     auto place = [&](long long row) { return ((kv_head * group + row % group) * query_len + row / group) * head_dim; };
-    // How many keys a row sees: keys 0 ... query + key_len - query_len.
+    // The number of keys that a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) {
         return causal ? row / group + key_len - query_len + 1 : static_cast<long long>(key_len);
     };

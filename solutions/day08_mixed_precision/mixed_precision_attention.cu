@@ -2,10 +2,10 @@
 //
 // A block owns 128 queries, a warp 32 of them. For each tile of 64 keys a warp
 //   - multiplies S = Q K^T on the tensor cores, accumulators in f32,
-//   - stores S to its own piece of shared memory, column by column: row r of S then lies in bank r, all of it,
+//   - stores S to its own piece of shared memory, column by column: row r of S then lies in bank r,
 //   - lets lane r do the online softmax of row r, in f32, and round the weights once, to the type of the values,
 //   - corrects O, and multiplies O += P V on the tensor cores.
-// Meanwhile the next tile of v, or of k, is on its way (cp.async).
+// Meanwhile cp.async copies the next tile of v, or of k.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
@@ -24,14 +24,15 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 32;  // queries of a warp: one for each lane when the softmax is done
+constexpr int kRows = 32;  // queries of a warp: one per lane in the softmax
 constexpr int kQueries = kRows * kWarps;
-constexpr int kKeys = 64;                   // of one tile
-constexpr int kColumnPitch = kRows + 4;     // floats from a column of S to the next, so that stores meet no conflict
-constexpr int kWeightPitch = kKeys + 8;     // elements from a row of P to the next
-constexpr int kOutColumns = 64;             // columns of out that pass through a warp's piece at a time
+constexpr int kKeys = 64;                // of one tile
+constexpr int kColumnPitch = kRows + 4;  // floats from a column of S to the next, so that stores have no bank conflict
+constexpr int kWeightPitch = kKeys + 8;  // elements from a row of P to the next
+constexpr int kOutColumns = 64;          // columns of out that pass through a warp's piece at a time
 constexpr int kOutPitch = kOutColumns + 8;  // floats from a row of them to the next
-constexpr int kWarpBytes = sizeof(float) * kKeys * kColumnPitch;  // of a warp's piece: S, then P in its place, then out
+constexpr int kWarpBytes =
+    sizeof(float) * kKeys * kColumnPitch;  // of a warp's piece: S, then P in the same place, then out
 static_assert(kWarpBytes >= 2 * kRows * kWeightPitch && kWarpBytes >= int(sizeof(float)) * kRows * kOutPitch);
 
 // Sizes for heads of up to DIM columns.
@@ -43,9 +44,9 @@ struct Shape {
     static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
 };
 
-// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified; but a
-// fragment of the same type, filled from a matrix whose every column is `factors` (its columns lie 0 elements apart),
-// has the factor of a row wherever the other has an element of that row.
+// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified. But a
+// fragment of the same type, loaded from a matrix whose columns are all `factors` (column stride 0),
+// has the factor of a row wherever the other fragment has an element of that row.
 template <int N>
 __device__ __forceinline__ void multiply_rows(llmk::Accumulator (&stripe)[N], const float* factors) {
     llmk::Accumulator factor;
@@ -77,8 +78,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const long long head = blockIdx.x / tiles;
     const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // the longest rows first
     const long long offset = static_cast<long long>(key_len) - query_len;
-    // A query sees the keys before its limit. `seen` is the limit of this lane's row; no query of the block has a smaller
-    // one than `least`, none a larger one than `key_end`.
+    // A query sees the keys before its limit. `seen` is the limit of this lane's row; no query of the block has a
+    // smaller one than `least`, none a larger one than `key_end`.
     auto limit = [&](int query) {
         return causal ? static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))) : key_len;
     };
@@ -98,12 +99,11 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        llmk::
-            cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of k is complete, the previous tile of v has been used
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
-        // S = Q K^T. k is [key, column]: read as the column x key matrix of the product, that is column-major.
+        // S = Q K^T. k is [key, column], which is the right operand, column x key, in column-major order.
         llmk::Accumulator s[2][kKeys / 16];
         llmk::zero_fragments(s);
 #pragma unroll
@@ -135,13 +135,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         float p[kKeys];
 #pragma unroll
         for (int j = 0; j < kKeys; ++j) p[j] = scores[j * kColumnPitch + lane] * to_base_2;
-        if (first_key + kKeys > least) {  // most tiles have nothing to hide
+        if (first_key + kKeys > least) {  // most tiles need no mask
 #pragma unroll
             for (int j = 0; j < kKeys; ++j) {
                 if (first_key + j >= seen) p[j] = -INFINITY;
             }
         }
-        float largest[4] = {m, m, m, m};  // four chains of operations, so that none waits for the one before
+        float largest[4] = {m, m, m, m};  // four independent chains of operations
 #pragma unroll
         for (int j = 0; j < kKeys; ++j) largest[j % 4] = fmaxf(largest[j % 4], p[j]);
         const float new_m = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         m = new_m;
         l = l * correction + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
         factors[lane] = correction;
-        __syncwarp();  // all lanes have read their scores: the weights may take their place
+        __syncwarp();  // all lanes have read their scores: the weights may overwrite them
 #pragma unroll
         for (int j = 0; j < kKeys; j += 8) {
             llmk::Vector<T> rounded;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
         }
 
-        llmk::cp_async_wait_all_and_sync();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of v is complete, and all threads have used the tile of k
         k += static_cast<long long>(kKeys) * head_dim;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
 
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
             }
         }
-        __syncwarp();  // all lanes have read the weights: the next scores may take their place
+        __syncwarp();  // all lanes have read the weights: the next scores may overwrite them
     }
     __pipeline_wait_prior(0);
 

@@ -33,10 +33,10 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const int visible = causal ? query + key_len - query_len + 1 : key_len;  // this query sees keys 0 ... visible - 1
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
     for (int first_key = 0; first_key < block_visible; first_key += kKeys) {
-        __syncthreads();  // everyone is done with the tile before
+        __syncthreads();  // all threads have used the previous tile
         const size_t tile = (head * key_len + first_key) * DIM;
         llmk::load_keys_and_values<DIM, kQueries>(k_tile, v_tile, k + tile, v + tile, key_len - first_key);
-        __syncthreads();  // the tile is here
+        __syncthreads();  // the tile is complete
 
         float s[kKeys];
         T p[kKeys];  // the weights, as a tensor core takes them
@@ -50,7 +50,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         const float base = llmk::finite_max_or_zero(new_m);
         for (int j = 0; j < kKeys; ++j) p[j] = static_cast<T>(expf(s[j] - base));  // at most 1, whatever the scores are
 
-        const float correction = expf(m - base);  // what was summed so far used the old maximum
+        const float correction = expf(m - base);  // the sums so far used the old maximum
         m = new_m;
         l *= correction;
         for (int d = 0; d < DIM; ++d) o[d] *= correction;
