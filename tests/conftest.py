@@ -37,7 +37,10 @@ settings.load_profile("course")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """For ``-n auto``: one more than there are cores, since many tests wait: for time limits, for jails, for a build of another."""
+    """For ``-n auto``: one more than there are cores, since many tests wait.
+
+    For time limits, for jails, for a build of another.
+    """
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 

@@ -13,7 +13,10 @@ stages = ["builds", "correct", "safe"]
 
 
 def write_course(root: Path, tasks: dict[str, str], exercises: dict[str, str]) -> None:
-    """``tasks``: the text of tasks.py by day; ``exercises``: by ``day/name`` the lines of course.toml after its name."""
+    """``tasks``: the text of tasks.py by day; ``exercises``.
+
+    By ``day/name`` the lines of course.toml after its name.
+    """
     text = HEAD
     for day, description in tasks.items():
         for part in ("exercises", "solutions", "lessons"):

@@ -1,4 +1,6 @@
-"""Hostile texts for all that reads a submission in the grader's own process: no crash, and time and memory in proportion.
+"""Hostile texts for all that reads a submission in the grader's own process.
+
+No crash, and time and memory in proportion.
 
 ``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from
 the words of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE
@@ -170,8 +172,11 @@ def seeds(reader: str) -> list[str]:
         ]
     if reader == "report":
         side = '"site": 1, "access": "write", "line": 3, "block": [0, 0, 0], "thread": [1, 0, 0]'
-        memory = '{"kind": "tensor", "name": "x", "dtype": "f32", "shape": [4], "id": 1, "bytes": 16, "element_bytes": 4, "offset": 16}'
-        finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "payload": {{"address": 64}}, "memory": {memory}}}'
+        memory = (
+            '{"kind": "tensor", "name": "x", "dtype": "f32", "shape": [4], "id": 1, "bytes": 16, '
+            '"element_bytes": 4, "offset": 16}'
+        )
+        finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "payload": {{"address": 64}}, "memory": {memory}}}'  # noqa: E501
         happened = [[kind, 3, 1, 1, 16, 4, 0xFF, 1, 7, 7] for kind in HAPPENINGS]
         recording = {
             **{"kernel": "k", "launch": 0, "grid": [1, 1, 1], "block": [64, 1, 1], "index": [0, 0, 0], "threads": 64},
@@ -208,7 +213,7 @@ _NASTY = """
 { } ( ) [ ] [[ < > <<< >>> <<<1,1>>>( ; , : :: # ## #if #else #endif #define #include /* */ // " ' R"( )" \\ \\\n \n \r \x0b \x1b[2J
 \x00 \u202e \uff1d \ud800 \u00b2 asm( asm("{.reg .f32 r<9>; __shared__ __global__ __device__ extern "C" template< alignas( operator namespace
 struct cudaLaunchKernel( static_cast< %0 99999999999999999999 1e999 NaN Infinity null true -1 0x [[[[ {"a": kernel.cu:1:1: error:
-""".split(" ")  # noqa: SIM905
+""".split(" ")  # noqa: E501, SIM905
 
 
 def mutated(draw: random.Random, text: str) -> str:

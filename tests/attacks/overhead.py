@@ -66,7 +66,8 @@ def main() -> int:
         seconds = stages(file)
         bad += seconds > MOST_STAGE
         print(
-            f"a whole stage correct  {seconds * 1e3:7.1f} ms  (at most {MOST_STAGE * 1e3:.0f}, with a kernel of microseconds)"
+            f"a whole stage correct  {seconds * 1e3:7.1f} ms  (at most {MOST_STAGE * 1e3:.0f}, with a kernel of "
+            f"microseconds)"
         )
     return bad
 

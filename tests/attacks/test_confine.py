@@ -28,7 +28,7 @@ def _words(text: str) -> list[str]:
 COMPUTES = _words("""mmap munmap mprotect mremap madvise brk read readv pread64 lseek close fstat newfstatat recvmsg
 clock_gettime clock_getres gettimeofday nanosleep clock_nanosleep timer_create timer_settime timer_gettime timer_delete setitimer
 rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack futex sched_yield restart_syscall exit exit_group set_robust_list getrandom
-getpid gettid getuid geteuid getgid getegid uname sysinfo sched_getaffinity getrusage getrlimit arch_prctl rseq""")
+getpid gettid getuid geteuid getgid getegid uname sysinfo sched_getaffinity getrusage getrlimit arch_prctl rseq""")  # noqa: E501
 """What a kernel on the simulator may call, whatever its arguments are."""
 
 REACHES = _words("""execve execveat fork vfork ptrace process_vm_readv process_vm_writev kcmp kill tkill rt_sigqueueinfo rt_tgsigqueueinfo
@@ -37,12 +37,12 @@ accept4 sendmsg sendmmsg shmget shmat shmctl msgget msgsnd msgrcv msgctl semget 
 add_key request_key truncate fchmod fchmodat fchown fchownat utimensat setxattr lsetxattr fsetxattr removexattr lremovexattr
 fremovexattr chmod chown lchown utime utimes futimesat name_to_handle_at open_by_handle_at inotify_add_watch fanotify_init
 memfd_create mount umount2 pivot_root chroot unshare setns bpf perf_event_open userfaultfd personality syslog io_setup quotactl
-init_module finit_module delete_module kexec_load reboot swapon swapoff modify_ldt""")
+init_module finit_module delete_module kexec_load reboot swapon swapoff modify_ldt""")  # noqa: E501
 """What a kernel on a GPU may not call, whatever its arguments are."""
 
 COMPILER_REACHES = _words("""socket socketpair connect bind ptrace process_vm_readv process_vm_writev kill tgkill tkill rt_sigqueueinfo mount
 umount2 pivot_root chroot unshare setns bpf perf_event_open userfaultfd keyctl add_key request_key init_module finit_module
-kexec_load reboot swapon swapoff setpriority shmget msgget semget pidfd_open pidfd_send_signal io_uring_setup pidfd_getfd""")
+kexec_load reboot swapon swapoff setpriority shmget msgget semget pidfd_open pidfd_send_signal io_uring_setup pidfd_getfd""")  # noqa: E501
 
 ASKED = _words("openat tgkill prlimit64 fcntl write writev sendto clone socket prctl ioctl")
 """Their arguments decide."""
@@ -232,7 +232,10 @@ def test_limits(asked: Callable[..., list[str]]) -> None:
 
 FIRST, TCP, SCOPE = 0x1FFF, 3, 3
 RIGHTS = {1: FIRST, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF, 6: 0xFFFF, 7: 0xFFFF}
-"""Those of files that Landlock knows, by its version: moving from 2, truncating from 3, controlling devices from 5 on."""
+"""Those of files that Landlock knows, by its version.
+
+Moving from 2, truncating from 3, controlling devices from 5 on.
+"""
 
 
 @pytest.mark.parametrize("version", RIGHTS)

@@ -13,13 +13,13 @@ from grader.frontend.tokens import Source
 from grader.frontend.toolchain.process import Command, Finished, run_command
 
 NAMES = """_Z3addii __cxa_throw _Unwind_Resume __wrap_memcpy __real_memcpy __tsan_read4 __ubsan_handle_x __asan_load __sanitizer_cov
-__x86_indirect SIM_SM"""
+__x86_indirect SIM_SM"""  # noqa: E501
 BUILTINS = """longjmp setjmp eh_return eh_return_data_regno unwind_init return apply apply_args frob_return_addr init_dwarf_reg
 dwarf_cfa mempcpy mempcpy_chk strcat strncat stpcpy strcpy_chk stpncpy printf sprintf snprintf vsnprintf vprintf fprintf fputs
-fwrite sincos sincosl modf modff frexp frexpl remquof lgammal_r call_with_static_chain nonlocal_goto"""
+fwrite sincos sincosl modf modff frexp frexpl remquof lgammal_r call_with_static_chain nonlocal_goto"""  # noqa: E501
 ATTRIBUTES = """naked optimize optnone target target_clones section ifunc alias weakref symver no_reorder interrupt nocf_check
 indirect_branch function_return no_sanitize_x patchable_function_entry ms_abi sysv_abi regparm preserve_all ms_hook_prologue model
-vector_size ext_vector_type disable_tail_calls no_callee_saved_registers force_align_arg_pointer no_builtin annotate"""
+vector_size ext_vector_type disable_tail_calls no_callee_saved_registers force_align_arg_pointer no_builtin annotate"""  # noqa: E501
 PRAGMAS = ["GCC optimize", "GCC target", "clang attribute", "GCC push_options", "GCC pop_options", "GCC reset_options"]
 PRAGMAS += ["GCC poison", "clang section", "GCC visibility", "redefine_extname", "weak"]
 

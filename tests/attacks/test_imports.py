@@ -29,29 +29,29 @@ def test_what_libc_has_that_writes_where_it_is_told_is_not_on_the_list() -> None
     harmless = (
         r"str(n?len|n?cmp|r?chr|c?spn|str|pbrk)|mem(r?chr|cmp)|bcmp|(l?l)?abs|ato(i|l|ll|f)|s?rand|puts|putchar|perror"
     )
-    harmless += r"|_?exit|_Exit|quick_exit|abort|stdout|stderr|__errno_location|__cxa_(atexit|finalize)|copysign[fl]?|ldexp[fl]?|scalbn[fl]?"
+    harmless += r"|_?exit|_Exit|quick_exit|abort|stdout|stderr|__errno_location|__cxa_(atexit|finalize)|copysign[fl]?|ldexp[fl]?|scalbn[fl]?"  # noqa: E501
     assert len(names) > 2000
     assert sorted(allowed) == [name for name in sorted(names) if re.fullmatch(harmless, name)]
 
 
 MATHEMATICS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor fma fmax
 fmin fmod hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nan nearbyint nextafter nexttoward
-pow remainder rint round roundeven scalbln scalbn sin sinh sqrt tan tanh tgamma trunc y0 y1 yn"""
+pow remainder rint round roundeven scalbln scalbn sin sinh sqrt tan tanh tgamma trunc y0 y1 yn"""  # noqa: E501
 ARITHMETIC = """__ashlti3 __ashrti3 __lshrti3 __multi3 __divti3 __udivti3 __modti3 __umodti3 __negti2 __clzti2 __ctzti2 __ffsti2 __parityti2
 __popcountdi2 __bswapdi2 __powidf2 __powixf2 __floattisf __floatuntidf __fixdfti __fixunssfti __extendhfsf2 __extendsftf2 __truncdfhf2
-__truncsfbf2 __addtf3 __subtf3 __multf3 __divtf3 __muldc3 __divsc3 __eqtf2 __netf2 __lttf2 __letf2 __gttf2 __getf2 __unordtf2"""
+__truncsfbf2 __addtf3 __subtf3 __multf3 __divtf3 __muldc3 __divsc3 __eqtf2 __netf2 __lttf2 __letf2 __gttf2 __getf2 __unordtf2"""  # noqa: E501
 LANGUAGE = """__gxx_personality_v0 _Unwind_Resume __cxa_begin_catch __cxa_end_catch __cxa_throw __cxa_rethrow __cxa_free_exception
 __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort __cxa_atexit __cxa_finalize __cxa_pure_virtual
 __cxa_throw_bad_array_new_length _ZSt9terminatev _ZSt20__throw_length_errorPKc _ZTIi _ZTSi _ZTVN10__cxxabiv117__class_type_infoE
 _ZNSt9exceptionD2Ev _ZNKSt9exception4whatEv _ZTVSt9exception _ZNSt6chrono3_V212steady_clock3nowEv
 _ZNSt6chrono3_V212system_clock3nowEv __tls_get_addr __clang_call_terminate __gmon_start__ _ITM_registerTMCloneTable
-__x86_indirect_thunk_rax __llvm_external_retpoline_r11"""
+__x86_indirect_thunk_rax __llvm_external_retpoline_r11"""  # noqa: E501
 SIMULATOR = """_ZN3sim9configureEv _ZNK3sim4nameEv sim_cudaMalloc sim_cuTensorMapEncodeTiled sim_printf sim_malloc sim_free sim_clock
-sim___assert_fail __wrap_memcpy sim_store_4"""
+sim___assert_fail __wrap_memcpy sim_store_4"""  # noqa: E501
 
 
 def test_what_kernels_may_take() -> None:
-    """Allow C++ standard functions that write nowhere, builtins of one instruction, and what language and simulator need."""
+    """Allow C++ standard functions that write nowhere, builtins of one instruction, and what language and simulator need."""  # noqa: E501
     names = [f + of for f in MATHEMATICS.split() for of in ("", "f", "l")]
     names += [*ARITHMETIC.split(), *LANGUAGE.split(), *SIMULATOR.split()]
     assert [name for name in names if not imports.is_allowed(name)] == []
@@ -123,7 +123,7 @@ extern "C" int one() { return fork() + of_another + plain; }
 extern "C" void* pick() { return reinterpret_cast<void*>(&one); }
 extern "C" __attribute__((ifunc("pick"))) int chosen();
 asm(".text; .globl code; .type code, %object; .size code, 4; code: .long 5; .type not_code, %object; .data; not_code: .long 5");
-"""
+"""  # noqa: E501
 
 
 def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:

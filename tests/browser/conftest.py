@@ -1,4 +1,6 @@
-"""A browser for tests: Debian's chromium, driven by Playwright. Without one, or without the extra, they are skipped and say so.
+"""A browser for tests: Debian's chromium, driven by Playwright.
+
+Without one, or without the extra, they are skipped and say so.
 
 A page that writes an error to its console, or asks any host but this one for anything, fails its test.
 """
@@ -50,7 +52,10 @@ OpenPage = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Open pages of a size in pixels, ``DESKTOP`` or ``PHONE``; at the end, check requests and accessibility of each."""
+    """Open pages of a size in pixels, ``DESKTOP`` or ``PHONE``.
+
+    At the end, check requests and accessibility of each.
+    """
     faults: list[str] = []
     contexts = []
 
@@ -78,7 +83,10 @@ def outside(url: str) -> list[str]:
 
 
 def violations(page: Page, without: str = "") -> list[str]:
-    """Return what axe-core finds that is serious or critical, a line each; ``without``: a part of the page that is not ours."""
+    """Return axe-core's serious and critical findings, a line each.
+
+    ``without``: a part of the page that is not ours.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     context = {"exclude": [[without]]} if without else None

@@ -1,4 +1,7 @@
-"""Pages for the tests of the player, in the browser of conftest.py: any request and any word on the console is a fault."""
+"""Pages for the tests of the player, in the browser of conftest.py.
+
+Any request and any word on the console is a fault.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """``opened(html, viewport, ...)``: a page with that text. At the end nothing may have gone wrong or been asked for."""
+    """``opened(html, viewport, ...)``: a page with that text.
+
+    At the end nothing may have gone wrong or been asked for.
+    """
     problems: list[str] = []
     contexts = []
 

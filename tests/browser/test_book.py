@@ -81,7 +81,10 @@ def test_searched(open_page: OpenPage, book: Path, size: tuple[int, int]) -> Non
 
 LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
     [...document.querySelectorAll(kind)].slice(3).forEach(each => each.remove())"""
-"""Of the hundreds of listings and formulas of a page, all made alike, axe-core sees three: it takes long for each of their words."""
+"""Of the hundreds of listings and formulas of a page, all made alike, axe-core sees three.
+
+It takes long for each of their words.
+"""
 
 
 @SIZES
@@ -94,7 +97,8 @@ def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, 
     for name in PAGES:
         page.goto(file_url(book / name))
         page.wait_for_function(
-            "!window.MathJax || !MathJax.startup || !MathJax.startup.promise || MathJax.startup.promise.then(() => true)"
+            "!window.MathJax || !MathJax.startup || !MathJax.startup.promise || MathJax.startup.promise.then(() => "
+            "true)"
         )
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
         page.evaluate(LEAVE_THREE)

@@ -1,4 +1,7 @@
-"""The player as a person uses it: buttons, keys, the scrubber, findings; on a wide and a narrow screen, and in a frame."""
+"""The player as a person uses it: buttons, keys, the scrubber, findings.
+
+On a wide and a narrow screen, and in a frame.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A class on a Ray cluster beside the same class on this machine alone: ``python -m tests.classroom.cluster_record --record``.
+"""A class on a Ray cluster beside the same class on this machine alone.
+
+``python -m tests.classroom.cluster_record --record``.
 
 Three nodes, in processes of this machine, against as many workers as they have cores. Then the same class again, with a
 node that falls silent when a third is done and wakes when one job is left; and again, with a node killed when a third

@@ -1,4 +1,6 @@
-"""A class in which every twentieth is hostile, graded to the end, with every page and export: ``python -m tests.classroom.hostile_class``.
+"""A class in which every twentieth is hostile, graded to the end, with every page and export.
+
+``python -m tests.classroom.hostile_class``.
 
 Ends with an error if a hostile student has a point, an honest one has none that is deserved, or a file is missing.
 """
@@ -48,7 +50,8 @@ def main() -> int:
         size = (out / "class.html").stat().st_size
     print(f"{options.students} submissions, {count} of them hostile: {seconds:.0f} s; {pages} pages of feedback")
     print(
-        f"Moodle: {rows} grades, {feedback} files; class.html has {size / 2**20:.1f} MiB; left out: {len(made.left_out)}"
+        f"Moodle: {rows} grades, {feedback} files; class.html has {size / 2**20:.1f} MiB; left out: "
+        f"{len(made.left_out)}"
     )
     for student in wrong:
         print(f"NOT AS DESERVED: {student!a}")

@@ -1,4 +1,6 @@
-"""Machines for a test, made of Linux's namespaces: each has a network, processes and Ray's files of its own, and a cable to pull.
+"""Machines for a test, made of Linux's namespaces.
+
+Each has a network, processes and Ray's files of its own, and a cable to pull.
 
 They hang on a switch, a namespace of its own, where a cable is pulled: the machine behind it keeps its address and is
 told nothing. The network of the machine that runs the test has no part in it, and all ends with the pipes that hold the

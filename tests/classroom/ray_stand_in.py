@@ -1,4 +1,7 @@
-"""In place of Ray, in this process: for what cluster.py asks of it and makes of its answers, where Ray itself is not installed."""
+"""In place of Ray, in this process.
+
+For what cluster.py asks of it and makes of its answers, where Ray itself is not installed.
+"""
 
 from __future__ import annotations
 

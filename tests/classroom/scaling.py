@@ -1,4 +1,6 @@
-"""How a class scales on one machine: ``python -m tests.classroom.scaling --submissions 300 --workers 1,2,4,16 --record``.
+"""How a class scales on one machine.
+
+``python -m tests.classroom.scaling --submissions 300 --workers 1,2,4,16 --record``.
 
 For each number of workers a class is graded that no cache knows (tests/classroom/synthetic.py), with a build cache of
 its own that has the grader's own parts (``--cold``: that is empty). ``--even``: the class is as large as the number of

@@ -1,4 +1,7 @@
-"""A class that nobody taught: of each exercise right kernels, wrong, hostile and endless ones, each a different source."""
+"""A class that nobody taught.
+
+Of each exercise right kernels, wrong, hostile and endless ones, each a different source.
+"""
 
 from __future__ import annotations
 

@@ -106,7 +106,10 @@ def test_a_loss_is_told_when_nobody_is_left(two: Attempts) -> None:
 
 
 class Nodes:
-    """In place of Ray: three nodes of one core; ``silent`` ones answer nothing. Time passes when nobody has an answer."""
+    """In place of Ray: three nodes of one core; ``silent`` ones answer nothing.
+
+    Time passes when nobody has an answer.
+    """
 
     exceptions = SimpleNamespace()
     util = SimpleNamespace(

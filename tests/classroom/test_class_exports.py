@@ -199,7 +199,7 @@ WORKSHEET = """\ufeffIdentifier,"Full name","Email address",Status,Grade,"Maximu
 "Participant 101","Ann Lee",ann@x.org,"Submitted for grading",,"10,00",Yes,"Sunday, 1 March 2026, 9:00 AM",-,""
 "Participant 104","=Dan(1)",dan@x.org,"Submitted for grading",3,"10,00",Yes,"Sunday, 1 March 2026, 9:00 AM","Monday, 2 March 2026, 9:00 AM","kept, ""as"" it is"
 "Participant 999","Zed Zed",zed@x.org,"No submission",,"10,00",Yes,-,-,""
-"""
+"""  # noqa: E501
 
 
 def test_moodle_worksheet_and_feedback(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,7 @@
-"""A class on a Ray cluster of three nodes, all in processes of this machine: nodes, drivers and workers go, grades stay."""
+"""A class on a Ray cluster of three nodes, all in processes of this machine.
+
+Nodes, drivers and workers go, grades stay.
+"""
 
 from __future__ import annotations
 

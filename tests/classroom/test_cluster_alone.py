@@ -1,4 +1,7 @@
-"""Requests to Ray and the handling of its answers, with a stand-in; tests/classroom/test_cluster.py uses a real cluster."""
+"""Requests to Ray and the handling of its answers, with a stand-in.
+
+Tests/classroom/test_cluster.py uses a real cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A class on a Ray cluster of two machines, whose network is cut in the middle and comes back: of a node, and of the driver."""
+"""A class on a Ray cluster of two machines, whose network is cut in the middle and comes back.
+
+Of a node, and of the driver.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
-    """There, until the network is mended; a second attempt at that job ends no sooner than the first. The head leaves it some."""
+    """There, until the network is mended; a second attempt at that job ends no sooner than the first.
+
+    The head leaves it some.
+    """
     import ray
 
     begun, mended, answered = gates / job.key, gates / "mended", gates / "answered"

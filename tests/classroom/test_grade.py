@@ -96,7 +96,10 @@ def replace_or_die(*arguments):
 os.replace = replace_or_die
 run(sys.argv[2:])
 """
-"""Killed before or after the n-th file appears: half-way between any two states of the folder that another run can see."""
+"""Killed before or after the n-th file appears.
+
+Half-way between any two states of the folder that another run can see.
+"""
 
 
 TIMES = re.compile(
@@ -107,7 +110,10 @@ TIMES = re.compile(
 
 
 def files(out: Path) -> dict[str, str]:
-    """All that a run leaves, but for the times in it, and where lines were broken beside them; of jobs, which are done."""
+    """All that a run leaves, but for the times in it, and where lines were broken beside them.
+
+    Of jobs, which are done.
+    """
     texts = {
         str(path.relative_to(out)): "" if path.parent.name == FOLDER else path.read_text()
         for path in out.rglob("*")

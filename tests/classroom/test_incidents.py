@@ -118,7 +118,10 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
 
 
 def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    """The kernel is right, and its report is what the simulator wrote: no points lost for what the grader makes of it."""
+    """The kernel is right, and its report is what the simulator wrote.
+
+    No points lost for what the grader makes of it.
+    """
 
     def fails(self: object) -> None:
         raise IndexError("mine")

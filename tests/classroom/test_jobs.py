@@ -1,4 +1,4 @@
-"""Jobs of a class: what makes two the same, which is next, what a GPU adds, how far a run is, and what is graded anew."""
+"""Jobs of a class: identity, order, what a GPU adds, progress, and which are graded again."""
 
 from __future__ import annotations
 

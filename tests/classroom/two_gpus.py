@@ -31,7 +31,10 @@ from tests.gpu.compare_counters import versions
 
 RECORDED = Path(__file__).with_name("two_gpus.json")
 EXERCISE = "day04_linear/linear"
-"""Its sizes take 0.1 to 16 ms: what a clock outside the kernel's process adds to either is a small part of the longer ones."""
+"""Its sizes take 0.1 to 16 ms.
+
+What a clock outside the kernel's process adds to either is a small part of the longer ones.
+"""
 
 
 class Busy(threading.Thread):

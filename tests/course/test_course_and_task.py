@@ -164,7 +164,7 @@ def some_exercise(**changes) -> Exercise:
     description = dict(
         summary="",
         launchers="""void scale_{dtype}(const {T}* x, const long long *ids, const float* __restrict__ lse,
-                     {T}* out, int* count, int rows, long long columns, float factor, bool flag, cudaStream_t stream);""",
+                     {T}* out, int* count, int rows, long long columns, float factor, bool flag, cudaStream_t stream);""",  # noqa: E501
         dtypes=("f32", "f16"),
         inputs={
             "x": Input("rows columns", normal(scale=2.0, channel_offset=1.0)),

@@ -1,4 +1,7 @@
-"""A kernel file as far as what catches a mistake needs it: compilers spend most of their time on what is never run there."""
+"""A kernel file as far as what catches a mistake needs it.
+
+Compilers spend most of their time on what is never run there.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from grader.course.task import Case, Exercise
 
 
 def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
-    """Return the exercise with the case that a mistake names, or that its ``says`` names; else in one dtype with all its cases.
+    """Return the exercise with the case that a mistake names, or that its ``says`` names.
+
+    Else in one dtype with all its cases.
 
     None where nothing would be left out. A mistake that *efficient* catches keeps its cases: it passes all of them.
     """

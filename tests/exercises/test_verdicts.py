@@ -37,7 +37,10 @@ def one_child() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def drawn_once() -> Iterator[None]:
-    """All kernels of an exercise get the same inputs here: drawn once, and what the reference makes of them computed once."""
+    """All kernels of an exercise get the same inputs here.
+
+    Drawn once, and what the reference makes of them computed once.
+    """
     kept: dict[str, dict[tuple[object, ...], Any]] = {}
     draw, refer = Exercise.call, Exercise.expected
 

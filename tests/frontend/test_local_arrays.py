@@ -51,7 +51,10 @@ def test_lines_stay_where_they_were() -> None:
 
 
 def test_a_file_that_ends_anywhere() -> None:
-    text = "__device__ void f(int i) { alignas(16) A<int> *a[4] = {1, 2}, b[2]; switch (i) { case 0: int c[4]; g(c, &a[1]); } }"
+    text = (
+        "__device__ void f(int i) { alignas(16) A<int> *a[4] = {1, 2}, b[2]; switch (i) { case 0: int c[4]; g(c, "
+        "&a[1]); } }"
+    )
     for end in range(len(text)):
         with contextlib.suppress(RewriteError):
             rewrite(text[:end])

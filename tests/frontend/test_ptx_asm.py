@@ -131,7 +131,8 @@ WGMMA = (
 
 def test_a_product_of_a_warpgroup_is_one_call():
     assert (
-        "::sim::ptx::WgmmaForm<8, ::sim::Element::f32, ::sim::Element::bf16, ::sim::Element::bf16, false, 1, -1, (ROWS), 1>"
+        "::sim::ptx::WgmmaForm<8, ::sim::Element::f32, ::sim::Element::bf16, ::sim::Element::bf16, false, 1, -1, "
+        "(ROWS), 1>"
         "::from_shared(SIM_CALLER, sim_reg_p, (a), (b), (d[0]), (d[1]), (d[2]), (d[3]))"
     ) in asm(WGMMA)
     registers = WGMMA.replace("%4, %5, p, 1, -1, %7, 1", "{%4, %4, %4, %4}, %5, p, 1, -1, 1")
@@ -147,7 +148,8 @@ def test_a_product_of_a_warpgroup_is_one_call():
         ('asm("bra L1;");', "bra"),
         ('asm("L1: mov.u32 %0, 1; L1: mov.u32 %0, 2;" : "=r"(a));', "L1"),
         (
-            'asm("cp.async.bulk.tensor.6d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(a));',
+            'asm("cp.async.bulk.tensor.6d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, '
+            '%3}], [%4];" :: "r"(a));',
             "cp.async.bulk.tensor.6d",
         ),
         ('asm("mov.u32 %0, other;" : "=r"(a));', "other"),

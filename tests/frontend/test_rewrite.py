@@ -331,7 +331,10 @@ def test_a_comment_may_hold_anything():
 
 
 def test_copies_by_functions_become_checked_ones():
-    body = "memcpy(a, b, n); ::memmove(a, b, n); std::memset(a, 0, n); __builtin_memcpy(a, b, n); sandbox::memcpy(a, b, n);"
+    body = (
+        "memcpy(a, b, n); ::memmove(a, b, n); std::memset(a, 0, n); __builtin_memcpy(a, b, n); sandbox::memcpy(a, "
+        "b, n);"
+    )
     assert rewrite(f"void f() {{ {body} }}").text == (
         "void f() { ::sim::copy_bytes(a, b, n); ::sim::move_bytes(a, b, n); ::sim::set_bytes(a, 0, n); "
         "::sim::copy_bytes(a, b, n); sandbox::memcpy(a, b, n); }"

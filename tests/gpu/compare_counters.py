@@ -22,8 +22,11 @@ from typing import Any
 from tests.gpu.counted import Counted, build_ahead, counted, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
-"""Requests of the copy engine whose answer goes to several blocks of a cluster. They are counted where they are made, once; the
-sectors that arrive would count for each block."""
+"""Requests of the copy engine whose answer goes to several blocks of a cluster.
+
+They are counted where they are made, once; the
+sectors that arrive would count for each block.
+"""
 
 METRICS = {
     "requests": [

@@ -1,4 +1,4 @@
-"""Compare the simulator's findings with compute-sanitizer's, over the corpus of faulty kernels, and record the comparison.
+"""Compare the simulator's findings with compute-sanitizer's over the corpus of faulty kernels.
 
 ``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each
 faulty kernel and its clean twin run under the four tools; what the simulator reports for them is marked in the corpus'

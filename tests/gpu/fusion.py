@@ -33,7 +33,10 @@ METRICS = {
     "l2": "lts__t_bytes.sum",
     "l2_from_l1_sectors": "lts__t_sectors_srcunit_tex.sum",
 }
-"""Our names, and Nsight Compute's. The last one counts the 32-byte sectors that multiprocessors asked the L2 cache for."""
+"""Our names, and Nsight Compute's.
+
+The last one counts the 32-byte sectors that multiprocessors asked the L2 cache for.
+"""
 
 REPEATS = 15
 

@@ -7,7 +7,7 @@ The kernels, the numpy references and the random cases are those of tests/simula
 test_tensor_copies.py; there the simulator agrees with the references to the last bit. Boxes of the copy engine must
 agree here to the last bit, too. Sums of wgmma are rounded by the hardware in a way that is not documented: recorded are
 how many elements are the same, and the largest difference, in units of the sum of the products' magnitudes.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ together  four graders at once, each with all stages of a kernel of its own: the
 It takes about a minute and a half. What each step found is written before the next one begins.
 
 ``--record`` keeps what came of it in tests/attacks/gpu/jail_h200.json, ``--recorded`` prints that and needs no GPU.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def escaped(rows: list[dict[str, str]]) -> list[str]:
 
 
 def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
-    """Medians of seconds: of a whole check; to start a child and load a kernel, the driver with it; and of a request then."""
+    """Medians of seconds: of a whole check; to start a child and load a kernel, the driver with it.
+
+    And of a request then.
+    """
     from grader.execution.build.build import compile_kernel
     from grader.execution.jail.running import NO_JAIL, Jail
     from grader.execution.runner.client import Child

@@ -21,7 +21,10 @@ from grader.setup.errors import GraderError
 
 
 def chosen(names: list[str]) -> list[Entry]:
-    """Return the exercises whose name contains one of ``names`` (all if there are none); a whole name means that one alone."""
+    """Return the exercises whose name contains one of ``names`` (all if there are none).
+
+    A whole name means that one alone.
+    """
     entries = Course().exercises
     whole = {entry.name for entry in entries}
     return [

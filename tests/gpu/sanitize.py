@@ -43,7 +43,10 @@ def run_tool(tool: str, name: str, seconds: float) -> dict[str, Any]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return a run's results: cases launched, failures, the tool's summary and its errors; ``clean`` if there are none."""
+    """Return a run's results: cases launched, failures, the tool's summary and its errors.
+
+    ``clean`` if there are none.
+    """
     launched = re.search(r"^launched \S+: (\d+) of (\d+) cases", text, re.MULTILINE)
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: .*", text)
     failed = re.findall(r"^FAILED.*", text, re.MULTILINE)
@@ -76,7 +79,10 @@ def record(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Build first, so that the tools do not watch nvcc; then one tool after another, each over several solutions at a time."""
+    """Build first, so that the tools do not watch nvcc.
+
+    Then one tool after another, each over several solutions at a time.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)

@@ -1,4 +1,6 @@
-"""Wavefronts of single accesses to shared memory, some lanes inactive and addresses at random: the simulator's beside ncu's.
+"""Wavefronts of single accesses to shared memory, some lanes inactive and addresses at random.
+
+The simulator's beside ncu's.
 
     python -m tests.gpu.shared_patterns                prints, of each family of patterns, how many are equal
     python -m tests.gpu.shared_patterns --out FILE     also writes the record

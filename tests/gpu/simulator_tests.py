@@ -28,26 +28,36 @@ import pytest
 RECORD = Path(__file__).resolve().parents[2] / "lessons/can_i_believe_this/simulator_tests_h200.json"
 TESTS = Path(__file__).resolve().parents[1] / "simulator"
 FILES = (
-    "atomics", "barriers", "cluster", "cooperative_groups", "cub", "cuda_barrier", "half", "launch", "math", "mbarrier", "ptx",
-    "runtime_api", "shared_memory", "streams", "structures_by_value", "tensor_copies", "tensor_core", "vector_types", "warp", "wmma",
+    "atomics", "barriers", "cluster", "cooperative_groups", "cub", "cuda_barrier", "half", "launch", "math", "mbarrier", "ptx",  # noqa: E501
+    "runtime_api", "shared_memory", "streams", "structures_by_value", "tensor_copies", "tensor_core", "vector_types", "warp", "wmma",  # noqa: E501
 )  # fmt: skip
 ALSO_THE_HOST = ("runtime_api", "streams")
-"""Files whose launchers write results from the host, as a simulated tensor lets them: their arrays lie in pinned memory."""
+"""Files whose launchers write results from the host, as a simulated tensor lets them.
+
+Their arrays lie in pinned memory.
+"""
 
 ONLY_SIMULATED = "only the simulator has"
 DIFFERENT = {
     "test_barriers.py::test_a_grid_needs_a_cooperative_launch_that_fits": "the simulated GPU has fewer SMs",
     "test_cluster.py::test_how_many_clusters_fit": "the simulated GPU has fewer SMs",
-    "test_runtime_api.py::test_failures_say_what_cuda_says": "a GPU does not see a small overrun, nor a handle that is gone",
-    "test_runtime_api.py::test_memory": "to the host a __device__ variable's name is not its address; the simulator takes it for that",
+    "test_runtime_api.py::test_failures_say_what_cuda_says": "a GPU does not see a small overrun, nor a handle that "
+    "is gone",
+    "test_runtime_api.py::test_memory": "to the host a __device__ variable's name is not its address; the simulator "
+    "takes it for that",
     "test_runtime_api.py::test_streams_events_properties_occupancy": "a kernel's registers are its machine code's",
-    "test_runtime_api.py::test_kernels_launch_kernels": "a kernel that launches kernels wants nvcc -rdc=true, and a launcher has it not",
-    "test_shared_memory.py::test_blocks_start_with_fresh_memory": "shared memory is not cleared on a GPU; the simulator fills it",
-    "test_shared_memory.py::test_static_memory_ends_at_48_kb[True-1]": "for sm_90a ptxas takes more than the guide's 48 KB",
-    "test_streams.py::test_allocations_of_a_capture_are_refused": "CUDA makes a node of it; the simulator refuses it by name",
+    "test_runtime_api.py::test_kernels_launch_kernels": "a kernel that launches kernels wants nvcc -rdc=true, and a "
+    "launcher has it not",
+    "test_shared_memory.py::test_blocks_start_with_fresh_memory": "shared memory is not cleared on a GPU; the "
+    "simulator fills it",
+    "test_shared_memory.py::test_static_memory_ends_at_48_kb[True-1]": "for sm_90a ptxas takes more than the guide's "
+    "48 KB",
+    "test_streams.py::test_allocations_of_a_capture_are_refused": "CUDA makes a node of it; the simulator refuses it "
+    "by name",
     "test_streams.py::test_queries": "a GPU may be done before it is asked",
     "test_tensor_copies.py::test_the_driver_s_function_is_found": "it wants a finding",
-    "test_warp.py::test_a_lane_that_takes_no_part_gives_nothing_useful": "CUDA defines no value; the simulator gives a pattern",
+    "test_warp.py::test_a_lane_that_takes_no_part_gives_nothing_useful": "CUDA defines no value; the simulator gives "
+    "a pattern",
 }
 """Tests that a GPU need not pass, and why: they are run, and counted apart."""
 

@@ -1,4 +1,7 @@
-"""The records of the commands in this folder: what they hold, and what is read from a tool's output. No GPU is needed."""
+"""The records of the commands in this folder: what they hold, and what is read from a tool's output.
+
+No GPU is needed.
+"""
 
 from __future__ import annotations
 

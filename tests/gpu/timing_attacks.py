@@ -170,7 +170,8 @@ def got_away(content: dict[str, Any]) -> list[Row]:
 def show(content: dict[str, Any]) -> None:
     """Print the whole table."""
     print(
-        f"{content['exercise']}, {content['size']}: {content['gpu']}, driver {content['driver']}, CUDA {content['cuda']}, ",
+        f"{content['exercise']}, {content['size']}: {content['gpu']}, driver {content['driver']}, CUDA "
+        f"{content['cuda']}, ",
         end="",
     )
     print(f"torch {content['torch']}, {content['date']}: {content['command']}")

@@ -1,4 +1,4 @@
-"""``details``: operations and lanes by line in the verdict and its reports, in each jail, and what is said without objdump."""
+"""``details``: operations and lanes by line in the verdict and its reports, in each jail and without objdump."""
 
 from __future__ import annotations
 

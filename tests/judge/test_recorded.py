@@ -1,4 +1,7 @@
-"""``grader check --html`` has a player in it: of the block of the first finding, or of the first block of a small case."""
+"""``grader check --html`` has a player in it.
+
+Of the block of the first finding, or of the first block of a small case.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The course's kernels on an arm64 processor that qemu emulates: ``python -m pytest -p tests.machines.arm64 tests/exercises/test_verdicts.py``.
+"""The course's kernels on an arm64 processor that qemu emulates.
+
+``python -m pytest -p tests.machines.arm64 tests/exercises/test_verdicts.py``.
 
 Kernels, the simulator and the runner are compiled for arm64, and the runner runs in the emulator. Python and the
 compiler are this machine's, and there is no jail: an emulated process can have neither Landlock nor seccomp.

@@ -1,4 +1,7 @@
-"""The steps of the repository's Containerfile, to take them without docker. What it may say is what is understood here."""
+"""The steps of the repository's Containerfile, to take them without docker.
+
+What it may say is what is understood here.
+"""
 
 from __future__ import annotations
 

@@ -99,11 +99,13 @@ class Machine:
         script = "\n".join(
             [
                 "set -e",
-                f"mount -t overlay overlay -o lowerdir={self._image},upperdir={self._layer},workdir={self._work} {root}",
+                f"mount -t overlay overlay -o lowerdir={self._image},upperdir={self._layer},workdir={self._work} "
+                f"{root}",
                 f"mount -t proc proc {root}/proc",
                 f"mount --rbind /dev {root}/dev",
                 f"mount --bind {self._pip_cache} {root}{_PIP_CACHE}",
-                f"exec chroot --userspec={user}:{user} {root} /usr/bin/env -i {' '.join(words)} /bin/bash -c {_quoted(inner)}",
+                f"exec chroot --userspec={user}:{user} {root} /usr/bin/env -i {' '.join(words)} /bin/bash -c "
+                f"{_quoted(inner)}",
             ]
         )
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", script]

@@ -112,8 +112,10 @@ def counts(log: Path) -> str:
 def facts(machine: Machine, log: Path) -> dict[str, str]:
     """Return the machine's versions: Python, compiler, PyTorch, and the size of the environment."""
     ask = (
-        ".venv/bin/python -c \"import platform, torch; print('Python', platform.python_version()); print('torch', torch.__version__)\"; "
-        ".venv/bin/python -c 'from grader.frontend.toolchain.compilers import find_cxx; print(\"compiler\", find_cxx())'; "
+        ".venv/bin/python -c \"import platform, torch; print('Python', platform.python_version()); print('torch', "
+        'torch.__version__)"; '
+        '.venv/bin/python -c \'from grader.frontend.toolchain.compilers import find_cxx; print("compiler", '
+        "find_cxx())'; "
         "du -sm .venv | cut -f1"
     )
     _run(machine, ask, log, minutes=5)

@@ -1,4 +1,7 @@
-"""Day 14's table of operators: every row can be drawn, the small ones are right on the simulator, and what goes wrong is told."""
+"""Day 14's table of operators.
+
+Every row can be drawn, the small ones are right on the simulator, and what goes wrong is told.
+"""
 
 from __future__ import annotations
 

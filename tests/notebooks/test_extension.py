@@ -1,4 +1,6 @@
-"""Day 1 shows an extension of the ordinary kind: its call of ``load_inline`` is one, and its source compiles with torch's headers.
+"""Day 1 shows an extension of the ordinary kind.
+
+Its call of ``load_inline`` is one, and its source compiles with torch's headers.
 
 A C++ compiler reads it: nvcc takes half a minute for torch's headers. So CUDA's own syntax, the launch, becomes a plain
 call.

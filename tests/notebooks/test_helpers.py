@@ -172,7 +172,8 @@ def test_one_function_with_its_comment(tmp_path: Path) -> None:
 def test_a_part_of_a_function_and_a_folded_listing(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(
-        "__global__ void f() {\n    for (int k = 0;\n         k < 2; ++k) {\n#pragma unroll\n        g(k);  // }\n    }\n}\n"
+        "__global__ void f() {\n    for (int k = 0;\n         k < 2; ++k) {\n#pragma unroll\n        g(k);  // }\n   "
+        " }\n}\n"
     )
     part = show_source(path, "f", part="for (int k")
     assert str(part) == "for (int k = 0;\n     k < 2; ++k) {\n#pragma unroll\n    g(k);  // }\n}"

@@ -1,4 +1,7 @@
-"""A notebook that is only an IPython kernel, as hosted ones are: it grades from its first cell, and stops when told to."""
+"""A notebook that is only an IPython kernel, as hosted ones are.
+
+It grades from its first cell, and stops when told to.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class Hosted:
         self.client.wait_for_ready(timeout=SECONDS)
 
     def run(self, cell: str, meanwhile: Callable[[str], None] = lambda text: None) -> tuple[str, list[dict[str, Any]]]:
-        """Return the status and what the cell showed, updates replacing their output. ``meanwhile`` gets each text as it comes."""
+        """Return the status and what the cell showed, updates replacing their output.
+
+        ``meanwhile`` gets each text as it comes.
+        """
         request = self.client.execute(cell)
         shown: dict[str, dict[str, Any]] = {}
         while True:

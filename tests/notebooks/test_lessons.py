@@ -46,7 +46,10 @@ def warm_cache(path: Path) -> None:
 
 
 def solutions_of(path: Path) -> list[Path]:
-    """Return the solutions whose files a lesson, or a module beside it, names: with their day, or without if its own."""
+    """Return the solutions whose files a lesson, or a module beside it, names.
+
+    With their day, or without if its own.
+    """
     sources = ["".join(cell["source"]) for cell in cells(path)]
     sources += [module.read_text(encoding="utf-8") for module in path.parent.glob("*.py")]
     named = sorted({found for source in sources for found in KERNEL_FILE.findall(source)})

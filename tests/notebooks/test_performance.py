@@ -1,4 +1,7 @@
-"""The versions of day 13's sum of squares: each that the lesson or its measurement names exists, and is right at any size."""
+"""The versions of day 13's sum of squares.
+
+Each that the lesson or its measurement names exists, and is right at any size.
+"""
 
 from __future__ import annotations
 

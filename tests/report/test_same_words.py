@@ -1,4 +1,4 @@
-"""Whatever a verdict holds is said in the same words in the terminal, in HTML, in JUnit, in results.json and in a notebook."""
+"""A verdict is worded alike in the terminal, HTML, JUnit, results.json and notebooks."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ HOSTILE = "\x1b]0;owned\x07\x9b2J\x00\u202eevil\ud800\u2028<script>alert(1)</scr
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_hostile_texts(report: str) -> None:
-    """A submission chooses names of kernels and arrays, what its launcher prints, its source, and what the compiler quotes."""
+    """Escape what a submission chooses: names, printed text, its source, and what the compiler quotes."""
     case = CaseResult("c", "f32", "failed", {"n": 1}, "launch", [HOSTILE], printed=HOSTILE)
     memory = Memory(kind="__shared__", space="shared", name=HOSTILE)
     reason = Reason(reason=HOSTILE)

@@ -1,4 +1,7 @@
-"""`python drive.py [arguments]` in a course: its `python -m grader.setup`, with the fake pip in the .venv that it makes."""
+"""`python drive.py [arguments]` in a course.
+
+Its `python -m grader.setup`, with the fake pip in the .venv that it makes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``python -m tests.setup.resolve``: whether the pins go together and have wheels, for each Python on each kind of machine.
+"""``python -m tests.setup.resolve``.
+
+Whether the pins go together and have wheels, for each Python on each kind of machine.
 
 It asks the package index, so it is no test: run it when constraints.txt or the dependencies change. Nothing is
 installed. It needs uv, which resolves for other Pythons than the one in use: pip install -c constraints.txt uv.

@@ -13,7 +13,10 @@ from grader.setup.failures import Failure, explained
 from tests.setup.conftest import TinyCourse
 
 NOISE = "WARNING: Location 'file:///opt/simple/torch/' is ignored: it is neither a file nor a directory."
-BROKEN = "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by "
+BROKEN = (
+    "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection "
+    "broken by "
+)
 # What pip and uv print.
 OUTPUTS = {
     "could not be reached": [

@@ -1,4 +1,7 @@
-"""The course installed from a wheel, away from any clone: it is put into a folder, graded there and brought up to date."""
+"""The course installed from a wheel, away from any clone.
+
+It is put into a folder, graded there and brought up to date.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ extern "C" void too_wide(float* x, long long n, cudaStream_t stream) { double_ke
 
 
 def use_runtime_api() -> None:
-    """Memory, managed memory, symbols, streams, events, properties, errors, launches that fail: with and without checks."""
+    """Memory, managed memory, symbols, streams, events, properties, errors, launches that fail.
+
+    With and without checks.
+    """
     import numpy as np
 
     from tests.simulator.harness import KERNELS, SimulatedKernel

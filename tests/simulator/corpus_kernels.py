@@ -67,7 +67,7 @@ class CorpusFile:
         assert count == 1, f"{self.name} must have one launcher, run"
         switch = "#define CLEAN 1\n" if clean else "#undef CLEAN\n"
         name = self.launcher(clean)
-        return f'{switch}namespace corpus_{name} {{\n#line 1 "{self.path.name}"\n{body}\n}}\nusing corpus_{name}::{name};\n'
+        return f'{switch}namespace corpus_{name} {{\n#line 1 "{self.path.name}"\n{body}\n}}\nusing corpus_{name}::{name};\n'  # noqa: E501
 
 
 def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
@@ -164,7 +164,10 @@ def places(finding: Finding) -> list[int]:
 
 
 def is_whole(finding: Finding) -> bool:
-    """Return whether a finding about an access gives its size and place: in bounds, unless it is an out-of-bounds access."""
+    """Return whether a finding about an access gives its size and place.
+
+    In bounds, unless it is an out-of-bounds access.
+    """
     memory, bytes_ = finding.memory, finding.bytes
     if finding.check not in ("racecheck", "memcheck") or finding.kind in (
         "leak",

@@ -1,4 +1,4 @@
-"""A half that goes from memory straight into a function, or from a function into memory, is an access like any other."""
+"""A half passed by value from memory into a function, or back, is counted as one access."""
 
 from __future__ import annotations
 

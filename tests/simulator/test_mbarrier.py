@@ -1,4 +1,7 @@
-"""mbarriers, bulk copies and their groups, setmaxnreg: right kernels give the right numbers, in any order of threads."""
+"""mbarriers, bulk copies and their groups, setmaxnreg.
+
+Right kernels give the right numbers, in any order of threads.
+"""
 
 from __future__ import annotations
 

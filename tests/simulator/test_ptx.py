@@ -279,7 +279,7 @@ def test_examples_in_messages_are_known():
 
 @pytest.mark.parametrize(
     "opcode",
-    ["wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "ld.global.v3.f32", "cvt.rn.f8.f32",
+    ["wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "ld.global.v3.f32", "cvt.rn.f8.f32",  # noqa: E501
      "cp.async.bulk.tensor.2d.shared::cluster.global.tile", "mul.u32", "ld"],
 )  # fmt: skip
 def test_what_is_not_simulated_is_not_known(opcode):

@@ -134,7 +134,8 @@ def test_elements_that_nobody_wrote_are_counted_and_named():
     (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
     assert finding.kind == "output_not_written"
     assert message(finding) == (
-        "output not fully written: 12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, 5], [1, 0], [1, 2], ..."
+        "output not fully written: 12 of 24 elements of out[4, 6] (float32) were never written: [0, 1], [0, 3], [0, "
+        "5], [1, 0], [1, 2], ..."
     )
 
 

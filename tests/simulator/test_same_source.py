@@ -38,7 +38,10 @@ HOPPER = ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "
 
 
 def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
-    """To machine code for the GPU: nvcc reads the code of the host with it, and leaves out what g++ would make of that."""
+    """To machine code for the GPU.
+
+    Nvcc reads the code of the host with it, and leaves out what g++ would make of that.
+    """
     nvcc = find_nvcc(required=False)
     if nvcc is None:
         pytest.skip("no nvcc here")

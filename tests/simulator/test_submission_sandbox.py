@@ -1,4 +1,7 @@
-"""Memory that a submission may touch, place by place: ``submission_sandbox/calls.cpp`` asks, without kernels and checks."""
+"""Memory that a submission may touch, place by place.
+
+``submission_sandbox/calls.cpp`` asks, without kernels and checks.
+"""
 
 from __future__ import annotations
 

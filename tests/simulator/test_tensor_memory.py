@@ -1,4 +1,4 @@
-"""tcgen05: products, loads and copies do what a second description of shapes, layouts and rounding says, to the last bit."""
+"""Tensor memory (tcgen05): allocation, loads, stores and products, on random numbers and with each fault."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ def cells(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int) -> np.ndarray:
-    """[m, n] as the 32 bits of each cell: products and sums in float64, one after the other, one rounding at the end."""
+    """[m, n] as the 32 bits of each cell.
+
+    Products and sums in float64, one after the other, one rounding at the end.
+    """
     left, right = (
         (-1 if negated else 1) * numbers(x, form.type) for x, negated in zip((a, b), form.negates, strict=True)
     )

@@ -1,4 +1,7 @@
-"""The checks' own parts, each by itself: the cases of ``unit/*.cpp``, linked with the objects that libsim is made of."""
+"""The checks' own parts, each by itself.
+
+The cases of ``unit/*.cpp``, linked with the objects that libsim is made of.
+"""
 
 from __future__ import annotations
 

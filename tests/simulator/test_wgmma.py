@@ -253,7 +253,10 @@ def test_products_are_counted(path: Path, from_registers: bool) -> None:
 
 @pytest.mark.parametrize("mn_major", [False, True])
 def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
-    """The 8 pieces of 16 bytes of each core matrix lie in 8 different groups of four banks: 128 bytes are one wavefront."""
+    """The 8 pieces of 16 bytes of each core matrix lie in 8 different groups of four banks.
+
+    128 bytes are one wavefront.
+    """
     for layout in layouts(mn_major, 64):
         for group in range(8):
             for k in range(2):

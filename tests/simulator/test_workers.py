@@ -1,4 +1,7 @@
-"""Blocks on several OS threads: outputs, reports and what was printed are those of one block after another, to the byte."""
+"""Blocks on several OS threads.
+
+Outputs, reports and what was printed are those of one block after another, to the byte.
+"""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ extern "C" void run_{self.name}({arguments}, cudaStream_t stream) {{
     cudaFuncSetAttribute(wgmma_{self.name}, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);
     wgmma_{self.name}<<<1, 128, 4 * words, stream>>>(image, words, a_bits, a_start, b_bits, b_start, registers, c, out, adds);
 }}
-"""
+"""  # noqa: E501
 
 
 def source_of(forms: list[Form]) -> str:
@@ -158,7 +158,10 @@ class Layout:
 
 
 def words_of(a: np.ndarray) -> np.ndarray:
-    """Return a [64, 32 bytes] as the registers of its fragments, [128][4]: rows i / 4 and 8 below, then the second 16 bytes."""
+    """Return a [64, 32 bytes] as the registers of its fragments, [128][4].
+
+    Rows i / 4 and 8 below, then the second 16 bytes.
+    """
     words = np.ascontiguousarray(a).view(np.uint8).reshape(64, 32).view(np.int32)
     registers = np.zeros((128, 4), np.int32)
     for thread in range(128):

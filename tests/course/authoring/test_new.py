@@ -1,4 +1,4 @@
-"""``grader dev new``: a day and an exercise are begun, say what they lack, and nothing is overwritten or half-written."""
+"""``grader dev new`` begins a day or an exercise, lists what is missing, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_is_refused_changes_nothing(root: Path, dev, arguments: tuple[str, 
 
 @pytest.mark.parametrize(
     "there",
-    ["exercises/day02_reductions/row_max.cu", "solutions/day02_reductions/row_max.cu", "tests/exercises/day02_reductions/row_max.toml"],
+    ["exercises/day02_reductions/row_max.cu", "solutions/day02_reductions/row_max.cu", "tests/exercises/day02_reductions/row_max.toml"],  # noqa: E501
 )  # fmt: skip
 def test_no_file_is_overwritten(root: Path, dev, there: str) -> None:  # type: ignore[no-untyped-def]
     (root / there).write_text("somebody's")

@@ -1,4 +1,4 @@
-"""The course's headers: found by every build, named in messages and findings, part of the cache's key, and not to be replaced."""
+"""Course headers: found by every build, named in messages, part of the cache key, and not replaceable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Headers that g++ has read before: taken where they stand at a kernel's head, and done without where they are of no use."""
+"""Headers that g++ has read before.
+
+Taken where they stand at a kernel's head, and done without where they are of no use.
+"""
 
 from __future__ import annotations
 

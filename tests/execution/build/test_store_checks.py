@@ -230,7 +230,10 @@ def test_a_place_that_counts_from_the_top_of_the_stack_is_counted_from_there() -
 
 
 def test_where_exceptions_land_no_call_may_lead() -> None:
-    text = "f:\n.LFB0:\n\t.cfi_startproc\n\tendbr64\n\tcall\tg@PLT\n.L7:\n\t.loc 1 2 3\n.LVL4:\n\tendbr64\n\tret\ng:\n.LFB1:\n\tendbr64\n\tret"
+    text = (
+        "f:\n.LFB0:\n\t.cfi_startproc\n\tendbr64\n\tcall\tg@PLT\n.L7:\n\t.loc 1 2 "
+        "3\n.LVL4:\n\tendbr64\n\tret\ng:\n.LFB1:\n\tendbr64\n\tret"
+    )
     assert with_checks(text) == text.replace(".LVL4:\n\tendbr64\n", ".LVL4:\n")
 
 

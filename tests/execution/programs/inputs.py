@@ -1,4 +1,7 @@
-"""Small inputs for public programs whose repository has none: text in the form that each program reads, the same every time."""
+"""Small inputs for public programs whose repository has none.
+
+Text in the form that each program reads, the same every time.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def _keys() -> str:
 
 
 def _graph(nodes: int = 1000, degree: int = 4) -> str:
-    """Return a ring with shortcuts: where each node's edges begin, how many it has, the source, and the edges with their cost."""
+    """Return a ring with shortcuts.
+
+    Where each node's edges begin, how many it has, the source, and the edges with their cost.
+    """
     draw = random.Random(nodes)
     edges = [(n + 1) % nodes if e == 0 else draw.randrange(nodes) for n in range(nodes) for e in range(degree)]
     rows = [nodes, *(f"{n * degree} {degree}" for n in range(nodes)), "", 0, "", len(edges)]
@@ -38,7 +44,7 @@ def _graph(nodes: int = 1000, degree: int = 4) -> str:
 
 
 def _mesh(elements: int = 192) -> str:
-    """Return a chain of cells: for each its area and its four neighbors (from 1; -2 is the far field) with their normals."""
+    """Return a chain of cells: for each its area and its four neighbors (from 1; -2 is the far field) with their normals."""  # noqa: E501
     rows: list[str] = [str(elements)]
     for element in range(1, elements + 1):
         around = (element - 1 or -2, element + 1 if element < elements else -2, -1, -1)

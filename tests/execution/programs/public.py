@@ -72,7 +72,10 @@ OUTCOMES = {
 }
 """In the order of tables."""
 
-_RIGHT = r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test OK|Outputs .*: 0$"
+_RIGHT = (
+    r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test "
+    r"OK|Outputs .*: 0$"
+)
 _WRONG = (
     r"\bFAIL(S|ED|URE)?\b|\bincorrect\b|\bmismatch|do(es)? ?n[o']t match|Outputs .*: [1-9]|result[s]? (is|are) wrong"
 )
@@ -266,7 +269,10 @@ def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
 
 @functools.cache
 def _cache_of_makefiles() -> Path:
-    """Return the cache that makefiles may write to, separate from all others; the first one builds the simulator there."""
+    """Return the cache that makefiles may write to, separate from all others.
+
+    The first one builds the simulator there.
+    """
     folder = scratch_folder()
     folder.chmod(0o777)
     return folder

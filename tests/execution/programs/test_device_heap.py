@@ -42,7 +42,8 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
 @pytest.mark.parametrize(
     ("how", "kind", "line", "says"),
     [
-        ("past", "out_of_bounds", "// one past the end", "0 bytes past the end of memory from the device's heap (16 bytes)"),
+        ("past", "out_of_bounds", "// one past the end", "0 bytes past the end of memory from the device's heap (16 "
+                                                         "bytes)"),
         ("after", "use_after_free", "// deleted", "of freed memory"),
         ("twice", "double_free", "// again", "double free"),
         ("other", "bad_free", "// of cudaMalloc", "was not returned by device malloc or new"),

@@ -149,7 +149,8 @@ def test_a_folder_with_a_makefile_of_its_own_is_built_in_a_jail(
 ) -> None:
     place = tmp_path / "there" / "one" / "programs"
     (place / "a" / "makefile").write_text(
-        "prog: main.cu\n\techo built > outside.txt\n\t! touch ../escaped\n\t$(CUDA_DIR)/bin/nvcc -I../include main.cu -o prog\n"
+        "prog: main.cu\n\techo built > outside.txt\n\t! touch ../escaped\n\t$(CUDA_DIR)/bin/nvcc -I../include "
+        "main.cu -o prog\n"
     )
     git(place, "add", ".")
     git(place, "commit", "--quiet", "-m", "makefile")

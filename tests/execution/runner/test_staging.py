@@ -69,7 +69,10 @@ def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
     "alone", [["unshare", "--map-root-user"], ["setpriv", "--bounding-set=-all"]], ids=["only user", "no rights"]
 )
 def test_a_root_that_can_become_nobody_else_is_confined(alone: list[str], tmp_path: Path) -> None:
-    """As the only user of a namespace, and in a container that took those rights away: compilers and kernels stay in a jail."""
+    """As the only user of a namespace, and in a container that took those rights away.
+
+    Compilers and kernels stay in a jail.
+    """
     if missing := tiers.why_not("landlock"):
         pytest.skip(f"the tier that needs no namespaces does not hold here: {missing}")
     try:

@@ -93,7 +93,7 @@ int main() {
         printf("%d\\n", r.activeBlocksPerMultiprocessor);
     }
 }
-"""
+"""  # noqa: E501
 
 
 def test_nvidias_own_calculation_agrees(tmp_path):
@@ -112,7 +112,10 @@ def test_nvidias_own_calculation_agrees(tmp_path):
             (1, 32, 96, 128, 160, 256, 480, 512, 768, 1024), (1, 16, 31, 32, 40, 64, 72, 100, 128, 168, 255), shared
         ):
             cases.append((gpu, block, registers, fixed, dynamic))
-            limits = f"{gpu.sms} {gpu.limits.warps * 32} {gpu.limits.shared_per_sm} {gpu.limits.shared_per_block} {gpu.limits.reserved_shared}"
+            limits = (
+                f"{gpu.sms} {gpu.limits.warps * 32} {gpu.limits.shared_per_sm} {gpu.limits.shared_per_block} "
+                f"{gpu.limits.reserved_shared}"
+            )
             lines.append(f"{number[:-1]} {number[-1]} {limits} {block} {registers} {fixed} {dynamic}")
     done = subprocess.run(["./o"], cwd=tmp_path, input="\n".join(lines), capture_output=True, text=True, check=True)
     theirs = [int(line) for line in done.stdout.split()]

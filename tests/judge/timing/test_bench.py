@@ -1,4 +1,7 @@
-"""Times: percentiles, rooflines, rotation of inputs, the recorded file; and the timed request itself with a stand-in."""
+"""Times: percentiles, rooflines, rotation of inputs, the recorded file.
+
+And the timed request itself with a stand-in.
+"""
 
 from __future__ import annotations
 

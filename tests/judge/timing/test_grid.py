@@ -1,4 +1,7 @@
-"""``grader bench --grid``: which sizes, the CSV file and its continuation, the picture; with a clock and times of our own."""
+"""``grader bench --grid``: which sizes, the CSV file and its continuation, the picture.
+
+With a clock and times of our own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nsight Compute's tables are read as it writes them: a stand-in for ncu writes one, with text of the program before it."""
+"""Nsight Compute's tables are read as it writes them.
+
+A stand-in for ncu writes one, with text of the program before it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grader's own clock: honest kernels get their time, and none that keeps, delays or leaves out work gets a better one.
+"""The grader's own clock: honest kernels get their time, and cheating kernels get no better one.
 
 The simulator stands for the GPU here, and a file in memory for what is shared: all but the lengths of the times is as
 there.

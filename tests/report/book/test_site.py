@@ -42,7 +42,8 @@ def small(root: Path, sentence: str = "") -> Course:
     picture = nbformat.v4.new_output("display_data", data={"image/png": PIXEL})
     cells = [
         nbformat.v4.new_markdown_cell(
-            "# Day 1: sums\n\n## The idea\n\n$\\sum_i x_i$ in [`sum.cu`](sum.cu), [solved](../../solutions/day01_sums/total.cu)."
+            "# Day 1: sums\n\n## The idea\n\n$\\sum_i x_i$ in [`sum.cu`](sum.cu), "
+            "[solved](../../solutions/day01_sums/total.cu)."
             f" {sentence}\n\n## What to read\n\n- A. Author, *A marvellous book*."
         ),
         nbformat.v4.new_code_cell(
