@@ -57,9 +57,9 @@ def test_clicked_through(open_page: OpenPage, book: Path, size: tuple[int, int])
     expect(hints).to_have_count(3)
     for number in range(3):
         hint = hints.nth(number)
-        expect(hint.locator("p")).to_be_hidden()
+        expect(hint.locator("p").first).to_be_hidden()
         hint.locator("summary").click()
-        expect(hint.locator("p")).to_be_visible()
+        expect(hint.locator("p").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 
