@@ -1,4 +1,4 @@
-"""What a learner reads about each kind of failure: a compiler's message, a wrong output, a finding, a missed bar."""
+"""Failures in the terminal: a compiler's message, a wrong output, a finding, a missed bar."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_FINDINGS = 3
 
 
 def indented(renderable: RenderableType, columns: int = 2, expand: bool = False) -> RenderableType:
-    """Moved to the right; lines that wrap stay there. ``expand``: as wide as the page."""
+    """Return a renderable moved to the right; wrapped lines stay there. ``expand``: as wide as the page."""
     return Padding(renderable, (0, 0, 0, columns), expand=expand)
 
 
 def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
-    """Wrapped text. Lines that the text itself begins with spaces keep them (tables, compiler output)."""
+    """Return wrapped text. Lines that begin with spaces keep them (tables, compiler output)."""
     lines = [
         indented(Text(line.strip(), style=style), indent + len(line) - len(line.lstrip()))
         for line in text.strip("\n").splitlines()
@@ -35,13 +35,13 @@ def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
 
 
 def excerpt(line: int, source: str, column: int, ascii_only: bool, indent: int = 4) -> RenderableType:
-    """One source line with a caret under the column (from 1; 0 is unknown: under the first word)."""
+    """Return a source line with a caret under the column (from 1; 0 is unknown: under the first word)."""
     return indented(_Excerpt(line, source, column, ascii_only), indent)
 
 
 @dataclass(frozen=True)
 class _Excerpt:
-    """What of the source line fits, so that the caret and what stands there are seen."""
+    """A source line, cut so that the caret and the text around it fit."""
 
     line: int
     source: str
@@ -52,7 +52,7 @@ class _Excerpt:
         shown, offset = self.source.expandtabs(4).rstrip(), caret_offset(self.source, self.column)
         bar, more = ("|", "...") if self.ascii_only else ("│", "…")
         room = options.max_width - 8
-        # Long indentation says nothing here: both rows lose it together.
+        # Long indentation is cut from both rows.
         cut = max(0, len(shown) - len(shown.lstrip()) - 4)
         lead = ""
         if offset - cut >= room - len(more) and len(shown) - cut > room:
@@ -74,7 +74,7 @@ class _Excerpt:
 
 
 def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most: int = 4) -> list[RenderableType]:
-    """The compiler's messages at the learner's lines: errors first, notes with what they belong to."""
+    """Return the compiler's messages at the learner's lines: errors first, notes below their error."""
     errors = [item for item in diagnostics if item.severity in ("error", "fatal error", "fatal")]
     rest = [item for item in diagnostics if item not in errors]
     rows: list[RenderableType] = []
@@ -101,7 +101,7 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
 
 
 def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
-    """The first failing case in full and the others by name; all of them in full when ``verbose``.
+    """Return the first failing case in full and the others by name; all of them in full if ``verbose``.
 
     ``findings_follow``: the simulator's findings are shown later in the report, so a case does not repeat its own.
     """
@@ -133,7 +133,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
 
 
 def alike(every: Sequence[CaseResult]) -> list[tuple[list[str], CaseResult]]:
-    """Cases of one name that fail in the same way, as one: their dtypes and the first of them."""
+    """Return cases of one name that fail in the same way as one: their dtypes and the first of them."""
     groups: dict[tuple[str, str], tuple[list[str], CaseResult]] = {}
     for case in every:
         groups.setdefault((case.name, cases.in_short(case)), ([], case))[0].append(case.dtype)
@@ -141,7 +141,7 @@ def alike(every: Sequence[CaseResult]) -> list[tuple[list[str], CaseResult]]:
 
 
 def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
-    """One failing case: its sizes, what is wrong, the worst positions."""
+    """Return a failing case: its sizes, its errors, the worst positions."""
     head = Text("  ")
     head.append(mark(case.status, ascii_only), style="bad")
     head.append(f" {case.name}", style="title")
@@ -159,7 +159,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
     if shown_below:
         ended = " and stopped the launch" if case.problem == "finding" else ""
         rows.append(Text(""))
-        rows.append(paragraph(f"The simulator saw a fault in this case{ended}: see Safe, below.", "warn", indent=4))
+        rows.append(paragraph(f"The simulator found a fault in this case{ended}: see Safe, below.", "warn", indent=4))
     for finding in [] if findings_follow else case.findings[:1]:
         rows += [Text(""), paragraph(cases.before_findings(case), indent=4)]
         rows.append(indented(Group(*render_finding(finding, ascii_only))))
@@ -169,7 +169,7 @@ def render_case(case: CaseResult, ascii_only: bool, findings_follow: bool = Fals
 
 
 def render_printed(printed: str, title: str) -> list[RenderableType]:
-    """The first lines of what a kernel printed."""
+    """Return the first lines that a kernel printed."""
     lines = printed.rstrip().splitlines()
     rows: list[RenderableType] = [Text(f"    {title}", style="title")]
     rows.append(paragraph("\n".join(lines[:8]), style="quiet", indent=6))
@@ -179,7 +179,7 @@ def render_printed(printed: str, title: str) -> list[RenderableType]:
 
 
 def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[RenderableType]:
-    """What the first case printed that printed anything, unless one of those that are shown has."""
+    """Return the output of the first case that printed anything, unless a shown case has printed."""
     printing = [case for case in [*stages.failing_cases(stage), *stage.cases] if case.printed.strip()]
     if not printing or any(case in shown for case in printing):
         return []
@@ -188,7 +188,7 @@ def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[Rend
 
 
 def render_output(output: OutputResult) -> list[RenderableType]:
-    """How far one output is from the reference, what that looks like, and the worst positions."""
+    """Return how far an output is from the reference, its diagnosis, and the worst positions."""
     rows: list[RenderableType] = [
         indented(Text.assemble((outputs.name(output), "title"), f": {outputs.how_wrong(output)}"), 4)
     ]
@@ -204,7 +204,7 @@ def render_output(output: OutputResult) -> list[RenderableType]:
 
 
 def worst_table(elements: Sequence[WorstElement]) -> Table:
-    """The worst positions; who wrote them, where the simulator knows."""
+    """Return a table of the worst positions, with the threads that wrote them where the simulator knows."""
     written = any(item.block is not None or item.unwritten for item in elements)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=False)
     table.add_column("worst at", no_wrap=True)
@@ -223,7 +223,7 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
 
 
 def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """Findings in full, the first few unless ``verbose``."""
+    """Return findings in full; only the first few unless ``verbose``."""
     rows: list[RenderableType] = []
     shown = findings if verbose else findings[:MOST_FINDINGS]
     for finding, advised in zip(shown, finding_words.advice_is_new(findings)):
@@ -236,9 +236,9 @@ def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool
 
 
 def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> list[RenderableType]:
-    """One finding: what, where in the source with a caret, which thread, and for a race the other side.
+    """Return a finding: its message, the source with a caret, the thread, and the other side of a race.
 
-    ``advised``: with what to do about it.
+    ``advised``: also why it matters and how to fix it.
     """
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
@@ -266,7 +266,7 @@ def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> 
 
 
 def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
-    """The source line; file, line, block and thread, less what the message says already."""
+    """Return the source line, and of file, line, block and thread the parts that the message lacks."""
     rows: list[RenderableType] = []
     if side.source_line.strip():
         rows.append(excerpt(side.line, side.source_line, side.column, ascii_only))
@@ -284,7 +284,7 @@ def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
 
 
 def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[RenderableType]:
-    """Each bar with its limit and its value, missed ones first with the counters behind them."""
+    """Return each bar with its limit and its value; missed ones first, with their counters."""
     rows: list[RenderableType] = []
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -302,13 +302,13 @@ def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[Renderable
     rows.append(indented(table))
     for bar in strictest:
         if not bar.passed and bar.values:
-            said = bars.counters(bar) + (f"; it counts {bars.unit(bar)}" if bars.unit(bar) else "")
+            said = bars.counters(bar) + (f"; unit: {bars.unit(bar)}" if bars.unit(bar) else "")
             rows.append(paragraph(said, style="quiet", indent=5))
     return rows
 
 
 def worst_bars(every: Sequence[BarResult]) -> list[BarResult]:
-    """Of bars that are judged for several dtypes the one that comes out worst; missed ones first."""
+    """Return of bars that are judged for several dtypes the worst one; missed ones first."""
     worst: dict[tuple[str, float | None, float | None], BarResult] = {}
     for bar in every:
         key = (bar.expression, bar.at_most, bar.at_least)

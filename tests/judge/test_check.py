@@ -264,7 +264,7 @@ def test_chosen_stages(judged) -> None:
     assert statuses(judged(stages=["builds"])).startswith("builds=passed correct=skipped")
     verdict = judged(stages=["builds", "correct"])
     assert statuses(verdict) == "builds=passed correct=passed safe=skipped efficient=skipped fast=skipped"
-    assert verdict.stage("safe").summary == "not asked for"
+    assert verdict.stage("safe").summary == "not requested"
     with pytest.raises(GraderError, match="unknown stage 'quick'"):
         judged(stages=["quick"])
 

@@ -270,7 +270,7 @@ def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
     world.spoil = on("some", status=FAILED)
     assert said(world.check(device="cuda")).endswith("correct=failed safe=skipped efficient=skipped fast=skipped")
     world.spoil = on("nothing")
-    assert world.check(device="cuda", stages=["correct"]).stages[4].summary == "not asked for"
+    assert world.check(device="cuda", stages=["correct"]).stages[4].summary == "not requested"
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

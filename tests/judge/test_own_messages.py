@@ -28,7 +28,7 @@ def test_a_thread_of_the_host(tmp_path: Path) -> None:
 
 
 def test_an_exception_of_the_launcher(tmp_path: Path) -> None:
-    assert "The launcher threw a C++ exception that nothing caught" in said(tmp_path, "", "throw 1;")
+    assert "The launcher threw a C++ exception. Catch it" in said(tmp_path, "", "throw 1;")
 
 
 @pytest.mark.parametrize(

@@ -5,35 +5,35 @@ from __future__ import annotations
 from grader.verdict import FAILED, SKIPPED, BarResult, TimeBarResult
 
 UNITS = {
-    "global_bytes / minimum": "bytes of global memory moved, for each byte that must move",
-    "sectors / ideal": "sectors touched, for each sector that the bytes asked for fill",
-    "requests * 512 / minimum": "loads and stores of a warp, for each that it takes if all lanes move 16 bytes",
-    "requests / (global_bytes / 512)": "loads and stores of a warp, for each that it takes if all lanes move 16 bytes",
-    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, for each multiply-add of a warp (64 operations)",
-    "tensor_operations / flops_needed": "operations on tensor cores, for each operation of the task's formula",
-    "bank_conflict_ways": "wavefronts of shared memory, for each that it takes without bank conflicts",
+    "global_bytes / minimum": "bytes of global memory moved, per byte that must move",
+    "sectors / ideal": "sectors touched, per sector that the requested bytes fill",
+    "requests * 512 / minimum": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
+    "requests / (global_bytes / 512)": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
+    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, per multiply-add of a warp (64 operations)",
+    "tensor_operations / flops_needed": "operations on tensor cores, per operation of the task's formula",
+    "bank_conflict_ways": "wavefronts of shared memory, per wavefront that an access without bank conflicts needs",
 }
-"""What the number of an expression counts, for those that more than one exercise has."""
+"""The unit of each expression that more than one exercise has."""
 
 
 def unit(bar: BarResult) -> str:
-    """What the number counts, where the expression alone does not tell; else nothing."""
+    """Return the unit of the number; empty where the expression says it."""
     return UNITS.get(bar.expression, "")
 
 
 def limit(bar: BarResult) -> str:
-    """``at most 1.2``, ``at least 4 and at most 8``."""
+    """Return ``at most 1.2``, ``at least 4 and at most 8``."""
     least = [] if bar.at_least is None else [f"at least {bar.at_least:g}"]
     return " and ".join(least + ([] if bar.at_most is None else [f"at most {bar.at_most:g}"]))
 
 
 def value(bar: BarResult) -> str:
-    """In four digits."""
+    """Return the value in four digits."""
     return f"{bar.value:.4g}"
 
 
 def counters(bar: BarResult) -> str:
-    """``global_bytes 16,515,072, minimum 4,191,000``."""
+    """Return ``global_bytes 16,515,072, minimum 4,191,000``."""
     return ", ".join(
         f"{name} {number:,.0f}" if float(number).is_integer() else f"{name} {number:,.6g}"
         for name, number in bar.values.items()
@@ -41,18 +41,18 @@ def counters(bar: BarResult) -> str:
 
 
 def text(bar: BarResult) -> str:
-    """``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``; if missed, what it counts."""
+    """Return ``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``, and its unit if missed."""
     said = f"{bar.expression} = {value(bar)}" + (f" in {bar.dtype}" if bar.dtype else "")
-    said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is wanted'}"
+    said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is required'}"
     if len(bar.values) > 1 or bar.expression not in bar.values:
         said += f" ({counters(bar)})"
     if unit(bar) and not bar.passed:
-        said += f"\n  it counts {unit(bar)}"
+        said += f"\n  unit: {unit(bar)}"
     return said + (f"\n  look at: {bar.look}" if not bar.passed and bar.look else "")
 
 
 def time_text(bar: TimeBarResult) -> str:
-    """``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``; on another GPU, why it is not judged."""
+    """Return ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``; on another GPU, why it is not judged."""
     said = f"{bar.name} ({bar.dtype}): {bar.median_us:.4g} us"
     allowed = f"at most {bar.at_most_us:g} us"
     if bar.status == SKIPPED:

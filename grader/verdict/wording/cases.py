@@ -1,4 +1,4 @@
-"""Cases in words: what they ran, and why they did not pass."""
+"""Cases in words: their sizes, and why they did not pass."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from grader.verdict.wording import findings, outputs, words
 _IN_SHORT = {
     "crash": "the kernel's process crashed",
     "timeout": "took too long",
-    "exit": "the kernel's process ended itself",
-    "reply": "the kernel's process gave an answer that was made up",
+    "exit": "the kernel's process called exit",
+    "reply": "the kernel's process sent a forged answer",
     "guard": "wrote outside its tensors",
     "no_launch": "no kernel was launched",
     "inputs": "changed its inputs",
@@ -18,7 +18,7 @@ _IN_SHORT = {
     "launch": "the launch failed",
     "run": "the kernel failed while it ran",
     "exception": "the launcher threw an exception",
-    "finding": "a finding of the simulator",
+    "finding": "stopped by a finding",
     "oom": "out of memory",
     "memory": "out of memory",
     "after_timeouts": "not run: too many cases did not finish in time",
@@ -27,13 +27,13 @@ _IN_SHORT = {
 
 
 def heading(case: CaseResult) -> str:
-    """``not a multiple of the block (f32: rows=3 columns=129)``."""
+    """Return ``not a multiple of the block (f32: rows=3 columns=129)``."""
     sizes = words.sizes(case.dims)
     return f"{case.name} ({case.dtype}: {sizes})" if sizes else f"{case.name} ({case.dtype})"
 
 
 def in_short(case: CaseResult) -> str:
-    """Why a case failed or was not run, in a few words."""
+    """Return why a case failed or was not run, in a few words."""
     wrong = next((output for output in case.outputs if not output.passed), None)
     if wrong is not None and case.problem in ("wrong", "unwritten"):
         return outputs.in_short(wrong)
@@ -41,7 +41,7 @@ def in_short(case: CaseResult) -> str:
 
 
 def reason(case: CaseResult) -> str:
-    """Why a case failed, in a sentence; outputs that are wrong and findings speak for themselves."""
+    """Return why a case failed; empty where its wrong outputs or its findings say it."""
     said = "; ".join(case.reasons)
     match case.problem:
         case "crash" | "timeout" | "exit" | "output" | "oom" | "reply":
@@ -56,35 +56,38 @@ def reason(case: CaseResult) -> str:
         case "call":
             return f"The kernel could not be called: {said}"
         case "memory":
-            return f"There is not enough device memory for {', '.join(case.reasons)}."
+            return f"There is not enough device memory for {', '.join(case.reasons)}. Free device memory, or use a larger GPU."
         case "launch":
             return f"The launch failed: {said}"
         case "run":
             return f"The kernel failed while it ran: {said}"
         case "exception":
-            return "The launcher threw a C++ exception that nothing caught: it must return."
+            return "The launcher threw a C++ exception. Catch it in the launcher: a launcher must return."
         case "inputs":
-            return f"The kernel changed its input {', '.join(case.reasons)}, which it may only read."
+            return f"The kernel changed its input {', '.join(case.reasons)}. Inputs are read-only: write to an output."
         case "guard":
             places = (
                 f"{words.count(abs(at), 'element')} {'past the end' if at >= 0 else 'before the start'} of {name}"
                 for name, at in case.outside.items()
             )
-            return f"The kernel wrote outside its output: {'; '.join(places)}."
+            return f"The kernel wrote outside its output: {'; '.join(places)}. Compare the index with the size of the output."
         case "no_launch":
-            return "The launcher returned without launching a kernel: nothing was written."
+            return (
+                "The launcher returned without launching a kernel, so nothing was written. "
+                "Add a launch: kernel<<<grid, block, 0, stream>>>(...)."
+            )
         case "finding" | "wrong" | "unwritten":
             return ""
     return _IN_SHORT.get(case.problem, case.problem)
 
 
 def before_findings(case: CaseResult) -> str:
-    """What stands above the findings of a case."""
-    return "The launch was stopped by a fault:" if case.problem == "finding" else "The simulator saw:"
+    """Return the heading of the findings of a case."""
+    return "A fault stopped the launch:" if case.problem == "finding" else "The simulator reports:"
 
 
 def text(case: CaseResult) -> str:
-    """All that there is to say about a case that did not pass, over several lines."""
+    """Return everything about a case that did not pass, over several lines."""
     if case.status == PASSED:
         return ""
     wrong = [] if case.problem == "no_launch" else case.outputs

@@ -1,4 +1,4 @@
-"""Counters in words: what a line wastes, and what a kernel computes."""
+"""Counters in words: the waste of a line, and the operations of a kernel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ WARP = 32
 
 
 def waste(sector_ratio: float, ways: float) -> str:
-    """What is wrong with a line that moves so many sectors, and needs so many wavefronts, for each one needed."""
+    """Return the waste of a line: sectors for each needed one, and wavefronts for each needed one."""
     parts = [f"moves {sector_ratio:.3g} times the sectors that its data fill"] if sector_ratio > 1 else []
     return "; ".join(parts + ([f"{ways:.3g}-way bank conflict"] if ways > 1 else []))
 
 
 def operations(totals: Mapping[str, float]) -> str:
-    """Operations, what the task's formula says, how many there are for each byte moved, and the lanes that took part."""
+    """Return the operations, the task's formula, operations for each byte moved, and the lanes that took part."""
     flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
     kinds = [words.count(flops, "floating-point operation")] if flops else []
     if tensor:

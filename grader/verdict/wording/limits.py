@@ -1,4 +1,4 @@
-"""Which unit of a GPU limits a kernel, in words: always "at least", as it is a bound and no prediction."""
+"""The unit of a GPU that limits a kernel, in words: always "at least", because it is a bound and not a prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 0.01
 
 
 def text(bound: TimeBound) -> str:
-    """``On an H200, shared memory limits this kernel: at least 210 us there, 45 us of DRAM. ...``"""
+    """Return ``On an H200, shared memory limits this kernel: at least 210 us there, 45 us of DRAM. ...``."""
     a = "an" if bound.gpu[:1] in "AHLR8" else "a"
     limiter = bound.limiter
     if limiter is None or limiter.microseconds == 0:
@@ -49,5 +49,5 @@ def text(bound: TimeBound) -> str:
 
 
 def _time(microseconds: float) -> str:
-    """``0.031 us``, ``210 us``, ``1,936 us``."""
+    """Return ``0.031 us``, ``210 us``, ``1,936 us``."""
     return f"{microseconds:,.0f} us" if microseconds >= 1000 else f"{microseconds:.3g} us"

@@ -1,4 +1,4 @@
-"""Wrong outputs in words: how many elements, what it looks like, the largest error, the worst elements."""
+"""Wrong outputs in words: the number of wrong elements, the diagnosis, the largest error, the worst elements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Values = Mapping[str, float]
 
 
 def name(output: OutputResult) -> str:
-    """``out[2, 64]``."""
+    """Return ``out[2, 64]``."""
     return output.name + words.position(output.shape)
 
 
 def how_wrong(output: OutputResult) -> str:
-    """``4,096 of 8,320 elements wrong (49.2 %), 64 of them never written``."""
+    """Return ``4,096 of 8,320 elements wrong (49.2 %), 64 of them never written``."""
     elements = words.count(output.elements, "element")
     if output.unwritten and output.unwritten == output.wrong:
         return f"{output.unwritten:,} of {elements} never written"
@@ -26,33 +26,33 @@ def how_wrong(output: OutputResult) -> str:
         never = f", {output.unwritten:,} of them never written" if output.unwritten else ""
         return f"{output.wrong:,} of {elements} wrong ({share:.3g} %){never}"
     return (
-        f"every element is near, but all errors together are {output.norm_error:.2g} of the reference's norm; "
-        f"{output.norm_tolerance:.2g} is allowed"
+        f"each element is within its tolerance, but the norm of all errors is {output.norm_error:.2g} of the reference's norm; "
+        f"at most {output.norm_tolerance:.2g} is allowed"
     )
 
 
 def in_short(output: OutputResult) -> str:
-    """``4,096 of 8,320 wrong``."""
+    """Return ``4,096 of 8,320 wrong``."""
     if output.unwritten and output.unwritten == output.wrong:
         return f"{output.unwritten:,} of {output.elements:,} never written"
     return f"{output.wrong:,} of {output.elements:,} wrong" if output.wrong else "all errors together too large"
 
 
 def largest_error(output: OutputResult) -> str:
-    """A sentence; empty where it says nothing: whole numbers, NaN, nothing but elements that were never written."""
+    """Return the largest error; empty for whole numbers, NaN, and where all wrong elements were never written."""
     if output.wrong <= output.unwritten or not output.tolerance or not math.isfinite(output.max_error):
         return ""
     return (
         f"the largest error, {words.error(output.max_error)}, is {words.times(output.max_ratio)} what is "
-        f"allowed at its place (tolerance {output.tolerance:.2g})"
+        f"allowed there (tolerance {output.tolerance:.2g})"
     )
 
 
 def worst(element: WorstElement) -> tuple[str, str, str, str, str, str]:
-    """An element that is far off as a row: position, expected, got, error, block and thread that wrote it."""
+    """Return an element as a row: position, expected, got, error, block and thread that wrote it."""
     expected = words.value(element.expected)
     if element.unwritten:
-        return words.position(element.index), expected, "-", "-", "nobody", ""
+        return words.position(element.index), expected, "-", "-", "not written", ""
     return (
         words.position(element.index),
         expected,
@@ -64,7 +64,7 @@ def worst(element: WorstElement) -> tuple[str, str, str, str, str, str]:
 
 
 def text(output: OutputResult) -> str:
-    """All that there is to say about a wrong output, over several lines; empty when it is right."""
+    """Return everything about a wrong output, over several lines; empty when it is right."""
     if output.passed:
         return ""
     rows = [f"{name(output)} ({output.dtype}): {how_wrong(output)}"]
@@ -85,12 +85,12 @@ def _element(output: OutputResult, element: WorstElement) -> str:
 
 
 def looks_like(diagnosis: Diagnosis | None) -> str:
-    """``looks like: transposed: rows and columns are exchanged``, or nothing."""
+    """Return ``looks like: transposed: rows and columns are exchanged``, or nothing."""
     return f"looks like: {looks(diagnosis)}" if diagnosis else ""
 
 
 def title(diagnosis: Diagnosis) -> str:
-    """The kind of an error in two or three words."""
+    """Return the kind of an error in two or three words."""
     return " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
 
 

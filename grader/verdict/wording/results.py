@@ -1,4 +1,4 @@
-"""``results.json``: the facts of a verdict, and with those parts that are in ``WORDED`` what reports say about them."""
+"""``results.json``: the facts of a verdict, and a ``text`` for each part that is in ``WORDED``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.verdict.wording import bars, cases, findings, limits, outputs, stage
 
 
 def results(verdict: Verdict) -> dict[str, Any]:
-    """As plain lists, dicts, texts and numbers."""
+    """Return a verdict as plain lists, dicts, texts and numbers."""
     data = verdict.to_dict()
     for stage, shown in zip(verdict.stages, data["stages"]):
         shown["text"] = stages.text(stage)
@@ -34,7 +34,7 @@ def results(verdict: Verdict) -> dict[str, Any]:
 
 
 def as_json(verdict: Verdict) -> str:
-    """The text of a ``results.json``."""
+    """Return the text of a ``results.json``."""
     return json.dumps(results(verdict), indent=2, allow_nan=False) + "\n"
 
 

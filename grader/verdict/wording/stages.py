@@ -1,4 +1,4 @@
-"""Stages in words: one line for each, all about one that failed, and where to look first."""
+"""Stages in words: a line for each, everything about one that failed, and where to start."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SHOWN = 4
 
 
 def title(stage: Stage) -> str:
-    """``Correct``."""
+    """Return ``Correct``."""
     return TITLES.get(stage.name, stage.name)
 
 
 def summary(stage: Stage) -> str:
-    """A line: why it failed or was skipped, or what passed."""
+    """Return a line: why it failed or was skipped, or what passed."""
     if stage.summary:
         return stage.summary
     if stage.cases:
@@ -48,21 +48,21 @@ def summary(stage: Stage) -> str:
 
 
 def why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str) -> str:
-    """Why a stage was not run."""
+    """Return why a stage was not run."""
     failed = next((stage.name for stage in verdict.stages if stage.status == FAILED), None)
     if name not in wanted:
-        return "not asked for"
+        return "not requested"
     if name == "fast" and device == "cpu":
         return "needs a GPU: --device cuda"
     if name in ("safe", "efficient") and device == "cuda":
         return "judged on the simulator: --device cpu"
     if failed and STAGES.index(failed) < STAGES.index(name):
         return f"not run, as {failed} failed"
-    return "the exercise asks for nothing here"
+    return "the exercise has nothing to check here"
 
 
 def text(stage: Stage) -> str:
-    """All about a stage that did not pass, over several lines; empty for one that did."""
+    """Return everything about a stage that did not pass, over several lines; empty for one that did."""
     if stage.status != FAILED:
         return stage.message
     failed = failing_cases(stage)[: 1 if nothing_launched(stage) else None]
@@ -78,7 +78,7 @@ def text(stage: Stage) -> str:
 
 
 def nothing_launched(stage: Stage) -> bool:
-    """Whether no kernel was started in any case that needs one: the file is not begun."""
+    """Return whether no case that needs a kernel has started one: the file is still the skeleton."""
     failing = failing_cases(stage)
     if not failing or any(case.problem != "no_launch" for case in failing):
         return False
@@ -86,12 +86,12 @@ def nothing_launched(stage: Stage) -> bool:
 
 
 def failing_cases(stage: Stage) -> list[CaseResult]:
-    """The cases that did not pass, in the task's order (simple sizes come first there)."""
+    """Return the cases that did not pass, in the task's order, which begins with simple sizes."""
     return [case for case in stage.cases if case.status in ("failed", "error")]
 
 
 def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
-    """The first case that looks like something, and like what, where the first that fails is wrong and looks like nothing."""
+    """Return the first case with a diagnosis, where the first failing case is wrong and has none."""
     if not failing or failing[0].problem != "wrong" or failing[0].findings:
         return None
     found = ((case, output.diagnosis) for case in failing for output in case.outputs if output.diagnosis)
@@ -103,7 +103,7 @@ def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Di
 
 
 def first_look(verdict: Verdict) -> str:
-    """One sentence: where to start. Empty when the report above has said it all."""
+    """Return where to start; empty when the report above says everything."""
     stage = verdict.failed_stage
     if stage is None:
         return ""
@@ -121,7 +121,7 @@ def first_look(verdict: Verdict) -> str:
             return f"the launch or call that fails: {finding.payload.call}"
     errors = [item for item in stage.diagnostics if item.severity.startswith(("error", "fatal")) and item.line]
     if errors and _semicolon_missing(errors[0]):
-        return f"the end of what stands above line {errors[0].line}: a ';' seems to be missing there"
+        return f"the end of the code above line {errors[0].line}: a ';' seems to be missing there"
     if len(errors) > 1:
         return f"the first error, line {errors[0].line}; later ones often follow from it"
     failing = failing_cases(stage)
@@ -131,7 +131,7 @@ def first_look(verdict: Verdict) -> str:
 
 
 def _semicolon_missing(error: Diagnostic) -> bool:
-    """g++ misses it at the next token, which often begins a line that is right."""
+    """Return whether a semicolon is missing. g++ reports it at the next token, which often begins a correct line."""
     before = error.source_line[: max(0, error.column - 1)]
     return bool(re.match("expected .*';'.* before", error.message)) and not before.strip()
 

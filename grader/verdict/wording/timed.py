@@ -1,4 +1,4 @@
-"""What *fast* says: the time at the largest size, and what was wrong with a time, in a line and as a learner reads it."""
+"""The stage *fast* in words: the time at the largest size, and why a time does not count."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from grader.verdict import Timing
 
 NO_SIZES = "the exercise names no sizes to time"
 NOT_TIMED = "cannot be timed"
-NOT_TRUE = "its own times are not true"
+NOT_TRUE = "its own times are wrong"
 OUTSIDE = "The kernel wrote outside its output."
 
 Problem = tuple[str, str]
-"""In a line, and in full."""
+"""A problem in a line, and in full."""
 
 
 def summary(timings: Sequence[Timing]) -> str:
-    """The largest size in a line."""
+    """Return the time at the largest size in a line."""
     best = max(timings, key=lambda timing: timing.bytes)
     time = best.median_us if best.verified_us is None else best.verified_us
-    parts = [f"{best.name} ({best.dtype}) {time:.1f} us{'' if best.verified_us is None else ' by our own clock'}"]
+    clock = "" if best.verified_us is None else " by the grader's clock"
+    parts = [f"{best.name} ({best.dtype}) {time:.1f} us{clock}"]
     if best.percent_of_roofline:
         parts.append(f"{best.percent_of_roofline:.0f} % of the roofline")
     if best.torch_ratio:
@@ -28,52 +29,52 @@ def summary(timings: Sequence[Timing]) -> str:
 
 
 def not_verified(why: str) -> str:
-    """Below times that only the kernel's own process took."""
-    return f"These are times of the kernel's own process, and not verified: {why}."
+    """Return the note below times that only the kernel's own process measured."""
+    return f"The kernel's own process measured these times; the grader has not verified them: {why}."
 
 
 BUSY = "unverified: the GPU is busy"
 
 BUSY_NOTE = (
-    "Somebody else used this GPU meanwhile: these times are unverified, and nothing is judged by them. "
-    "Time again when it is idle (nvidia-smi shows who uses it)."
+    "Another program used this GPU at the same time, so these times are unverified and nothing is judged by them. "
+    "Measure again when the GPU is idle; nvidia-smi lists the programs that use it."
 )
-"""Below times that were taken while others used the GPU."""
+"""The note below times that were measured while others used the GPU."""
 
 
 def unseen(timing: Timing) -> str:
-    """Events in the kernel's own process saw far less than the grader's clock."""
+    """Return the text for events of the kernel's own process that show far less than the grader's clock."""
     return (
-        f"At {timing.name} ({timing.dtype}) events around the launch saw {timing.median_us:.3g} us, the grader's clock "
-        f"{timing.verified_us:.3g} us: the launcher works on another stream than the one that it is given, or its times are forged."
+        f"At {timing.name} ({timing.dtype}) events around the launch show {timing.median_us:.3g} us, but the grader's clock "
+        f"shows {timing.verified_us:.3g} us. Either the launcher uses another stream than the one that it is given, or its times are forged."
     )
 
 
 def impossible(where: str, most_us: float, floor_us: float) -> Problem:
-    """``where`` is the size and dtype, here and below; ``most_us`` what it took at most."""
+    """Return the text for a time below the physical minimum. ``where``: the size and dtype; ``most_us``: the upper bound."""
     return f"less than {most_us:.3g} us, which this GPU cannot do", (
-        f"At {where} it took less than {most_us:.3g} us; the bytes that must move and the operations that must be done take "
-        f"{floor_us:.3g} us on this GPU. The work was not done when it was asked for."
+        f"At {where} the kernel took less than {most_us:.3g} us, but moving the bytes and doing the operations takes at least "
+        f"{floor_us:.3g} us on this GPU. The work was not done within the measured call."
     )
 
 
 def not_returned(where: str, how: str) -> Problem:
-    """The kernel's process ended."""
-    return "the kernel did not return", f"At {where} it did not return: {how}."
+    """Return the text for a process of the kernel that ended."""
+    return "the kernel did not return", f"At {where} the kernel did not return: {how}."
 
 
 def not_launched(where: str, why: str) -> Problem:
-    """CUDA refused the launch, or the launch failed."""
+    """Return the text for a launch that CUDA refused, or that failed."""
     return "the launch failed", f"At {where} the launch failed: {why}"
 
 
 def still_writing(where: str) -> Problem:
-    """The outputs changed after they had been looked at."""
-    return "it said that it was done while it still wrote", (
-        f"At {where} the outputs changed after the launcher had returned and the device was said to be at rest."
+    """Return the text for outputs that changed after the grader had read them."""
+    return "the outputs changed after the work was reported as done", (
+        f"At {where} the outputs changed after the launcher had returned and the device was reported as idle."
     )
 
 
 def wrong(where: str, how: str) -> Problem:
-    """A result of a timed call is not the reference's."""
-    return "a timed result is wrong", f"At {where}, with inputs that it had not seen:\n{how}"
+    """Return the text for a result of a timed call that differs from the reference."""
+    return "a timed result is wrong", f"At {where}, with inputs that were new to it:\n{how}"

@@ -1,4 +1,4 @@
-"""How reports write numbers, sizes, positions and lists: the same everywhere."""
+"""Numbers, sizes, positions and lists as all reports write them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DEVICES = {"cpu": "simulated GPU", "cuda": "GPU"}
 
 
 def count(number: float, noun: str, plural: str = "") -> str:
-    """``1 case``, ``12 cases``, ``3,000 elements``."""
+    """Return ``1 case``, ``12 cases``, ``3,000 elements``."""
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's'}"
 
 
 def value(number: float) -> str:
-    """One element of a tensor, in at most 12 characters and always with the digits that matter."""
+    """Return an element of a tensor in at most 12 characters, with its significant digits."""
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
@@ -29,7 +29,7 @@ def value(number: float) -> str:
 
 
 def error(number: float) -> str:
-    """The size of an error: two digits are enough."""
+    """Return the size of an error in two digits."""
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
@@ -40,7 +40,7 @@ def error(number: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """How many times: ``1.25``, ``31``, ``41,000``, and words where no number fits."""
+    """Return a ratio: ``1.25``, ``31``, ``41,000``, and words where no number fits."""
     if math.isnan(ratio) or math.isinf(ratio):
         return "beyond any number of times"
     if ratio < 10:
@@ -49,7 +49,7 @@ def times(ratio: float) -> str:
 
 
 def short(number: float) -> str:
-    """A counter in at most five characters: ``512``, ``32.8k``, ``1.05M``."""
+    """Return a counter in at most five characters: ``512``, ``32.8k``, ``1.05M``."""
     if math.isnan(number) or math.isinf(number):
         return "-"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -59,7 +59,7 @@ def short(number: float) -> str:
 
 
 def amount(number: float) -> str:
-    """Bytes: ``512 B``, ``48 KiB``, ``1.5 MiB``."""
+    """Return bytes: ``512 B``, ``48 KiB``, ``1.5 MiB``."""
     for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if number >= size:
             return f"{number / size:.4g} {unit}"
@@ -67,14 +67,14 @@ def amount(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A waiting time: ``0.8 s``, ``2 min 5 s``."""
+    """Return a duration: ``0.8 s``, ``2 min 5 s``."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {seconds % 60:.0f} s"
 
 
 def file(path: str) -> str:
-    """A path as one would type it here: relative to the working folder when it is inside."""
+    """Return a path, relative to the working folder if it is inside."""
     if not os.path.isabs(path):
         return path
     relative = os.path.relpath(path)
@@ -82,17 +82,17 @@ def file(path: str) -> str:
 
 
 def position(index: Sequence[int]) -> str:
-    """``[0, 3, 12]``."""
+    """Return ``[0, 3, 12]``."""
     return "[" + ", ".join(str(item) for item in index) + "]"
 
 
 def triple(numbers: Sequence[int] | None) -> str:
-    """``3, 0, 0``: the index of a block or a thread."""
+    """Return ``3, 0, 0``: the index of a block or a thread."""
     return "" if numbers is None else ", ".join(str(number) for number in numbers)
 
 
 def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
-    """``block (3, 0, 0) thread (17, 0, 0)``, or what of it is known."""
+    """Return ``block (3, 0, 0) thread (17, 0, 0)``, as far as it is known."""
     parts = []
     if block is not None:
         parts.append(f"block ({', '.join(str(item) for item in block)})")
@@ -102,12 +102,12 @@ def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
 
 
 def sizes(dims: Mapping[str, Any]) -> str:
-    """``rows=3 columns=129 causal=true``."""
+    """Return ``rows=3 columns=129 causal=true``."""
     return " ".join(f"{name}={str(item).lower() if isinstance(item, bool) else item}" for name, item in dims.items())
 
 
 def listed(items: Iterable[str], most: int = 6) -> str:
-    """``a, b, c and 4 more``."""
+    """Return ``a, b, c and 4 more``."""
     every = list(items)
     if len(every) > most:
         return ", ".join(every[: most - 1]) + f" and {len(every) - most + 1} more"
@@ -115,5 +115,5 @@ def listed(items: Iterable[str], most: int = 6) -> str:
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """Each line moved to the right."""
+    """Return a text with each line moved to the right."""
     return "\n".join(by + line for line in text.splitlines())
