@@ -88,12 +88,13 @@ from grader.frontend import course_headers
 from grader.simulator import report_format
 from grader.simulator.disassembly import operations_of
 from grader.simulator.library import INCLUDE_DIRS
+from grader.simulator.loops import endless_loop
 from grader.simulator.recording import Recording, merge
 from grader.simulator.symbolize import UNKNOWN, Location, Symbolizer, symbolizer
 from grader.verdict import SourceLine
 from grader.verdict.causes import causes_first
 from grader.verdict.finding import Finding, Memory, Side, Space, merged
-from grader.verdict.findings.barriers import BlockedThreads, Waiting
+from grader.verdict.findings.barriers import BlockedThreads, EndlessLoop, Waiting
 from grader.verdict.findings.races import NearbyAtomic
 
 WARP, WIDEST, WAVEFRONT = 32, 16, 128
@@ -509,6 +510,8 @@ class _Reader:
             payload = NearbyAtomic(atomic=self._atomic_of(data.kernel, side, other))
         elif isinstance(payload, BlockedThreads):
             payload = structs.replace(payload, waits=[self._placed(waiting) for waiting in payload.waits])
+        elif isinstance(payload, EndlessLoop):
+            payload = structs.replace(payload, loop=self._loop_around(place))
         return Finding(
             **structs.asdict(side),
             check=data.check,
@@ -526,6 +529,11 @@ class _Reader:
         sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
         places = [self._location(site.site) for site in sites if site.access == "atomic" and site.space == "global"]
         return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
+
+    def _loop_around(self, place: Location) -> str:
+        """Return the first line of the loop that does not end, where the source shows it."""
+        line = endless_loop("\n".join(self._sources.get(place.file, ())), place.line)
+        return f"{Path(place.file).name}:{line}" if line else ""
 
     def _placed(self, waiting: Waiting) -> Waiting:
         """Return blocked threads with the file and line of their call."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grader.verdict import words
 from grader.verdict.findings.kind import FindingKind, Payload, payload_of
 from grader.verdict.findings.sides import place
 from grader.verdict.record import Line, Record, Text
-from grader.verdict.wording import words
 
 if TYPE_CHECKING:
     from grader.verdict.finding import Finding
@@ -155,7 +155,8 @@ def _collectives(finding: Finding) -> str:
 def _endless(finding: Finding) -> str:
     payload = payload_of(EndlessLoop, finding)
     loop = f"the loop at {payload.loop} does not end" if payload.loop else "a loop does not end"
-    return f"{loop}: {payload.reason}" if payload.reason else loop
+    reason = f" ({payload.reason})" if payload.reason else ""
+    return f"{loop}{reason}; the thread was stopped"
 
 
 _OUT_OF_STEP = "Threads pass the barriers out of step, so everything after them races."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from grader.verdict.record import Record
 
@@ -48,7 +48,7 @@ class FindingKind:
     look: str
     """The name of its place, after a file and a line: ``the access out of bounds``."""
     payload: type[Payload] | None = None
-    sample: Payload | None = None
+    sample: Any = None
     """A payload for the catalog of messages and for tests."""
     sample_access: str = ""
     """The access in the catalog: ``read``, ``operand read``... Empty for a kind that is about no access."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grader.verdict import words
 from grader.verdict.findings.kind import FindingKind, Payload, payload_of
 from grader.verdict.findings.sides import access, distance, memory_name, position
 from grader.verdict.record import Line
-from grader.verdict.wording import words
 
 if TYPE_CHECKING:
     from grader.verdict.finding import Finding

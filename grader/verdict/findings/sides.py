@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.verdict.wording import words
+from grader.verdict import words
 
 if TYPE_CHECKING:
     from grader.verdict.finding import Finding, Memory, Side

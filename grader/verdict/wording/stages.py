@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from grader.verdict import FAILED, SKIPPED, STAGES, CaseResult, Diagnosis, Diagnostic, Stage, Verdict
+from grader.verdict.findings.barriers import EndlessLoop
 from grader.verdict.findings.launches import RefusedCall
 from grader.verdict.wording import bars, cases, findings, words
 
@@ -115,6 +116,8 @@ def first_look(verdict: Verdict) -> str:
             return limit.look
     # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
+        if isinstance(finding.payload, EndlessLoop) and finding.payload.loop:
+            return f"{finding.payload.loop}, {findings.look(finding)}"
         if finding.line:
             return f"{finding.file.rsplit('/', 1)[-1]}:{finding.line}, {findings.look(finding)}"
         if isinstance(finding.payload, RefusedCall):
