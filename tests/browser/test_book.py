@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from grader.course import Course
 from grader.report.book.site import build, missing
+from grader.report.notebook import predict
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violations
 from tests.course_copy import copy_course
 
@@ -32,6 +34,14 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for lesson in root.glob("lessons/*/lesson.ipynb"):
         if not lesson.parent.name.startswith(("day01", "day02")):
             lesson.unlink()
+    lesson = root / LESSON.replace(".html", ".ipynb")
+    notebook = nbformat.read(lesson, as_version=4)
+    asked = predict("How many `bytes` are moved?", 3 * 4.0, unit="MB", because="Three tensors of 2^20 elements.")
+    output = nbformat.v4.new_output("execute_result", data=asked._repr_mimebundle_(), execution_count=1)
+    notebook.cells.insert(
+        1, nbformat.v4.new_code_cell("predict(...)", outputs=[output], metadata={"tags": ["hide-input"]})
+    )
+    nbformat.write(notebook, lesson)
     for name in ("faq.md", "glossary.md"):  # they lead to all days
         page = root / "lessons" / name
         page.write_text(re.sub(r"\[([^\]]+)\]\((?!day0[12])[^)]*\)", r"\1", page.read_text()))
@@ -60,6 +70,21 @@ def test_clicked_through(open_page: OpenPage, book: Path, size: tuple[int, int])
         expect(hint.locator("p").first).to_be_hidden()
         hint.locator("summary").click()
         expect(hint.locator("p").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+
+
+@SIZES
+def test_a_prediction_by_keyboard(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page(size)
+    page.goto(file_url(book / LESSON))
+    asked = page.frame_locator("iframe[title='Predict: How many `bytes` are moved?']")
+    asked.get_by_label("Your number").focus()
+    page.keyboard.type("6")
+    page.keyboard.press("Enter")
+    says = "Your number is 2.0 times too small. The answer: 12 MB. Three tensors of 2^20 elements."
+    expect(asked.get_by_role("status")).to_have_text(says)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 

@@ -18,6 +18,7 @@ import nbformat
 import psutil
 import pytest
 
+from grader.report.notebook import predict
 from tests.browser.conftest import SECONDS, OpenPage
 from tests.course_copy import ROOT, copy_course
 
@@ -140,6 +141,31 @@ def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
         expect(prompts.nth(number)).to_have_text(re.compile(rf"\[{number + 1}\]:"))
     assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count() == 0
     assert page.locator("mjx-merror").count() == 0
+
+
+def test_a_prediction(open_page: OpenPage, lab: Lab) -> None:
+    """An untrusted notebook has the folded answer; after the cell ran, a field that shortcuts leave alone."""
+    from playwright.sync_api import expect
+
+    source = "from grader.report.notebook import predict\npredict('How many?', 128, because='It is one block.')"
+    before = predict("How many?", 128, because="It is one block.")
+    output = nbformat.v4.new_output("execute_result", data=before._repr_mimebundle_(), execution_count=1)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, outputs=[output])])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, lab.root / "asks.ipynb")
+    page = opened(open_page, lab, "asks.ipynb")
+    shown = page.locator(".jp-OutputArea-output")
+    expect(shown.locator("summary")).to_be_visible()
+    assert shown.locator("iframe").count() == 0
+    shown.locator("summary").click()
+    expect(shown.get_by_text("It is one block.")).to_be_visible()
+    run_all(page)
+    frame = shown.frame_locator("iframe")
+    frame.get_by_label("Your number").click()
+    page.keyboard.type("120")
+    page.keyboard.press("Enter")
+    expect(frame.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
+    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(1)  # the keys 1, 2 and 0 did nothing else
 
 
 def test_a_cell_is_graded(open_page: OpenPage, lab: Lab) -> None:

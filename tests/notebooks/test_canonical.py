@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from grader.report.notebook import predict
 from grader.report.notebook.canonical import canonical_text, main
 from grader.setup.errors import GraderError
 from tests.notebooks.lessons import NAMES, NOTEBOOKS
@@ -137,3 +138,11 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["--check", str(path)]) == 0
     assert main([str(tmp_path / "none.ipynb")]) == 2
     assert "no such notebook" in capsys.readouterr().err
+
+
+def test_the_source_of_a_question_is_folded(tmp_path: Path) -> None:
+    output = nbformat.v4.new_output("execute_result", data=predict("?", 1)._repr_mimebundle_(), execution_count=1)
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell("predict('?', 1)", outputs=[output], execution_count=1)]
+    (kept,) = json.loads(canonical_text(written(tmp_path, notebook)))["cells"]
+    assert kept["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}

@@ -8,8 +8,9 @@ The rules:
 - JSON as Jupyter itself saves it: sorted keys, one space of indentation, UTF-8, one newline at the end;
 - one kernelspec (``python3``), the language by name; no version of anything;
 - every cell has an id, which is kept while it is valid and unique, and made from the cell's text otherwise;
-- of a cell's metadata only its tags stay (sorted); a cell that shows a picture has the tag ``hide-input``, so that a
-  reader sees the picture and not the code that draws it: Jupyter Book knows the tag, JupyterLab ``source_hidden``;
+- of a cell's metadata only its tags stay (sorted); a cell that shows a picture or asks for a prediction has the tag
+  ``hide-input``, so that a reader sees neither drawing code nor the answer: Jupyter Book knows the tag, JupyterLab
+  ``source_hidden``;
 - the i-th code cell that ran is number i; outputs carry that number, no timings, no widget state;
 - neighboring pieces of one stream are one output; memory addresses are written ``0x...``;
 - pictures lose the text chunks in which the drawing library writes its version.
@@ -88,12 +89,17 @@ def canonicalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
     tags = set(cell.metadata.get("tags", []))
-    if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+    if any(_is_folded(output.get("data", {})) for output in cell.get("outputs", [])):
         tags.add(FOLD)
     kept: dict[str, Any] = {"tags": sorted(tags)} if tags else {}
     if FOLD in tags:
         kept["jupyter"] = {"source_hidden": True}
     return nbformat.from_dict(kept)
+
+
+def _is_folded(data: dict[str, Any]) -> bool:
+    """Return whether an output is a picture, or a question whose answer is in the cell's source."""
+    return "image/png" in data or _joined(data.get("text/html", "")).startswith('<iframe title="Predict: ')
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
