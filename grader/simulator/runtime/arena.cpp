@@ -1,8 +1,9 @@
 // Allocation in the arena.
 //
-// Freed memory is not used again while there is untouched space as large as the device: a use after free then hits memory that
-// nobody owns, which the checks can tell. The address space is reserved, not backed: only what is written costs memory. More is
-// reserved than the device has, for memory of the host that the device reaches.
+// Freed memory is reused only when no untouched space is left, and there is as much of that as the device is large. A
+// use after free therefore accesses memory without an owner, which the checks detect. The address space is reserved,
+// not backed: only written pages cost memory. The reservation exceeds the device's size, for host memory that the
+// device can access.
 #include "arena.h"
 
 #include <pthread.h>
@@ -19,8 +20,8 @@ namespace {
 
 constexpr size_t alignment = 256;
 constexpr size_t mebibyte = 1 << 20;
-constexpr size_t reach = 16;  // of all that is reserved, in sizes of the device
-// What is larger begins as zeros, which cost nothing until something is written: it may be more than this machine has.
+constexpr size_t reach = 16;  // size of the whole reservation, in device sizes
+// Larger allocations begin as zeros, which cost nothing until they are written: they may exceed this machine's memory.
 constexpr size_t largest_filled = 256 * mebibyte;
 
 struct Span {
@@ -33,10 +34,10 @@ struct Span {
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-size_t wanted_bytes = 0;  // 0: decide when first needed
+size_t wanted_bytes = 0;  // 0: decided at the first use
 char* region = nullptr;
 size_t region_bytes = 0;
-size_t device_bytes = 0;  // of which so many are the device's
+size_t device_bytes = 0;  // bytes of the reservation that are device memory
 size_t red_zone = 0;
 char* frontier = nullptr;  // everything above is untouched
 Span* spans = nullptr;     // in order of address
@@ -50,8 +51,8 @@ struct Lock {
     ~Lock() { pthread_mutex_unlock(&lock); }
 };
 
-// Under a limit on address space (the runner of an untrusted kernel) an eighth of it and no more: the checks keep several bytes
-// for each byte of device memory, and stacks need room too.
+// Under a limit on address space (the runner of an untrusted kernel) the arena takes an eighth of it: the checks keep
+// several bytes per byte of device memory, and stacks need room too.
 size_t bytes_to_reserve() {
     rlimit limit;
     bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -71,15 +72,15 @@ bool reserve() {
         region = frontier = static_cast<char*>(base);
         region_bytes = bytes;
         if (device_bytes > bytes) device_bytes = bytes;
-        // An index that is off by a row or two should not land in a neighbor; address space is cheap where there is
-        // plenty.
+        // An index that is off by a row or two should not land in a neighboring allocation; a large red zone costs only
+        // address space.
         red_zone = device_bytes >= 1024 * mebibyte ? 65536 : 4096;
         return true;
     }
     return false;
 }
 
-size_t index_of(const void* base) {  // of the live span that starts at base, or span_count
+size_t index_of(const void* base) {  // the live span that starts at base, or span_count
     size_t low = 0, high = span_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -91,7 +92,7 @@ size_t index_of(const void* base) {  // of the live span that starts at base, or
     return low < span_count && spans[low].base == base && spans[low].live ? low : span_count;
 }
 
-// The pages of an allocation; what they hold besides is red zones.
+// Changes the protection of an allocation's own pages; its other pages are red zones.
 void protect(const Span& span, int protection) {
     auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     auto begin = reinterpret_cast<uintptr_t>(span.base) & ~(page - 1);
@@ -99,16 +100,16 @@ void protect(const Span& span, int protection) {
     mprotect(reinterpret_cast<void*>(begin), end - begin, protection);
 }
 
-// Makes the memory what it was before it was first used, and gives its pages back to the system.
+// Resets memory to its state before the first use and returns its pages to the system.
 void forget(const Span& span) {
     auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     auto begin = reinterpret_cast<uintptr_t>(span.begin) & ~(page - 1);
     auto end = reinterpret_cast<uintptr_t>(span.end) & ~(page - 1);
-    // The red zones are nobody's, and larger than a page's rest.
+    // The red zones belong to no allocation and are larger than a page's rest.
     madvise(reinterpret_cast<void*>(begin + page), end - begin - page, MADV_DONTNEED);
 }
 
-// Freed spans at the end of the list and neighboring ones become untouched or larger space.
+// Freed spans at the end of the list become untouched space again; neighboring freed spans are merged.
 void merge_free_spans() {
     size_t kept = 0;
     for (size_t i = 0; i < span_count; ++i) {
@@ -137,7 +138,7 @@ bool insert(size_t place, const Span& span) {
 }
 
 Span layout(char* begin, size_t bytes, size_t offset, Home home) {
-    // Kernels allocate little, and often.
+    // Kernels allocate small blocks frequently.
     size_t zone = home == Home::heap ? alignment : red_zone;
     auto first = reinterpret_cast<uintptr_t>(begin) + zone;
     first = (first + alignment - 1) / alignment * alignment + offset;
@@ -145,7 +146,7 @@ Span layout(char* begin, size_t bytes, size_t offset, Home home) {
     return {begin, reinterpret_cast<char*>(first), bytes, reinterpret_cast<char*>(end), true, home};
 }
 
-// Places the allocation in freed space; false when no gap is large enough.
+// Places the allocation in freed space; returns false when no gap is large enough.
 bool reuse(size_t bytes, size_t offset, Home home, Span* result) {
     merge_free_spans();
     for (size_t i = 0; i < span_count; ++i) {
@@ -243,7 +244,7 @@ bool release(void* base, size_t* bytes, bool from_heap) {
 
 void release_all() {
     Lock guard;
-    // Untouched pages again, so that a long notebook does not keep everything it ever allocated.
+    // Makes pages untouched again, so that a long notebook does not keep everything it ever allocated.
     if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
     frontier = region;
     span_count = 0;

@@ -1,24 +1,24 @@
-// CUDA arrays: device memory of rows of elements, one behind the other.
+// CUDA arrays: device memory with consecutive rows of elements.
 #pragma once
 
 #include "sim/array_types.h"
 
 struct cudaArray {
     char* base;
-    size_t width, height,
-        depth;  // in elements; height and depth as they were asked for, 0 where there is no such dimension
+    // In elements, as requested; 0 for a height or depth that the array does not have.
+    size_t width, height, depth;
     unsigned flags;
     cudaChannelFormatDesc channels;
-    size_t element, pitch;  // bytes of an element, of a row
+    size_t element, pitch;  // bytes of an element, bytes of a row
     size_t rows() const { return (height ? height : 1) * (depth ? depth : 1); }
     size_t slice() const { return (height ? height : 1) * pitch; }
 };
 
 namespace sim {
 
-// Null where there is no such array, or no more.
+// Returns null when there is no such array, or when it was freed.
 const cudaArray* find_array(cudaArray_const_t array);
-// Bytes of an element; 0: there is no such format.
+// Returns the bytes of an element, or 0 for an invalid format.
 size_t element_bytes(const cudaChannelFormatDesc& channels);
 
 }  // namespace sim

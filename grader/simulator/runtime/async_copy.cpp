@@ -60,7 +60,7 @@ void CopyGroups<Copy>::perform_first() {
 
 template <typename Copy>
 void CopyGroups<Copy>::wait(unsigned may_pend) {
-    // Committed groups are 0 .. group_ - 1; all but the youngest few must be complete.
+    // Committed groups are 0 .. group_ - 1; all except the latest `may_pend` must be complete.
     while (first_ < count_ && entries_[first_].group + may_pend < group_) perform_first();
 }
 
@@ -84,7 +84,7 @@ AsyncCopies& copies_of(Thread& self) {
     return *self.async_copies;
 }
 
-// The running thread, on its way into one of the functions below; null in host code.
+// Returns the running thread, and records the call's return address; null in host code.
 Thread* enter(const void* caller) {
     if (current_thread) current_thread->call_address = caller;
     return current_thread;
@@ -150,7 +150,7 @@ void proxy_fence() {
     if (self && checked(*self)) events::proxy_fence(*self);
 }
 
-// A thread has exited (its copies complete some time later, here at once) or was abandoned.
+// A thread has exited (its copies complete at some later time; here at once) or was abandoned.
 void finish_async_copies(Thread& thread, bool perform_them) {
     AsyncCopies* copies = thread.async_copies;
     thread.async_copies = nullptr;

@@ -1,11 +1,11 @@
 // Asynchronous operations, and the mechanisms that complete them:
 //
-//   CopyGroups   of a thread: cp.async's groups, and the bulk async-groups of stores; it commits them and waits for them
-//   Mbarrier     of a block: an object in shared memory that counts arrivals and bytes; any of its threads may wait for a
-//                phase, those of its whole cluster may arrive
+//  CopyGroups   per thread: the groups of cp.async and the bulk async-groups of stores, which it commits and waits for
+//  Mbarrier     per block: an object in shared memory that counts arrivals and bytes. Any thread of the block may
+//               wait for a phase; threads of the whole cluster may arrive
 //
 // An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
-// thread of the worker can go on otherwise. So a kernel that does not wait reads what was there before.
+// thread of the worker can continue otherwise. A kernel that does not wait therefore reads the old contents.
 #pragma once
 
 #include <stddef.h>
@@ -18,15 +18,15 @@ namespace sim {
 
 struct Worker;
 
-// cp.async's.
+// One cp.async.
 struct Copy {
     void* to;
     const void* from;
     unsigned bytes;
-    unsigned zero_fill;  // of them, at the end: zeros, not copied
+    unsigned zero_fill;  // of `bytes`, at the end: filled with zeros, not copied
 };
 
-// Of Copy, or of BulkCopy.
+// The copies of one thread in their groups; Copy is Copy or BulkCopy.
 template <typename Copy>
 class CopyGroups {
   public:
@@ -35,11 +35,11 @@ class CopyGroups {
     CopyGroups& operator=(const CopyGroups&) = delete;
     ~CopyGroups();
 
-    bool add(const Copy& copy);    // false: no memory
-    void commit() { ++group_; }    // an empty group counts, too
-    void wait(unsigned may_pend);  // performs all committed groups but the youngest few
+    bool add(const Copy& copy);    // false: out of memory
+    void commit() { ++group_; }    // an empty group also counts
+    void wait(unsigned may_pend);  // performs all committed groups except the latest `may_pend`
     uint64_t added() const { return performed_ + count_ - first_; }
-    void perform_until(uint64_t added);  // what had been added then
+    void perform_until(uint64_t added);  // performs copies until this many of all that were added are done
 
   private:
     struct Entry {
@@ -50,56 +50,58 @@ class CopyGroups {
 
     Entry* entries_ = nullptr;
     unsigned first_ = 0, count_ = 0, capacity_ = 0;  // entries_[first_, count_) are pending
-    unsigned group_ = 0;                             // the one being filled; older ones are committed
+    unsigned group_ = 0;                             // the group being filled; older ones are committed
     uint64_t performed_ = 0;
 };
 
-// What a thread has under way.
+// The asynchronous copies of one thread.
 struct AsyncCopies {
     CopyGroups<Copy> copies;           // cp.async
     CopyGroups<BulkCopy> bulk_stores;  // cp.async.bulk from shared to global memory
 };
 
-// An object of mbarrier.init. PTX: a phase is complete when no arrival is pending and no byte is expected any more.
+// The state of an object that mbarrier.init initialized. PTX ISA, "mbarrier": a phase completes when no arrival is
+// pending and the tx-count is zero.
 struct Mbarrier {
     char* object;  // in shared memory
-    Block* block;  // whose that is
+    Block* block;  // whose shared memory holds the object
     uint32_t phase;
     uint32_t expected;    // arrivals of each phase
     uint32_t pending;     // arrivals missing from the current one
-    int32_t bytes;        // that are to arrive in it: the tx-count
-    unsigned operations;  // under way that will come here
+    int32_t bytes;        // the tx-count: bytes expected in the current phase and not yet arrived
+    unsigned operations;  // in flight, that will arrive here
     void* checks;
     Mbarrier* next;
 };
 
-// On its way to an mbarrier: a bulk copy, a store of st.async, or the arrival of a thread's earlier cp.async.
+// An operation in flight that will arrive at an mbarrier: a bulk copy, an st.async, or the arrival of a thread's
+// earlier cp.async.
 struct MbarrierOperation {
     BulkCopy copy;
-    uint64_t value[2];  // that st.async stores: the source of its copy
+    uint64_t value[2];  // stored by st.async: the source of its copy
     Mbarrier* barrier;
-    Thread* thread;  // that started it, and where
+    Thread* thread;  // that started the operation, with the place in the source
     Site site;
     const void* address;
     bool is_arrival;
-    uint64_t copies;  // of an arrival: cp.async that it waits for
+    uint64_t copies;  // for an arrival: the number of cp.async that must be done first
     uint64_t number;
     MbarrierOperation* next;
-    Block*
-        tensor;  // of tcgen05.commit: whose tensor operations must be performed, up to the number `copies`; else null
+    // For tcgen05.commit: the block whose tensor operations up to number `copies` must be done first; else null.
+    Block* tensor;
 };
 
-// A copy from global memory to shared memory of a block of the cluster begins; its bytes arrive at the mbarrier. `multicast`:
-// as of bulk_load (sim/mbarrier.h).
+// Starts a copy from global memory to shared memory of a block of the cluster; its bytes arrive at the mbarrier.
+// `multicast` as in bulk_load (sim/mbarrier.h).
 void start_load(Thread& self, Site site, const BulkCopy& copy, const void* mbarrier, uint32_t multicast = 0);
-// tcgen05.commit: an arrival when all that the block's tensor cores have been asked for is complete. `multicast`: as above.
+// tcgen05.commit: an arrival when every tensor operation that the thread started is complete. `multicast` as above.
 void start_commit(Thread& self, Site site, void* mbarrier, uint32_t multicast);
-// A copy to global memory begins, in the bulk group that the running thread is filling.
+// Starts a copy to global memory in the bulk group that the running thread is filling.
 void start_store(Thread& self, const BulkCopy& copy);
 
-// Performs operations that are under way until a phase of an mbarrier is complete. False when nothing was under way.
+// Performs operations in flight until a phase of an mbarrier completes. Returns false when nothing was in flight.
 bool perform_operations(Worker& worker);
-// The block has ended: what is still under way is performed, or was abandoned with the launch.
+// Called when the block has ended: performs the operations still in flight, or drops them after an aborted launch.
 void finish_mbarriers(Block& block, bool perform_them);
 
 }  // namespace sim

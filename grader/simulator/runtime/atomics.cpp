@@ -1,7 +1,7 @@
-// Atomic operations on every type that CUDA has them for.
+// Atomic operations on every type that CUDA supports.
 //
-// They use the host's atomic instructions, so blocks may run on several OS threads. One that leaves memory as it was
-// may belong to a spin loop (a lock that is taken, a flag that is not set): twice in a row at one address and the
+// They use the host's atomic instructions, so blocks may run on several OS threads. An operation that leaves memory
+// unchanged may belong to a spin loop (a taken lock, a flag that is not set): after two in a row at one address the
 // thread lets others run.
 #include "sim/atomics.h"
 
@@ -18,7 +18,7 @@ namespace sim {
 
 namespace {
 
-// --- what an operation makes of the old value, on the bits of each type ---
+// --- the new value from the old one, on the bits of each type ---
 
 template <typename To, typename From>
 To as(From from) {
@@ -57,7 +57,7 @@ Bits integer_result(AtomicOp op, Bits old_bits, Bits operand_bits) {
     }
 }
 
-// __builtin_fmin: <math.h> would take longer to compile than this file.
+// __builtin_fmin instead of <math.h>, which would take longer to compile than this file.
 template <typename T>
 T floating_result(AtomicOp op, T old, T operand) {
     switch (op) {
@@ -72,7 +72,7 @@ T floating_result(AtomicOp op, T old, T operand) {
     }
 }
 
-// Whether the operation only moves bits, which must not pass through a conversion.
+// Returns whether the operation only moves bits, which must not pass through a conversion.
 bool moves(AtomicOp op) { return op == AtomicOp::exchange || op == AtomicOp::store || op == AtomicOp::load; }
 
 template <typename T, typename Bits>
@@ -96,7 +96,7 @@ uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
 
 // --- the operation itself ---
 
-// What comes before: bounds and races for the checks, alignment as the hardware demands.
+// Before the operation: reports bounds and races to the checks, and demands the alignment of the hardware.
 void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, const void* caller) {
     if (!self) return;
     self->call_address = caller;

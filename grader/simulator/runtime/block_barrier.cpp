@@ -28,7 +28,7 @@ inline void arrive_in_warp(Thread& self, unsigned number, bool waits) {
     if (waits) at.waiting |= bit;
 }
 
-// Those of the block that wait may go on.
+// Makes the block's waiting threads ready.
 void release(Block& block, unsigned number) {
     for (unsigned w = 0; w < block.warp_count; ++w) {
         Warp& warp = block.warps[w];
@@ -45,7 +45,7 @@ void begin_again(Barrier& barrier) {
     current_worker->spin_rounds = 0;
 }
 
-// Everybody has arrived. The completing thread is made ready like the others.
+// All threads have arrived. The completing thread becomes ready like the others.
 void complete(Block& block, unsigned number) {
     if (block.launch->checks_enabled) {
         unsigned participants[max_warps_per_block] = {};
@@ -74,13 +74,13 @@ void complete_cluster(Cluster& cluster) {
     kill_launch(cudaErrorLaunchFailure);
 }
 
-// The completing thread goes on at once instead of waiting for its turn.
+// The completing thread continues at once instead of waiting for its turn.
 inline void go_on(Thread& self) {
     self.warp->ready &= ~(1u << self.lane);
     self.state = State::running;
 }
 
-// Returns when all live threads of the block have come; the barrier then knows how many predicates were true.
+// Returns when all live threads of the block have arrived; the barrier then has the number of true predicates.
 inline Barrier* meet_block(Site site, bool predicate, const void* address) {
     Thread* self = current_thread;
     if (!self) return nullptr;
@@ -107,7 +107,7 @@ inline Barrier* meet_block(Site site, bool predicate, const void* address) {
     return &barrier;
 }
 
-// Counts the thread in at a named barrier. True when it is the last one.
+// Counts the thread as arrived at a named barrier. Returns true for the last one.
 bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     Block& block = *self.block;
     // The barrier counts whole warps, so the threads of a half-full last warp count for 32.
@@ -122,14 +122,14 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     if (barrier.arrived == 0) barrier.expected = threads;
     if (barrier.expected != threads) counts_differ(self);
     arrive_in_warp(self, number, waits);
-    // Lanes that do not exist come along with the last one of their warp that does.
+    // Lanes that do not exist count as arrived together with the last existing lane of their warp.
     unsigned existing = self.warp->existing;
     bool whole_warp = self.warp->at_barrier[number].arrived == existing;
     barrier.arrived += 1 + (whole_warp ? lanes_per_warp - static_cast<unsigned>(__builtin_popcount(existing)) : 0);
     return barrier.arrived == barrier.expected;
 }
 
-// PTX leaves it undefined what happens when a thread's arrivals and waits do not take turns.
+// PTX leaves the behavior undefined when a thread's arrives and waits do not alternate (barrier.cluster).
 void arrive_at_cluster(Thread& self, bool releases) {
     unsigned bit = 1u << self.lane;
     if (self.warp->owe_cluster_wait & bit) {
@@ -257,7 +257,7 @@ void cluster_barrier(Site site) {
     wait_for_cluster(*self, site, CALLER);
 }
 
-// Threads that have exited are not waited for.
+// Exited threads do not count as expected.
 void complete_cluster_after_exit(Thread& thread) {
     Cluster& cluster = *thread.block->cluster;
     auto& at = thread.warp->at_barrier[cluster_number];

@@ -13,11 +13,12 @@ namespace sim {
 namespace {
 
 constexpr uint64_t none = ~uint64_t(0);
-constexpr long patience_nanoseconds = 10000000;  // a signal's handler may stop the launch, and cannot wake who waits
+// a signal handler can stop the launch but cannot wake waiting workers, so they wake themselves after this time
+constexpr long patience_nanoseconds = 10000000;
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-uint64_t oldest[max_workers];  // cluster of each worker that has not ended
+uint64_t oldest[max_workers];  // first cluster of each worker that has not ended
 bool unordered = false;
 
 struct Locked {
@@ -25,15 +26,15 @@ struct Locked {
     ~Locked() { pthread_mutex_unlock(&lock); }
 };
 
-// Kernels that were not run by several workers, or in vain.
+// Kernels that did not run on several workers, or for which it failed.
 struct Known {
     char name[128];
     unsigned taken_back;
     bool told;
 };
 Known known[256];
-// After so many launches that were taken back a kernel is not tried again. The first may have been for something that
-// happens once: an array is placed, cells are split.
+// After this many rolled-back launches a kernel stays on one worker. A single rollback may have had a cause that occurs
+// only once: an array is placed, shadow cells are split.
 constexpr unsigned most_taken_back = 2;
 
 Known* known_kernel(const char* name) {
@@ -44,7 +45,7 @@ Known* known_kernel(const char* name) {
     return nullptr;
 }
 
-// From now on the launch has one worker, as if it had never been meant to have more.
+// From now on the launch has one worker, as if it had been planned that way.
 void go_alone(Grid& grid, const char* what) {
     grid.workers = 1;
     grid.one_worker_because = what;
@@ -63,7 +64,7 @@ bool is_oldest(const Worker& worker) {
     return true;
 }
 
-// False when the launch is over.
+// Returns false when the launch has ended.
 bool wait_for_turn(Worker& worker) {
     Grid& grid = *worker.grid;
     Locked locked;

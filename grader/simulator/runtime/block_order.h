@@ -1,43 +1,44 @@
-// Blocks of one launch on several workers, with the results that they have one after another.
+// Blocks of one launch on several workers, with the results of running them one after another.
 //
-// Blocks that touch different memory, and memory that none of them writes, may run in any order. What one block can notice
-// of another must happen in the order of the blocks: atomic operations on global memory, fences, printf, malloc, launches,
-// polling, faults. Who is about to do such a thing calls in_block_order() before.
+// Blocks may run in any order if each memory location is either private to one block or read-only. What a block can
+// observe of another block must happen in block order: atomic operations on global memory, fences, printf, malloc,
+// launches, polling and faults. A thread calls in_block_order() before such an operation.
 //
-// The first cluster runs alone. When it does such a thing, so will others, and the launch stays on one worker. When a later
-// one is the first to do it,
-//   without checks, it waits until all earlier ones have ended, and later ones wait for it: its turn lasts until its end;
-//   with checks, the launch is taken back, as if it had not begun, and runs again on one worker. The checks see plain
-//   accesses, too, and call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
+// The first cluster runs alone. If it performs such an operation, later clusters will do the same, and the launch stays
+// on one worker. If a later cluster is the first to do so:
+//  without checks, the cluster waits until all earlier clusters have ended, and all later ones wait until it ends;
+//  with checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and
+//  call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
 //
-// Two things are not seen without checks. Plain and volatile accesses: blocks that communicate by them alone, without an
-// atomic operation or a fence, have no defined result on a GPU either. And a block that polls what only later blocks will
-// change must let them go on without order, if none of this came up in the first cluster.
+// Two cases go unnoticed without checks. Blocks that communicate through plain or volatile accesses alone, without an
+// atomic operation or a fence: their result is undefined on a GPU as well. And a block that polls for a change by a
+// later block: if the first cluster did nothing of the kind, the later blocks run without order.
 #pragma once
 
 #include "scheduler.h"
 
 namespace sim {
 
-// `what`: "its blocks ..." for who asks why a launch has one worker. Does not return where the launch is taken back or over.
+// `what` completes the sentence "its blocks ..." in the explanation why a launch has one worker. Does not return when
+// the launch is rolled back or has ended.
 void in_block_order(const char* what);
 
-// The next cluster for the worker: its number, or one that the grid does not have.
+// Returns the number of the worker's next cluster, or a number past the grid's last one.
 uint64_t take_cluster(Worker& worker);
-// One of the worker's clusters has ended.
+// Called when one of the worker's clusters has ended.
 void cluster_ended(Worker& worker);
-// The worker has left the grid because of `worker.fault`. On the host's stack.
+// Called when the worker has left the grid because of `worker.fault`, on the host's stack.
 void record_fault_in_order(Worker& worker);
-// Who has its turn polls in vain: what it waits for is for later blocks to do.
+// Called when the cluster whose turn it is polls without progress: it waits for something that a later block does.
 void let_later_blocks_go(Grid& grid);
 
-// How many workers a launch may have; where that is one, grid.one_worker_because says why.
+// Returns the number of workers for a launch; if it is one, grid.one_worker_reason says why.
 unsigned workers_for(Grid& grid);
-// A launch has ended or was taken back.
+// Called when a launch has ended or was rolled back.
 void remember_order(const Grid& grid);
 void forget_orders();
 
-// launch.cpp: starts the other workers; false when there are none to be had.
+// In launch.cpp: starts the other workers; returns false when none can be started.
 bool start_helpers(Grid& grid);
 
 }  // namespace sim

@@ -15,14 +15,14 @@ void release(BlockStorage* block) {
     free(block);
 }
 
-// What depends only on the shape of a block is filled in once for all blocks of that shape.
+// Initializes what depends only on the block's shape: done once for all blocks of that shape.
 bool fill_in(BlockStorage& block, dim3 shape) {
     unsigned count = shape.x * shape.y * shape.z;
     unsigned warps = (count + lanes_per_warp - 1) / lanes_per_warp;
     if (count > block.capacity) {
         free(block.threads);
         free(block.warps);
-        // Whole warps: a collective may look at lanes that do not exist.
+        // Whole warps: a collective may read lanes that do not exist.
         block.threads = static_cast<Thread*>(calloc(warps * lanes_per_warp, sizeof(Thread)));
         block.warps = static_cast<Warp*>(calloc(warps, sizeof(Warp)));
         block.capacity = block.threads && block.warps ? warps * lanes_per_warp : 0;

@@ -111,7 +111,7 @@ cudaGraphNodeType type_of(const Operation& operation) {
     }
 }
 
-// Of each stream the last node that it comes after, unless another one of them does.
+// Adds dependencies on the last node of each stream, unless another of these nodes already depends on it.
 void depend_on_known(CUgraphNode_st& node) {
     NodeSet last;
     for (CUgraphNode_st* other = node.previous; other; other = other->previous)
@@ -183,7 +183,7 @@ constexpr const char* legacy_would_wait =
     "the legacy default stream would wait for a stream that is being captured: capture one made with "
     "cudaStreamNonBlocking, or do this before";
 
-// A capture of a stream that the legacy default stream waits for, or null.
+// Returns a capture of a stream that the legacy default stream synchronizes with, or null.
 Capture* of_blocking_stream() {
     Capture* found = nullptr;
     auto look = [](CUstream_st& stream, void* result) {

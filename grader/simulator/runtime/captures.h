@@ -16,30 +16,31 @@ struct Capture {
     bool invalid = false;
     CUgraph_st* graph;
     uint32_t slots = 0;  // one for each stream
-    Clock all;           // how many nodes each slot has
+    Clock all;           // number of nodes in each slot
     Capture* next = nullptr;
 };
 
 namespace captures {
 
 cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode);
-// Hands over the graph; an error if the capture is spoiled, or has work that was not joined.
+// Ends the capture and returns its graph. An error if the capture is invalid, or has work that was not joined.
 cudaError_t finish(CUstream_st& stream, CUgraph_st** graph);
-// Adds the operation as a node; the stream is being captured.
+// Adds the operation as a node to the graph that the stream is captured into.
 cudaError_t add(const Operation& operation, CUstream_st& stream);
-// A call that CUDA does not allow now; each returns cudaSuccess when there is no such capture, else refuses the call and
-// spoils the capture.
-cudaError_t forbids_unsafe(const char* call);                         // cudaMalloc, ...: unless the mode is relaxed
-cudaError_t forbids_device(const char* call);                         // waits for the whole device
-cudaError_t forbids_stream(const char* call, CUstream_st& stream);    // waits for the stream, or asks it
-cudaError_t forbids_event(const char* call, CUevent_st& event);       // waits for the event, or asks it
-cudaError_t forbids_legacy(const char* call);                         // uses the legacy default stream
-cudaError_t forbids_legacy_status(const char* call);                  // asks whether that is captured: spoils nothing
-cudaError_t forbids_external(const char* call, CUstream_st& stream);  // an event as a node of its own
+// Calls that CUDA forbids during a capture. Each function returns cudaSuccess when no capture forbids the call.
+// Otherwise it refuses the call and invalidates the capture.
+cudaError_t forbids_unsafe(const char* call);                       // cudaMalloc, ...: unless the mode is relaxed
+cudaError_t forbids_device(const char* call);                       // synchronizes the whole device
+cudaError_t forbids_stream(const char* call, CUstream_st& stream);  // synchronizes or queries the stream
+cudaError_t forbids_event(const char* call, CUevent_st& event);     // synchronizes or queries the event
+cudaError_t forbids_legacy(const char* call);                       // uses the legacy default stream
+// queries the capture status of the legacy default stream: does not invalidate the capture
+cudaError_t forbids_legacy_status(const char* call);
+cudaError_t forbids_external(const char* call, CUstream_st& stream);  // an event as a separate node
 cudaError_t wait(CUstream_st& stream, CUevent_st& event);
-void forget(CUstream_st& stream);  // it is destroyed
+void forget(CUstream_st& stream);  // called when the stream is destroyed
 void reset();
-// Whether a capture with that number is under way.
+// Returns the active capture with that number, or null.
 Capture* find(uint64_t number);
 
 }  // namespace captures

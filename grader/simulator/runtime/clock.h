@@ -1,7 +1,8 @@
 // Vector clocks of streams: which operations happened before which.
 //
-// A lane is a sequence of operations of which each comes after the one before: those of a stream, or what a graph has of
-// one captured stream. Its operations are numbered from 1. A clock says of each lane how many are known to be over.
+// A lane is a sequence of operations, each ordered after the one before it: a stream, or the part of a graph that was
+// captured from one stream. Operations of a lane are numbered from 1. A clock holds, for each lane, the number of
+// operations that are known to be complete.
 #pragma once
 
 #include <stdint.h>
@@ -34,7 +35,7 @@ class Clock {
         make_room(lane + 1);
         last_[lane] = number;
     }
-    // Of each entry the greater.
+    // Takes the maximum of each entry.
     void join(const Clock& other) {
         make_room(other.lanes_);
         for (uint32_t lane = 0; lane < other.lanes_; ++lane)
@@ -61,17 +62,17 @@ class Clock {
     uint32_t room_ = 0;
 };
 
-constexpr unsigned in_graph = ~0u;  // the stream of a graph's node that was captured from none
+constexpr unsigned in_graph = ~0u;  // the stream of a graph node that was not captured from a stream
 
-// One operation of a stream, as the checks need to know it.
+// One operation of a stream, as it is passed to the checks.
 struct Work {
-    const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has a name of its own
-    const void* address = nullptr;  // who made the call
-    unsigned stream = 0;  // as findings number them: 0 is the default stream, the others by their creation; in_graph
+    const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has its own name
+    const void* address = nullptr;  // the address of the call
+    unsigned stream = 0;  // as numbered in findings: 0 is the default stream, the others in creation order; or in_graph
     uint32_t lane = 0;
     uint32_t number = 0;           // in its lane
-    const Clock* known = nullptr;  // what it comes after, besides itself
-    bool alone = true;             // there is one stream: it comes after all that was before
+    const Clock* known = nullptr;  // operations that it is ordered after, besides itself
+    bool alone = true;             // there is only one stream: it is ordered after everything before it
 };
 
 }  // namespace sim

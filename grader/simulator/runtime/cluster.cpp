@@ -1,4 +1,4 @@
-// Clusters: who a block is in its own, and whose shared memory an address belongs to.
+// Clusters: a block's position in its cluster, and the block whose shared memory holds an address.
 #include "sim/cluster.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The switch itself, for x86-64 and arm64, with ucontext for all others.
+// The context switch in assembly for x86-64 and arm64, and with ucontext for other processors.
 #include "context.h"
 
 #include <stdint.h>
@@ -6,13 +6,13 @@
 
 #if defined(SIM_UCONTEXT)
 
-// swapcontext enters the kernel twice to save and set the signal mask: correct everywhere, and 20 times slower.
+// swapcontext enters the kernel twice to save and set the signal mask: portable, and 20 times slower.
 #include <ucontext.h>
 
 namespace sim {
 
 void* make_context(char* top, void (*entry)()) {
-    // The ucontext_t lies at the top of the stack that it describes; the stack below it is its own.
+    // The ucontext_t lies at the top of the stack that it describes; the stack itself is below it.
     constexpr size_t reserved = (sizeof(ucontext_t) + 63) & ~static_cast<size_t>(63);
     constexpr size_t enough = 16384;  // makecontext only computes top = base + size
     auto* context = reinterpret_cast<ucontext_t*>(top - reserved);
@@ -72,7 +72,7 @@ namespace sim {
 
 void* make_context(char* top, void (*entry)()) {
     auto* slot = reinterpret_cast<void**>(top);
-    *--slot = nullptr;  // where entry would return to: ends every backtrace
+    *--slot = nullptr;  // return address of entry: ends every backtrace
     *--slot = reinterpret_cast<void*>(entry);
     for (int i = 0; i < 6; ++i) *--slot = nullptr;
     return slot;

@@ -17,7 +17,7 @@ int64_t nanoseconds(clockid_t clock) {
     return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-// So often a thread may look at one address in vain before the others get a turn, and at several in turn.
+// Polling reads of one address, and of several addresses in turn, after which the other threads get a turn.
 constexpr unsigned polls_before_spin = 2;
 constexpr unsigned looks_before_spin = 16;
 
@@ -27,8 +27,8 @@ uint64_t value_at(const void* address, unsigned bytes) {
     return value;
 }
 
-// Another address than the last time, or another value there. The first look does not read: the address may be wrong,
-// which the kernel's own access will show.
+// Returns whether the thread polls another address than before, or sees another value. The first poll does not read:
+// the address may be invalid, and the kernel's own access reports that.
 bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
     if (self.watched != address) {
         self.watched = address;
@@ -44,7 +44,7 @@ bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
 
 }  // namespace
 
-// A thread that reads the clock may wait for the time to pass, which is no polling in vain.
+// A thread that reads the clock may wait for time to pass, which is not polling.
 long long clock_cycles() {
     if (current_thread) current_worker->stalled_rounds = 0;
     return nanoseconds(CLOCK_MONOTONIC);
@@ -75,7 +75,7 @@ void polled(Thread& self, const void* address, unsigned bytes) {
 }
 
 void volatile_read(const void* address, unsigned bytes) {
-    // The value may have changed, but a thread that looks at the same place again and again waits for something.
+    // The value may have changed, but a thread that repeatedly reads the same address waits for something.
     if (current_thread) polled(*current_thread, address, bytes);
 }
 
@@ -85,7 +85,7 @@ void trap() {
 
 }  // namespace sim
 
-// What clock() is in a kernel file: sim/c_library.h.
+// clock() in a kernel file: see sim/c_library.h.
 extern "C" __attribute__((visibility("default"))) clock_t sim_clock() {
     return sim::current_thread ? static_cast<clock_t>(sim::clock_cycles()) : clock();
 }

@@ -1,4 +1,4 @@
-// Memory that kernels take and give back: malloc, free, new and delete. Null when the heap is full, as on a GPU.
+// The device heap: malloc, free, new and delete in kernels. Allocation returns null when the heap is full, as on a GPU.
 #include "device_heap.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ using namespace sim;
 
 extern "C" {
 
-// What malloc and free are in a kernel file: sim/c_library.h.
+// malloc and free in a kernel file: see sim/c_library.h.
 SIM_EXPORT void* sim_malloc(size_t bytes) {
     if (current_thread) return take(bytes, __builtin_return_address(0));
     return sandbox::confined ? sandbox::allocate(bytes) : malloc(bytes);
@@ -60,7 +60,7 @@ SIM_EXPORT void* sim_malloc(size_t bytes) {
 
 SIM_EXPORT void sim_free(void* pointer) {
     if (given_back_by_kernel(pointer, __builtin_return_address(0))) return;
-    // What somebody else has allocated stays, where only the submission's own may be touched.
+    // Confined host code may free only what sandbox::allocate returned.
     if (!sandbox::confined) free(pointer);
     sandbox::release(pointer);
 }

@@ -1,9 +1,10 @@
-// Memory that kernels take and give back.
+// The device heap: malloc, free, new and delete in kernels.
 #pragma once
 
 namespace sim {
 
-// False for memory of the host, and on the host. What the heap did not give, or has again already, is a finding.
+// Frees `pointer` if a kernel calls it. Returns false on the host, and for host memory. Reports a pointer that the heap
+// did not return, or that was freed already.
 bool given_back_by_kernel(void* pointer, const void* caller);
 
 }  // namespace sim

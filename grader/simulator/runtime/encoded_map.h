@@ -1,4 +1,4 @@
-// The simulator's own layout of a CUtensorMap's 128 bytes. NVIDIA's is not documented.
+// The simulator's own layout of the 128 bytes of a CUtensorMap. NVIDIA's layout is not documented.
 #pragma once
 
 #include <stddef.h>
@@ -10,12 +10,12 @@ namespace sim {
 
 struct EncodedMap {
     uint64_t address;
-    uint64_t stride[4];  // bytes, of the dimensions from 1 on
-    uint32_t last[5];    // the size of each dimension less 1: 2^32 is allowed
+    uint64_t stride[4];  // bytes, from dimension 1 on
+    uint32_t last[5];    // size of each dimension minus 1, because a size of 2^32 is allowed
     uint16_t box[5];
     uint8_t step[5];
     uint8_t dimensions, type, swizzle, fill_nan;
-    uint64_t checksum;  // tells a map from other bytes
+    uint64_t checksum;  // distinguishes a map from other bytes
 };
 static_assert(sizeof(EncodedMap) <= sizeof(CUtensorMap), "a map has 128 bytes");
 

@@ -1,4 +1,4 @@
-// Weak events that do nothing: libsim without checks. A check that defines the same function replaces it at link time.
+// Weak events that do nothing: libsim without checks. At link time the checks' definitions replace them.
 #include "events.h"
 
 #define WEAK __attribute__((weak))

@@ -1,4 +1,4 @@
-// Graphs that were instantiated, as host_graphs.cpp keeps them.
+// Instantiated graphs, as host_graphs.cpp stores them.
 #pragma once
 
 #include "graphs.h"
@@ -9,7 +9,7 @@ constexpr const char* no_graph = "no such graph: it was never made or captured, 
 constexpr const char* no_executable = "no such executable graph: it was never instantiated, or has been destroyed";
 
 bool find(cudaGraphExec_t handle);
-// Its copy of a node of the graph that it was made of; null where there is none.
+// Returns the executable's copy of a node of its original graph, or null.
 CUgraphNode_st* copy_of(cudaGraphExec_t executable, const CUgraphNode_st& node);
 
 }  // namespace sim::executables

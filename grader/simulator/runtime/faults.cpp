@@ -1,8 +1,8 @@
-// How a faulting thread ends its launch and nothing else.
+// A faulting thread ends its launch and nothing else.
 //
-// A handler on a stack of its own records what happened and jumps back to run_blocks; the fibers are abandoned. The
-// watchdog is a timer of the worker's CPU time. It ends a launch in which no block ends for too long, and takes the
-// processor from a thread that polls memory in a way the simulator cannot see (a volatile read without checks).
+// A handler on an alternate stack records the fault and jumps back to run_blocks; the fibers are abandoned. The
+// watchdog is a timer of the worker's CPU time. It ends a launch in which no block ends for too long. It also suspends
+// a thread that polls memory in a way the simulator cannot see (a volatile read without checks).
 #include "faults.h"
 
 #include <dlfcn.h>
@@ -32,12 +32,13 @@ constexpr int fault_signal_count = 4;
 constexpr int tick_signal = SIGVTALRM;
 constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
-// Ticks for which one thread has to run before the others have their turn. With checks, polling calls the simulator and is
-// noticed there; a tick that comes to a thread by chance must not change who is first, and so what a finding names.
+// Ticks that one thread runs before the others get their turn. With checks, polling calls the simulator and is detected
+// there. A tick that hits a thread by chance must not change the order of threads, and with it the place that a finding
+// names.
 constexpr unsigned alone_ticks_plain = 1, alone_ticks_checked = 25;
-// A thread that is deep in a library function when its launch is stopped gets so many ticks to come back.
+// Ticks within which a thread inside a library function must return to kernel code when its launch is stopped.
 constexpr unsigned patience_ticks = 50;
-// After so many rounds in which all threads that are left polled, they are what the watchdog blames.
+// After this many rounds in which all live threads polled, the watchdog reports them.
 constexpr unsigned certain_rounds = 1000;
 
 struct sigaction previous[fault_signal_count];
@@ -45,7 +46,7 @@ struct sigaction previous_tick;
 struct sigaction previous_interrupt;
 Grid* running_grid = nullptr;
 
-// The library that holds the kernel: only there is a thread interrupted, never within libsim or the C library.
+// The library with the kernel. A thread is interrupted only there, never within libsim or the C library.
 uintptr_t code_begin = 0, code_end = 0;
 
 #if defined(__linux__)
@@ -114,7 +115,7 @@ uintptr_t stack_pointer(const void* context) {
 #endif
 }
 
-// A fault that is none of ours: in another thread, or in host code.
+// Forwards a fault that does not belong to the launch: in another thread, or in host code.
 void pass_on(int signal, siginfo_t* info, void* context) {
     for (int i = 0; i < fault_signal_count; ++i) {
         if (fault_signals[i] != signal) continue;
@@ -123,14 +124,14 @@ void pass_on(int signal, siginfo_t* info, void* context) {
         } else if (previous[i].sa_handler != SIG_DFL && previous[i].sa_handler != SIG_IGN) {
             previous[i].sa_handler(signal);
         } else {
-            sigaction(signal, &previous[i], nullptr);  // the instruction faults again, and the default happens
+            sigaction(signal, &previous[i], nullptr);  // the instruction faults again, with the default action
         }
     }
 }
 
 #if defined(__x86_64__)
-// Whether this instruction is of the packed SSE or AVX kind, which wants its operand aligned: prefixes, then 0F or a VEX
-// prefix; F2 and F3 mark the scalar ones.
+// Returns whether the instruction is a packed SSE or AVX one, which requires an aligned operand: prefixes, then 0F or a
+// VEX prefix; F2 and F3 mark the scalar ones.
 bool demands_alignment(const unsigned char* code) {
     for (;; ++code) {
         if (*code == 0xf2 || *code == 0xf3) return false;
@@ -141,7 +142,7 @@ bool demands_alignment(const unsigned char* code) {
 }
 #endif
 
-// Into a guard page, or past it by a frame that is larger than the stack.
+// Returns whether the address is in a guard page, or past it because of a frame larger than the stack.
 bool overflowed(const Worker& worker, const siginfo_t* info, const void* context) {
     if (worker.fibers.in_guard(info->si_addr)) return true;
     return current_thread && worker.fiber && stack_pointer(context) < reinterpret_cast<uintptr_t>(worker.fiber->low);
@@ -163,8 +164,8 @@ FaultKind classify(int signal, const siginfo_t* info, const void* context, const
     }
     bool misaligned = signal == SIGBUS && info->si_code == BUS_ADRALN;
 #if defined(__linux__) && defined(__x86_64__)
-    // A 16-byte access off its boundary is a general protection fault, which Linux reports without an address. So is an
-    // address that no 48-bit pointer can have.
+    // A misaligned 16-byte access is a general protection fault, which Linux reports without an address. So is an
+    // access to an address that is not canonical.
     if (signal == SIGSEGV && info->si_code == SI_KERNEL) {
         misaligned = demands_alignment(reinterpret_cast<const unsigned char*>(program_counter(context)));
     }
@@ -176,7 +177,7 @@ FaultKind classify(int signal, const siginfo_t* info, const void* context, const
     return FaultKind::illegal_address;
 }
 
-// Whether a word on the stack is an address behind a call in the kernel's code.
+// Returns whether a word on the stack is an address behind a call in the kernel's code.
 bool is_return_address(uintptr_t word) {
     if (word < 8 || !in_kernel_code(word - 8) || !in_kernel_code(word)) return false;
 #if defined(__x86_64__)
@@ -192,7 +193,7 @@ bool is_return_address(uintptr_t word) {
 #endif
 }
 
-// The first return address between two places on a stack that leads back to the program; null without one.
+// Returns the first return address between two places on a stack that leads back to the program, or null.
 const void* on_stack(uintptr_t stack, uintptr_t top) {
     for (stack = (stack + 7) & ~static_cast<uintptr_t>(7); stack < top; stack += sizeof(uintptr_t)) {
         uintptr_t word = *reinterpret_cast<const uintptr_t*>(stack);
@@ -201,8 +202,9 @@ const void* on_stack(uintptr_t stack, uintptr_t top) {
     return nullptr;
 }
 
-// The place to blame: in the kernel's own code. In a function that the kernel has called, the first return address on
-// the stack that leads back to the kernel; failing that, where the thread last called the simulator.
+// Returns the place to report, in the kernel's own code. Inside a function that the kernel has called, this is the
+// first return address on the stack that leads back to the kernel; failing that, the thread's last call of the
+// simulator.
 const void* place_of(const void* context, const Worker& worker) {
     uintptr_t pc = program_counter(context);
     const Thread* thread = current_thread;
@@ -252,7 +254,8 @@ void on_tick(int, siginfo_t*, void* context) {
         fault.kind = FaultKind::infinite_loop;
         fault.thread = thread;
         fault.address = place_of(context, *worker);
-        // Where threads poll in vain, whoever runs just now is no more to blame than the others: always name the same.
+        // If all threads poll without progress, the running one is no more responsible than the others: always report
+        // the same thread.
         Thread* spinning = worker->stalled_rounds > certain_rounds ? first_spinning(*worker) : nullptr;
         if (spinning) {
             fault.thread = spinning;
@@ -272,7 +275,7 @@ void on_tick(int, siginfo_t*, void* context) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
     }
-    // One thread has run all the time: it may poll something that only another thread can change.
+    // One thread has run since the last tick: it may poll something that only another thread can change.
     bool alone = worker->switches == worker->seen_switches && thread == worker->seen_thread && !progress;
     worker->seen_switches = worker->switches;
     worker->seen_thread = thread;
@@ -285,8 +288,8 @@ void on_tick(int, siginfo_t*, void* context) {
     }
 }
 
-// Ctrl-C in a notebook: the process's own handler has its say (Python's makes a note), and the launch ends at the next
-// tick, so that Python gets to read the note.
+// Ctrl-C in a notebook: the process's own handler runs first (Python's sets a flag). The launch ends at the next tick,
+// so that Python can check the flag.
 void on_interrupt(int signal, siginfo_t* info, void* context) {
     if (previous_interrupt.sa_flags & SA_SIGINFO) {
         previous_interrupt.sa_sigaction(signal, info, context);
@@ -346,7 +349,7 @@ FaultHandlers::FaultHandlers(Grid& grid) {
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
     sigaction(tick_signal, &action, &previous_tick);
     sigaction(SIGINT, nullptr, &previous_interrupt);
-    if (!has_handler(previous_interrupt)) return;  // then it ends the process, as it should
+    if (!has_handler(previous_interrupt)) return;  // the default action then ends the process
     action.sa_sigaction = on_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGINT, &action, nullptr);
@@ -384,7 +387,8 @@ WorkerSignals::WorkerSignals(Worker& worker) {
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
     event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
-    // CPU time, not wall time: a busy machine is no infinite loop. Without a timer there is no watchdog.
+    // CPU time, not wall time: on a busy machine a kernel is slow without being in an infinite loop. Without a timer
+    // there is no watchdog.
     has_timer_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
     if (has_timer_) {
         itimerspec every = {{0, tick_nanoseconds}, {0, tick_nanoseconds}};

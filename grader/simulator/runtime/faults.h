@@ -1,4 +1,4 @@
-// Faults of kernel code, and the watchdog: signals while a launch runs.
+// Faults of kernel code and the watchdog: signal handling while a launch runs.
 #pragma once
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 namespace sim {
 
-// Signal handlers for the duration of a launch; the process gets its own back afterwards.
+// Installs signal handlers for the duration of a launch, then restores those of the process.
 class FaultHandlers {
   public:
     explicit FaultHandlers(Grid& grid);
@@ -17,8 +17,8 @@ class FaultHandlers {
     FaultHandlers& operator=(const FaultHandlers&) = delete;
 };
 
-// What each OS thread that runs blocks needs: a stack on which a stack overflow can be handled, and a clock that ticks
-// while it computes.
+// Per OS thread that runs blocks: an alternate stack, on which a stack overflow can be handled, and a timer of CPU
+// time.
 class WorkerSignals {
   public:
     explicit WorkerSignals(Worker& worker);
@@ -35,13 +35,14 @@ class WorkerSignals {
     bool has_timer_ = false;
 };
 
-// A whole program's own code is where this address is, from its first line on.
+// Records the address of a whole program's code, before its first line runs.
 void keep_place_of_program(void* address);
 
-// Where in the program's code a signal came, as a return address: in a launch the thread's place. Null where nothing tells.
+// Returns where in the program's code a signal arrived, as a return address; during a launch, the thread's place. Null
+// if unknown.
 const void* place_in_program(const void* context);
 
-// Asks the launch that is running, if one is, to end soon.
+// Asks the running launch, if there is one, to end soon.
 bool stop_running_grid();
 
 }  // namespace sim

@@ -10,9 +10,9 @@ namespace sim {
 
 namespace {
 
-constexpr size_t fibers_per_chunk = 32;  // a warp's worth: one mapping instead of 32
+constexpr size_t fibers_per_chunk = 32;  // one per lane of a warp: one mapping instead of 32
 
-// Only a cooperative launch has more threads suspended at once.
+// Only a cooperative launch has more suspended threads.
 constexpr size_t kept_fibers = 4096;
 
 size_t page_bytes() {
@@ -25,7 +25,7 @@ size_t page_bytes() {
 struct FiberPool::Chunk {
     Chunk* next;
     char* base;
-    size_t stride;  // guard page and stack
+    size_t stride;  // of guard page and stack
     size_t bytes;
     Fiber fibers[fibers_per_chunk];
 };
@@ -88,10 +88,10 @@ bool FiberPool::grow() {
     chunk->bytes = bytes;
     for (size_t i = fibers_per_chunk; i-- > 0;) {
         char* low = chunk->base + i * stride;
-        // Without its guard page a stack is merely less protected, so a refusal (too many mappings) is no error.
+        // A stack without its guard page is only less protected, so a failure (too many mappings) is not an error.
         (void)mprotect(low, page_bytes(), PROT_NONE);
-        // Stacks that start at the same offset in their pages compete for the same cache sets: with 1024 threads that
-        // costs a factor of four. Staggered tops avoid it.
+        // Stacks that start at the same page offset compete for the same cache sets: with 1024 threads that costs a
+        // factor of four. Staggered tops avoid it.
         size_t number = count_ + i;
         chunk->fibers[i].low = low + page_bytes();
         chunk->fibers[i].top = low + stride - (number % 61) * 448;

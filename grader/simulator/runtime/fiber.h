@@ -1,8 +1,8 @@
 // Fibers: the stacks on which CUDA threads run.
 //
-// A fiber serves one thread after another. It is only left when its thread waits for others, so a kernel without
-// barriers runs a whole grid on one fiber. Below each stack lies a guard page: running into it is a fault that the
-// simulator turns into a "stack overflow" finding.
+// One fiber serves many threads in turn. It is suspended only when its thread waits for others, so a kernel without
+// barriers runs a whole grid on one fiber. Below each stack lies a guard page. An access to it is a fault, which the
+// simulator reports as a stack overflow.
 #pragma once
 
 #include <stddef.h>
@@ -23,13 +23,13 @@ class FiberPool {
     FiberPool& operator=(const FiberPool&) = delete;
     ~FiberPool();
 
-    Fiber* take();  // null when the process may map no more memory
+    Fiber* take();  // null when the process cannot map more memory
     void give(Fiber* fiber) {
         fiber->next = free_;
         free_ = fiber;
     }
-    // After a launch: all stacks are free again, also those of threads that were suspended when it was ended. Those
-    // beyond what an ordinary block needs are unmapped. `cut_short`: some threads did not come to their end.
+    // After a launch: frees all stacks, including those of suspended threads of an aborted launch. Stacks beyond what
+    // an ordinary block needs are unmapped. `cut_short`: some threads did not run to their end.
     void give_all(bool cut_short);
 
     // Whether `address` lies in the guard page of one of these stacks.
@@ -47,7 +47,7 @@ class FiberPool {
     Chunk* chunks_ = nullptr;
     Fiber* free_ = nullptr;
     size_t count_ = 0;
-    bool stale_ = false;  // threads that were cut short have left red zones of local arrays there
+    bool stale_ = false;  // aborted threads have left red zones of local arrays on the stacks
 };
 
 }  // namespace sim

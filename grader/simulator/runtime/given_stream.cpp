@@ -1,6 +1,6 @@
-// A caller who has given a launcher a stream of its own waits for that stream alone: what went to the default stream may be
-// done later, or before the inputs are there. PyTorch's side streams are not synchronized with the default stream. Streams
-// that a launcher creates itself are its own affair.
+// A caller that passes a stream to a launcher waits for that stream alone. Work on the default stream may then run
+// later, or before the inputs are ready: PyTorch's side streams are not synchronized with the default stream. Streams
+// that the launcher creates itself are not checked here.
 #include "given_stream.h"
 
 #include "api.h"
@@ -9,7 +9,7 @@
 
 namespace {
 
-cudaStream_t given = nullptr;  // null: nobody has asked for one
+cudaStream_t given = nullptr;  // null: sim_give_stream was not called
 
 }  // namespace
 

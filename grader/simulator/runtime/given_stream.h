@@ -1,14 +1,14 @@
-// Whether a launcher uses the stream that its caller gave it.
+// Checks that a launcher uses the stream that its caller passed.
 #pragma once
 
 #include "driver_types.h"
 
 namespace sim {
 
-// To be called for work of the host on a stream; `address` is where it was asked for.
+// Called for host work on a stream; `address` is the call's return address.
 void check_stream(const char* what, cudaStream_t stream, const void* address);
 
-// The stream that the caller gives; the default one if nobody has asked for another.
+// Returns the stream that the caller passes: the default one unless sim_give_stream created another.
 cudaStream_t given_stream();
 
 }  // namespace sim

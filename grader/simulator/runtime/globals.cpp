@@ -1,7 +1,7 @@
-// __device__ and __constant__ variables, and kernels that can be launched from a plain pointer.
+// __device__ and __constant__ variables, and kernels that can be launched through a plain pointer.
 //
-// Registration happens in static constructors of kernel libraries, before anything else of libsim has run: plain
-// arrays, no constructor of our own.
+// Kernel libraries register them in static constructors, before any constructor of libsim has run. So the tables are
+// plain arrays without constructors.
 #include "submission_sandbox/sandbox.h"
 #include "sim/globals.h"
 
@@ -44,7 +44,8 @@ bool make_room(T*& items, size_t count, size_t& capacity) {
 
 constexpr size_t host_names_room = size_t(64) << 20;
 
-// A copy of the variable as it is before the program begins. Pages of zeros take no memory. Null: no room.
+// Copies the variable as it is before the program begins. Pages of zeros take no memory. Returns null when out of
+// memory.
 char* copy_for_host(const char* from, size_t bytes) {
     constexpr size_t page = 4096;
     if (!host_names_base) {
@@ -94,7 +95,7 @@ RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, Gl
     pthread_mutex_unlock(&lock);
 }
 
-// The library that holds the variable is being unloaded.
+// The library with the variable is being unloaded.
 RegisterGlobal::~RegisterGlobal() {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < variable_count; ++i) {

@@ -67,7 +67,7 @@ CUgraph_st* published = nullptr;
 uint64_t nodes_made = 0;
 thread_local Collector* collector = nullptr;
 
-// Numbers the nodes; what lies beside a node is then found by its position.
+// Numbers the nodes, so that data about a node can be stored at its position.
 void number(const CUgraph_st& graph) {
     size_t position = 0;
     for (CUgraphNode_st* node = graph.first; node; node = node->next) node->position = position++;
@@ -86,7 +86,7 @@ class Scheduler {
     }
     ~Scheduler() { delete[] last_; }
 
-    // The graph comes after what `known` says, and is then a part of it. False where dependencies go in a circle.
+    // Adds the graph, ordered after `known`, which then includes it. Returns false if dependencies have a cycle.
     bool add(const CUgraph_st& graph, Clock& known) {
         number(graph);
         auto* done = new Clock[graph.count];
@@ -120,7 +120,7 @@ class Scheduler {
         return true;
     }
 
-    // In a slot whose last node it comes after anyway, else in one of its own.
+    // Places the node in a slot whose last node it depends on, else in a new slot.
     void place(CUgraphNode_st* node, Clock& known) {
         uint32_t slot = 0;
         while (slot < schedule_.slots && known.at(slot) != last_[slot]) ++slot;

@@ -1,4 +1,4 @@
-// Graphs: nodes, what each of them comes after, and the order in which they run.
+// CUDA graphs: nodes, their dependencies, and the order in which they run.
 #pragma once
 
 #include "clock.h"
@@ -7,7 +7,7 @@
 
 namespace sim {
 
-// What a node asks of the device: nothing, one operation, or several that are one to whoever made the node.
+// The operations of a node: none, one, or several that one API call created.
 class OperationList {
   public:
     OperationList() = default;
@@ -20,7 +20,7 @@ class OperationList {
         Entry* next;
     };
     const Entry* first() const { return first_; }
-    void add(const Operation& operation);  // with a copy of the kernel's arguments
+    void add(const Operation& operation);  // copies the kernel's arguments
     void copy(const OperationList& other);
     void take(OperationList& other);
 
@@ -30,7 +30,7 @@ class OperationList {
     Entry* last_ = nullptr;
 };
 
-// Nodes in the order in which they were added.
+// Nodes in insertion order.
 class NodeSet {
   public:
     NodeSet() = default;
@@ -56,29 +56,30 @@ struct CUgraphNode_st {
     CUgraphNode_st* next = nullptr;
     CUgraphNode_st* previous = nullptr;
     cudaGraphNodeType type;
-    uint64_t number;        // of all nodes that were ever made
-    uint64_t original = 0;  // the one that this is a copy of
+    uint64_t number;        // among all nodes ever created
+    uint64_t original = 0;  // the node that this one is a copy of
     unsigned stream = sim::in_graph;
     sim::OperationList work;
     CUgraph_st* child = nullptr;
-    sim::NodeSet before;  // what it comes after
-    // While a stream is captured: its lane there, its place in that, and all that it comes after.
+    sim::NodeSet before;  // the nodes that it depends on
+    // While a stream is captured: its lane in the capture, its position in that lane, and the nodes that it is ordered
+    // after.
     uint32_t slot = 0, place = 0;
     sim::Clock known;
-    size_t position = 0;  // for whoever goes over the graph
+    size_t position = 0;  // scratch space for traversals
 };
 
 struct CUgraph_st {
-    CUgraphNode_st* first = nullptr;  // in the order in which they were made
+    CUgraphNode_st* first = nullptr;  // in creation order
     CUgraphNode_st* last = nullptr;
     size_t count = 0;
-    CUgraph_st* next = nullptr;  // of those that have a handle
+    CUgraph_st* next = nullptr;  // of the graphs that have a handle
     bool embedded = false;       // a child node owns it
 };
 
 namespace sim {
 
-// When a node runs: each slot is a lane of which every node comes after the one before it.
+// One step of a schedule. A slot is a lane: each of its nodes is ordered after the previous one.
 struct Step {
     CUgraphNode_st* node;
     uint32_t slot;
@@ -101,21 +102,22 @@ void destroy(CUgraph_st* graph);
 CUgraphNode_st* add(CUgraph_st& graph, cudaGraphNodeType type);
 void remove(CUgraphNode_st* node);
 
-// Those that have a handle: a graph that is there, or null.
+// Graphs that have a handle; find returns an existing graph or null.
 void publish(CUgraph_st* graph);
 void withdraw(CUgraph_st* graph);
 CUgraph_st* find(cudaGraph_t handle);
 CUgraphNode_st* find(cudaGraphNode_t handle);
 
-// An order that the dependencies allow, nodes of child graphs included. False where they go in a circle.
+// Creates a topological order, including the nodes of child graphs. Returns false if the dependencies have a cycle.
 bool make_schedule(const CUgraph_st& graph, Schedule* schedule);
-// Whether two graphs have the same nodes in the same places; otherwise `differing` is the first of `other` that
-// is not, or null where their numbers differ.
+// Returns whether two graphs have the same nodes with the same dependencies. If not, `differing` is the first node of
+// `other` that differs, or null if the numbers of nodes differ.
 bool same_shape(const CUgraph_st& graph, const CUgraph_st& other, CUgraphNode_st** differing, bool* type_differs);
-// Of two graphs of the same shape: what the nodes of `other` ask for, for those of `graph`.
+// For two graphs of the same shape: copies the operations of the nodes of `other` to those of `graph`.
 void take_work(CUgraph_st& graph, const CUgraph_st& other);
 
-// While there is one, what this thread submits is no work of a stream: it is collected for a node.
+// While a collector exists, the operations that this thread submits are collected for a node instead of going to a
+// stream.
 class Collector {
   public:
     Collector();
@@ -124,7 +126,7 @@ class Collector {
     Collector& operator=(const Collector&) = delete;
     OperationList collected;
 };
-// The list of this thread's collector, or null.
+// Returns the list of this thread's collector, or null.
 OperationList* collecting();
 
 }  // namespace graphs

@@ -1,4 +1,4 @@
-// cudaMallocArray and its relatives, and copies of two and three dimensions.
+// cudaMallocArray and related calls, and copies of two and three dimensions.
 #include <pthread.h>
 #include <stdio.h>
 
@@ -46,7 +46,7 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
     return cudaSuccess;
 }
 
-// A place in an array, `x` in bytes, that has `width` bytes and `height` rows from there; null: it has not.
+// Returns the address in an array of byte `x` of a row if `width` bytes and `height` rows fit from there; else null.
 char* place_in(cudaArray_const_t wanted, size_t x, size_t row, size_t width, size_t height) {
     const cudaArray* array = find_array(wanted);
     if (!array || x > array->pitch || width > array->pitch - x || row > array->rows() || height > array->rows() - row)
@@ -69,7 +69,7 @@ cudaError_t from_array(const char* call, void* to, size_t pitch, cudaArray_const
     return copy_rows(call, {to, pitch, place, from->pitch, width, height, 0}, kind, stream, async, caller);
 }
 
-// One side of cudaMemcpy3D: where slice z begins.
+// One side of cudaMemcpy3D: the start of slice z.
 struct Box {
     char* base;
     size_t pitch, slice;
@@ -177,7 +177,7 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_
     return cudaSuccess;
 }
 
-// Rows of the array one behind the other.
+// Treats the array's rows as contiguous.
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes, cudaMemcpyKind kind) {
     char* place = place_in(to, x, y, 0, 0);
     if (!place || bytes > static_cast<size_t>(to->base + to->rows() * to->pitch - place))

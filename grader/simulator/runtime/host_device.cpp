@@ -1,4 +1,4 @@
-// The one simulated device: its properties, limits and attributes.
+// The simulated device: its properties, limits and attributes.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace sim;
 
-// Like an H200, where it matters: what differs is said by the name and by the number of SMs.
+// Properties follow an H200 where it matters; the name and the number of SMs differ.
 constexpr int clock_kilohertz = 1980000;
 constexpr int memory_clock_kilohertz = 3201000;
 constexpr int memory_bus_bits = 6016;
@@ -254,7 +254,7 @@ cudaError_t cudaDeviceReset() {
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-    // A fiber's stack serves the simulator's own functions too, so it never shrinks.
+    // The simulator's own functions run on a fiber's stack too, so it never shrinks.
     if (limit == cudaLimitStackSize && value > stack_bytes()) settings.stack_bytes = value;
     if (limit == cudaLimitMallocHeapSize) arena::set_heap_bytes(value);
     return cudaSuccess;

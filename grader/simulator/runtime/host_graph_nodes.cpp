@@ -1,4 +1,4 @@
-// Graphs that a program puts together node by node, and questions about the nodes of any graph.
+// Graphs that a program builds node by node, and queries about the nodes of any graph.
 #include <string.h>
 
 #include "cuda_runtime_api.h"
@@ -22,9 +22,9 @@ cudaError_t invalid(const char* call, const char* why, const void* caller) {
     return refuse(call, cudaErrorInvalidValue, why, caller);
 }
 
-// -- what nodes ask for: each collects it, as if it were submitted --
+// -- operations of nodes: each API call collects them as if it submitted them --
 
-// What came of collecting: an error was told, or nothing was to be done.
+// Returns the result of collecting: an error was reported, or there was nothing to do.
 cudaError_t collected(const graphs::Collector& collector, cudaError_t error) {
     return collector.collected.first() ? cudaSuccess : error;
 }
@@ -85,7 +85,7 @@ bool all_in_graph(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t 
     return true;
 }
 
-// A node that asks for nothing yet.
+// Creates a node without operations.
 cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
                      size_t count, cudaGraphNodeType type, const void* caller) {
     if (!result) return invalid(call, "no place to put the node", caller);
@@ -111,7 +111,7 @@ cudaError_t add_node(const char* call, cudaGraphNode_t* result, cudaGraph_t grap
     return error;
 }
 
-// Of a graph's node, or of the executable's that was made of it.
+// For a node of a graph, or for its copy in an executable graph.
 template <typename Params>
 cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cudaGraphNode_t handle,
                        cudaGraphNodeType type, const Params* params, const void* caller) {
@@ -130,12 +130,12 @@ cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cuda
     return error;
 }
 
-// -- questions --
+// -- queries --
 
-// Puts one more into a list of which the caller has given the first *count places, or none.
+// Appends to a list for which the caller provided the first *count places, or none.
 struct Answer {
     cudaGraphNode_t* nodes;
-    cudaGraphNode_t* others;  // of edges: where they lead
+    cudaGraphNode_t* others;  // for edges: their targets
     cudaGraphEdgeData* edges;
     size_t room, found = 0;
 
@@ -147,7 +147,7 @@ struct Answer {
         }
         ++found;
     }
-    // CUDA gives null for the places that are left.
+    // Unused places become null, as in CUDA.
     void finish(size_t* count) {
         bool filled = nodes || others;
         for (size_t i = found; filled && i < room; ++i) {

@@ -1,5 +1,4 @@
-// CUDA graphs: streams are captured, and what they were asked to do is launched again and again. How graphs are put together
-// node by node is in host_graph_nodes.cpp.
+// CUDA graphs: stream capture, instantiation and launches. Graphs built node by node are in host_graph_nodes.cpp.
 #include "captures.h"
 #include "events.h"
 #include "executables.h"
@@ -15,9 +14,10 @@ struct CUgraphExec_st {
     Schedule schedule;
     CUgraphExec_st* next;
     unsigned generation;
-    uint32_t* lanes;  // of each slot but the first, which takes the lane of the stream that the graph is launched in
+    // lane of each slot except the first, which uses the lane of the stream that the graph is launched in
+    uint32_t* lanes;
     uint32_t* counts;
-    Clock done;  // what was launched before: a graph does not run beside itself
+    Clock done;  // work of earlier launches: launches of one executable do not overlap
 };
 
 namespace {
@@ -57,8 +57,8 @@ cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph
     return cudaSuccess;
 }
 
-// A step's clock in terms of lanes. `begin`: what the graph's launch comes after; `before`: how many operations each slot's
-// lane had then.
+// Converts a step's clock to lanes. `begin`: what the graph's launch is ordered after; `before`: the number of
+// operations in each slot's lane at that time.
 Clock known_to(const Step& step, const uint32_t* lanes, const uint32_t* before, uint32_t slots, const Clock& begin) {
     Clock known = begin;
     for (uint32_t slot = 0; slot < slots; ++slot)
@@ -184,7 +184,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, c
         said.result = type_differs ? cudaGraphExecUpdateErrorNodeTypeChanged : cudaGraphExecUpdateErrorTopologyChanged;
     }
     if (info) *info = said;
-    // A program asks whether it can: no error of which it must hear.
+    // A program calls this to find out whether an update is possible, so a failure is not reported as an error.
     return said.result == cudaGraphExecUpdateSuccess ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
 }
 

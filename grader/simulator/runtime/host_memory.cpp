@@ -1,7 +1,7 @@
-// cudaMalloc, cudaMemcpy, cudaMemset and their relatives.
+// cudaMalloc, cudaMemcpy, cudaMemset and related calls.
 //
-// A pointer to device memory must lie in an allocation, or in a __device__ variable, with all the bytes that a call
-// names; otherwise the call fails and the findings say why.
+// Every byte that a call names must lie in one allocation of device memory or in a __device__ variable. Otherwise the
+// call fails and a finding says why.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
     char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
     if (!base) {
-        // A GPU would have given it, where the host has enough.
+        // A GPU would have succeeded if the host has enough memory.
         if (of_host) program_wants_too_much(call, caller);
         return no_room(call, bytes, caller);
     }
@@ -73,7 +73,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     return cudaSuccess;
 }
 
-// Waits for the whole device, as cudaFree does.
+// Synchronizes the whole device, as cudaFree does.
 cudaError_t release(const char* call, void* pointer, const void* caller) {
     DeviceLock lock;
     if (current_fault()) return fault();
@@ -86,12 +86,12 @@ cudaError_t release(const char* call, void* pointer, const void* caller) {
     return cudaSuccess;
 }
 
-// The variable that an argument named `symbol` of the runtime API is.
+// Finds the variable that an API argument named `symbol` refers to.
 bool find_symbol(const void* symbol, GlobalVariable* found) {
     return find_host_name(symbol, found) || find_global(symbol, found);
 }
 
-// Why a pointer is no device memory.
+// Returns why a pointer is not device memory.
 const char* not_on_device(const void* pointer, const char* otherwise) {
     GlobalVariable variable;
     if (!find_host_name(pointer, &variable)) return otherwise;
@@ -99,11 +99,11 @@ const char* not_on_device(const void* pointer, const char* otherwise) {
            "cudaMemcpyToSymbol and cudaMemcpyFromSymbol, or the address that cudaGetSymbolAddress gives";
 }
 
-// What is wrong with a copy's two sides; null if nothing is.
+// Returns the error in a copy's source or destination, or null.
 const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    // With cudaMemcpyDefault the pointers say what they are.
+    // With cudaMemcpyDefault the pointers determine the direction.
     if (kind == cudaMemcpyDefault) {
         to_device = in_arena(to);
         from_device = in_arena(from);
@@ -116,9 +116,9 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
     return nullptr;
 }
 
-// Whether the copy is over for the host when the call returns. One without Async is, unless both sides are on the device (where
-// pinned memory lies, too: then the direction tells). One with it may be when host memory is not pinned, which nobody can
-// rely on.
+// Returns whether the copy is complete when the call returns. A call without Async waits, unless both sides are on the
+// device; pinned memory lies in the arena too, so there the direction decides. A call with Async may wait when host
+// memory is not pinned, but a program must not rely on that.
 bool host_waits(const Rows& rows, cudaMemcpyKind kind, bool async) {
     bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
     if (async) return !from_device && !to_device;
@@ -229,7 +229,7 @@ cudaError_t perform_allocation(const Operation& operation) {
     return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
 }
 
-// In the order of its stream: what other streams do with the memory must come before.
+// In stream order: other streams' accesses to the memory must be ordered before.
 cudaError_t perform_release(const Operation& operation) {
     size_t bytes;
     if (!arena::find(operation.rows.to, &bytes)) {
@@ -244,7 +244,7 @@ cudaError_t allocate_managed(void** pointer, size_t bytes) {
     return allocate("cudaMallocManaged", MemoryKind::managed, pointer, bytes, __builtin_return_address(0));
 }
 
-// In the arena too, because kernels may read it: pinned memory has one address for host and device.
+// Also in the arena, because kernels may read it: pinned memory has the same address on host and device.
 cudaError_t allocate_host(void** pointer, size_t bytes) {
     return allocate("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
 }

@@ -1,4 +1,4 @@
-// Memory and copies, for the parts of the runtime API that are made of them.
+// Memory and copies, for the API functions that build on them.
 #pragma once
 
 #include "cuda_runtime_api.h"

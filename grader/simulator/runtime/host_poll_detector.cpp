@@ -9,7 +9,7 @@ namespace sim {
 
 namespace {
 
-// So many looks that see the same: less may be chance.
+// Consecutive samples with the same value after which a thread counts as polling: fewer may be chance.
 constexpr unsigned certain_looks = 8;
 
 bool is_write([[maybe_unused]] const void* context) {
@@ -27,10 +27,10 @@ void look_at_next_access() { arena::take_away_host_memory(); }
 void end_looking() { arena::give_back_host_memory(nullptr); }
 
 bool was_looked_at(int signal, const siginfo_t* info, const void* context, const void* place) {
-    // Several workers may have faulted before the first of them gave it back.
+    // Several workers may have faulted before the first of them unprotected the memory.
     if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::give_back_host_memory(info->si_addr)) return false;
     Thread* thread = current_thread;
-    if (!thread) return true;  // the host's
+    if (!thread) return true;  // an access by the host
     unsigned char value;
     memcpy(&value, info->si_addr, sizeof value);
     bool alike = !is_write(context) && thread->seen == info->si_addr && thread->seen_value == value;

@@ -1,5 +1,6 @@
-// Whether a kernel without checks polls memory that the host shares. No read of it is seen there, so now and then the
-// watchdog takes that memory away until the next access, which faults, is noted, and is done again.
+// Detects a kernel without checks that polls memory shared with the host. Without checks its reads are not
+// instrumented. So from time to time the watchdog protects that memory: the next access faults, is recorded, and is
+// repeated.
 #pragma once
 
 #include <signal.h>
@@ -9,12 +10,13 @@
 namespace sim {
 
 void look_at_next_access();
-// Whether a fault came of that. Then nothing is amiss: the memory is there again.
+// Returns whether a fault came from that protection. If so, the memory is accessible again and the access can be
+// repeated.
 bool was_looked_at(int signal, const siginfo_t* info, const void* context, const void* place);
-// What was taken away is there again, at the end of a launch at the latest.
+// Makes the protected memory accessible again, at the end of a launch at the latest.
 void end_looking();
 
-// Whether the thread read one value at one place each time that somebody looked.
+// Returns whether the thread read the same value at the same address in each sample.
 bool seen_polling(const Thread& thread);
 
 }  // namespace sim

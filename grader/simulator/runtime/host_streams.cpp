@@ -1,4 +1,4 @@
-// Streams and events, as a program calls them. What they order is in streams.h.
+// The API of streams and events. streams.h describes the order that they give.
 #include <time.h>
 
 #include "captures.h"
@@ -76,7 +76,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     return pending_error();
 }
 
-// Of work that nothing has waited for, the first query says that it is not over, and the next one that it is.
+// For work that the host has not waited for, the first query returns cudaErrorNotReady and the next one cudaSuccess.
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
     DeviceLock lock;
     const char* call = "cudaStreamQuery";
@@ -100,7 +100,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     CUevent_st* event = streams::find(event_handle);
     if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
-    if (!event->recorded) {  // CUDA takes this for a wait that is over
+    if (!event->recorded) {  // CUDA returns success at once
         events::waits_for_nothing(call, __builtin_return_address(0));
         return cudaSuccess;
     }
@@ -214,7 +214,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     return pending_error();
 }
 
-// The time that the simulation took: it says nothing about a GPU.
+// The simulator's own run time: it says nothing about a GPU.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
     sandbox::result(milliseconds);
     DeviceLock lock;
@@ -229,7 +229,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, 
     }
     const Clock& host = streams::host_clock();
     if (!host.covers(start->known) || !host.covers(end->known)) {
-        // "Not ready" is no error that cudaGetLastError would tell.
+        // cudaErrorNotReady is not an error that cudaGetLastError returns.
         events::refused(nullptr, call, cudaErrorNotReady,
                         "nothing has waited for the events: call cudaEventSynchronize(end) before");
         return cudaErrorNotReady;

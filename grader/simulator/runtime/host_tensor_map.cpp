@@ -1,4 +1,4 @@
-// cuTensorMapEncodeTiled: what the driver refuses is refused here, and the findings say which argument and why.
+// cuTensorMapEncodeTiled: refuses what the driver refuses, with a finding that names the argument and the reason.
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ using namespace sim;
 
 constexpr const char* name = "cuTensorMapEncodeTiled";
 
-// Element types of CUDA and of the simulator have the same order, as far as they go.
+// CUDA's and the simulator's element types have the same order.
 static_assert(int(ElementType::u8) == CU_TENSOR_MAP_DATA_TYPE_UINT8, "same order");
 static_assert(int(ElementType::bf16) == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, "same order");
 

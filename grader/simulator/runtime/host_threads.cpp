@@ -5,7 +5,7 @@
 
 #include "api.h"
 
-// Where the linker put libsim.
+// The load address of libsim.
 extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern "C" const char _end[] __attribute__((visibility("hidden")));
 
@@ -13,10 +13,11 @@ namespace sim::host_threads {
 
 namespace {
 
-// The simulator's own locks and threads order nothing in a program. (The caller would not tell: its last call may be a jump.)
+// The simulator's own locks and threads do not order a program. (The direct caller cannot tell, because its last call
+// may be a tail call.)
 bool of_simulator(const void* place) { return place >= __ehdr_start && place < _end; }
 
-// What a thread knows, or what was left at an object.
+// What a thread knows, or what was published through an object.
 struct Knowledge {
     Knowledge* next;
     const void* object;
@@ -27,11 +28,11 @@ constexpr size_t buckets = 256;
 Knowledge* left[buckets];  // by object
 bool any_left = false;
 unsigned current_generation = 1;
-bool several = false;  // threads were there
+bool several = false;  // the program started a second thread
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 thread_local Knowledge* own = nullptr;
-thread_local Knowledge* of_function = nullptr;  // while a stream runs one
+thread_local Knowledge* of_function = nullptr;  // while a stream runs a host function
 thread_local unsigned generation = 0;           // of `own`
 thread_local const void* to_acquire = nullptr;
 
@@ -64,7 +65,7 @@ struct Start {
     Clock known;
 };
 
-// The thread's handle stands for what it knew at its end; one of an earlier thread may be the same.
+// The thread's handle identifies what it knew when it ended; the handle of an earlier thread may be equal.
 struct Ending {
     ~Ending() {
         release(reinterpret_cast<const void*>(pthread_self()));

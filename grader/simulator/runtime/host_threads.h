@@ -1,19 +1,20 @@
-// What one thread of the host knows to be over, and how it comes to know it from another.
+// Happens-before between the host's threads: which stream operations each thread knows to be complete.
 //
-// A wait for a stream or an event counts for all threads of the host, whoever made it: streams::host_clock(). A function of
-// the host that a stream runs knows more: all that it comes after. It hands that on by what orders threads in C++: a thread
-// that it starts, a mutex that it unlocks, a semaphore, a barrier, an atomic or volatile variable. Whoever joins, locks, waits or
-// reads there afterwards knows it, too. A program's calls come from grader/execution/programs/start.cpp, its variables from the checks.
+// A wait for a stream or an event counts for all host threads, whichever thread waited: streams::host_clock(). A host
+// function that runs in a stream knows more: everything that the stream ordered before it. It passes this on through
+// C++ synchronization: a thread that it starts, a mutex that it unlocks, a semaphore, a barrier, an atomic or volatile
+// variable. A thread that joins, locks, waits or reads there afterwards then knows it as well. A program's calls come
+// from grader/execution/programs/start.cpp, its variables from the checks.
 //
-// Not seen: what orders threads through the kernel alone (a pipe, a signal, a file), or through a plain variable.
+// Not seen: synchronization through the operating system alone (a pipe, a signal, a file), or through a plain variable.
 #pragma once
 
 #include "clock.h"
 
 namespace sim::host_threads {
 
-// Held while the history of operations is changed, or read by a thread of the host that holds no DeviceLock. It costs nothing
-// in a program that has not started a second thread.
+// Held while the history of operations changes, or while a host thread without the DeviceLock reads it. It costs
+// nothing in a program that has not started a second thread.
 class HistoryLock {
   public:
     HistoryLock();
@@ -25,20 +26,20 @@ class HistoryLock {
     bool held_;
 };
 
-// Whether the calling thread knows this operation to be over, beyond streams::host_clock().
+// Returns whether the calling thread knows this operation to be complete, beyond streams::host_clock().
 bool knows(uint32_t lane, uint32_t number);
-// Adds to a clock what the calling thread knows beyond it.
+// Adds to a clock what the calling thread knows beyond streams::host_clock().
 void tell(Clock& clock);
 
-// Around a function of the host, which comes after `known` and is this operation of its lane itself. `after` learns what it has
-// heard from others.
+// Called before and after a host function, which is ordered after `known` and is itself operation `number` of its lane.
+// `after` receives what it learned from other threads.
 void begin_function(const Clock& known, uint32_t lane, uint32_t number);
 void end_function(Clock& after);
 
-// The calling thread leaves what it knows at an object, or takes what others have left there.
+// Publishes what the calling thread knows through an object, or acquires what others have published there.
 void release(const void* object);
 void acquire(const void* object);
-// As acquire(), for a volatile read that is yet to happen: in case it sees what somebody leaves there meanwhile.
+// As acquire(), for a volatile read that follows: another thread may publish in the meantime.
 void acquire_later(const void* object);
 
 void reset();

@@ -1,4 +1,4 @@
-// Kernels known by address: how to call them, and what cudaFuncSetAttribute has allowed.
+// Kernels by address: how to call them, and the limits set with cudaFuncSetAttribute.
 #pragma once
 
 #include <stddef.h>
@@ -15,16 +15,16 @@ struct RegisteredKernel {
 };
 bool find_kernel(const void* kernel, RegisteredKernel* found);
 
-// Bytes of dynamic shared memory that cudaFuncSetAttribute allowed this kernel, 0 where it was not called. A null kernel is
-// one whose address the front end could not tell: it gets the most that any kernel was allowed.
+// Returns the bytes of dynamic shared memory that cudaFuncSetAttribute allowed this kernel, 0 if it was not called. A
+// null kernel is one whose address the front end could not determine: it gets the largest limit of any kernel.
 size_t requested_shared_limit(const void* kernel);
-// Bytes of dynamic shared memory that a launch of this kernel may ask for.
+// Returns the bytes of dynamic shared memory that a launch of this kernel may request.
 size_t shared_limit_of(const void* kernel);
-// Static bytes that earlier launches of this kernel used; 0 when unknown.
+// Returns the static bytes that earlier launches of this kernel used; 0 when unknown.
 size_t static_shared_of(const void* kernel);
 void remember_static_shared(const void* kernel, size_t bytes);
 void forget_attributes();
-// Blocks of a cluster by __cluster_dims__; zeros for a kernel without.
+// Returns the cluster dimensions from __cluster_dims__; zeros for a kernel without it.
 dim3 cluster_dimensions_of(const void* kernel);
 bool non_portable_cluster_allowed(const void* kernel);
 

@@ -3,11 +3,11 @@
 
 namespace sim {
 
-int set_error(int cuda_error);  // remembers it, for this host thread, unless it is 0; returns it
-int take_last_error();          // and forgets it
+int set_error(int cuda_error);  // stores an error other than 0 for this host thread; returns it
+int take_last_error();          // and clears it
 int peek_last_error();
 
-// A kernel that faults leaves the device unusable, as on a GPU: every later call returns its error, until
+// A kernel that faults leaves the device unusable, as on a GPU: every later call returns its error until
 // cudaDeviceReset or sim_reset.
 void set_fault(int cuda_error);
 int current_fault();  // 0: none

@@ -1,4 +1,4 @@
-// A launch from beginning to end: CUDA's limits, workers, blocks, and what became of them.
+// A launch from start to end: CUDA's limits, workers, blocks, and the result.
 #include "launch.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ namespace {
 uint64_t launch_count = 0;
 Worker* workers[max_workers];
 
-// A launch made by a kernel: it runs when the grid that made it has ended.
+// A launch by a kernel: it runs when the grid that launched it has ended.
 struct ChildLaunch {
     LaunchConfig config;
     const char* name;
@@ -83,7 +83,7 @@ void run_workers(Grid& grid) {
     for (unsigned i = 0; i < helper_count; ++i) pthread_join(helpers[i].thread, nullptr);
 }
 
-// The blocks of each cluster: as the launch says, or the kernel.
+// Returns the cluster dimensions, from the launch configuration or the kernel.
 dim3 cluster_of(const LaunchConfig& config) {
     dim3 cluster = config.cluster.x ? config.cluster : cluster_dimensions_of(config.kernel);
     return cluster.x ? cluster : dim3(1, 1, 1);
@@ -116,7 +116,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.parameter_bytes = config.parameter_bytes;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
     grid.cluster_count = grid.block_count / grid.cluster_size;
-    // The attribute limits the dynamic part; with it, static and dynamic together may use all there is.
+    // The attribute limits the dynamic part. Once it is set, static and dynamic memory together may use the whole size.
     bool asked = requested_shared_limit(config.kernel) > 0;
     grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
     grid.residency = resident_blocks(config);
@@ -144,7 +144,7 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     return grid.error;
 }
 
-// CUDA's error for a configuration that it would refuse, which the checks hear of.
+// Returns CUDA's error for an invalid configuration, and reports it to the checks.
 int refused(const LaunchConfig& config, const char* name) {
     const char* why = nullptr;
     int error = validate(config, &why);
@@ -244,8 +244,8 @@ int validate_cluster(const LaunchConfig& config, const char** why) {
 
 }  // namespace
 
-// The error is what CUDA 13.0's runtime gives on an H200 for each of these, whatever name its manual has for it; those
-// of clusters are the manual's.
+// Each error is the one that CUDA 13.0's runtime returns on an H200, also where the manual names another one; those of
+// clusters are from the manual.
 int validate(const LaunchConfig& config, const char** why) {
     using namespace limits;
     const dim3& block = config.block;

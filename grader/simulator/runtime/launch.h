@@ -1,14 +1,14 @@
-// Launches, seen from the host.
+// Launches as the host sees them.
 #pragma once
 
 #include "sim/launch.h"
 
 namespace sim {
 
-// The blocks that the simulated device can hold at once of a launch like this one.
+// Returns the number of blocks of such a launch that can be resident on the simulated device at once.
 unsigned long long resident_blocks(const LaunchConfig& config);
 
-// Error codes of a configuration that CUDA would refuse, with the reason in words; 0 and null otherwise.
+// Returns CUDA's error for a configuration that CUDA would refuse, with the reason in *why; otherwise 0 and null.
 int validate(const LaunchConfig& config, const char** why);
 
 }  // namespace sim

@@ -1,5 +1,5 @@
-// Functions of the C and C++ libraries that a kernel library gets from the simulator, as it is linked with --wrap for them
-// (grader/simulator/hooks.py): those that hand out memory, and those that write where a pointer says.
+// Wrappers of C and C++ library functions. A kernel library is linked with --wrap for them (grader/simulator/hooks.py):
+// functions that allocate, and functions that write through a pointer.
 #include <cxxabi.h>
 #include <math.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ void* allocate_or_throw(size_t bytes, size_t alignment) {
     return given;
 }
 
-// A submission prints to where everybody can see it; what it takes for another file may be anything.
+// A confined submission may print to stdout and stderr; any other FILE* may be forged.
 FILE* printed(FILE* file, const void* code) {
     if (confined && file != stdout && file != stderr) sim::sandbox::refuse(file, code);
     return file;
@@ -48,7 +48,7 @@ WRAP(void*, _ZnamRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
     return confined ? sim::sandbox::allocate(bytes) : ::operator new[](bytes, nothrow);
 }
 
-// What was allocated before confinement began is nothing that a submission has.
+// A confined submission does not own memory that was allocated before confinement.
 #define DELETE(NAME, PARAMETERS, CALL)                                               \
     WRAP(void, NAME) PARAMETERS {                                                    \
         if (sim::given_back_by_kernel(pointer, __builtin_return_address(0))) return; \
@@ -63,7 +63,7 @@ DELETE(_ZdaPvSt11align_val_t, (void* pointer, std::align_val_t a), ::operator de
 DELETE(_ZdlPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete(pointer, a))
 DELETE(_ZdaPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete[](pointer, a))
 
-// Where sim/c_library.h has not renamed them.
+// For calls that sim/c_library.h has not renamed.
 extern "C" void* sim_malloc(size_t bytes);
 extern "C" void sim_free(void* pointer);
 WRAP(void*, malloc)(size_t bytes) { return sim_malloc(bytes); }
@@ -75,7 +75,7 @@ WRAP(void*, calloc)(size_t count, size_t bytes) {
     return given ? memset(given, 0, all) : nullptr;
 }
 
-// The C++ library makes room for what is thrown; the kernel file's own code puts it there.
+// The C++ library allocates the exception object; the kernel file's own code then writes it.
 WRAP(void*, __cxa_allocate_exception)(size_t bytes) noexcept {
     void* given = abi::__cxa_allocate_exception(bytes);
     sim::sandbox::exception = {reinterpret_cast<uintptr_t>(given), bytes};

@@ -9,15 +9,16 @@
 namespace sim::limits {
 
 constexpr unsigned block_threads = 1024;
-constexpr unsigned portable_cluster = 8;  // blocks that every device with clusters takes; 16 on this one
+// blocks; every device with clusters supports this size, and 16 needs an attribute
+constexpr unsigned portable_cluster = 8;
 constexpr unsigned block_x = 1024, block_y = 1024, block_z = 64;
 constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
 
-constexpr size_t static_shared = 48 << 10;             // ptxas refuses more, but for sm_90a
+constexpr size_t static_shared = 48 << 10;             // ptxas refuses more, except for sm_90a
 constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
 constexpr size_t shared_with_attribute = simulated.block_shared << 10;
 constexpr size_t sm_shared = simulated.sm_shared << 10;
-constexpr size_t reserved_shared = 1 << 10;  // taken from the SM by each block
+constexpr size_t reserved_shared = 1 << 10;  // of the SM, for each block
 
 constexpr unsigned sm_threads = simulated.sm_threads;
 constexpr unsigned sm_blocks = simulated.sm_blocks;
@@ -27,11 +28,11 @@ constexpr unsigned sms = 8;                          // few, so that a grid that
 constexpr size_t constant_memory = 64 << 10;
 constexpr size_t printf_buffer = 1 << 20;
 
-// Blocks of this shape that one SM holds at once. Registers are not known here and do not count.
+// Returns the number of blocks of this shape that one SM holds at once. Registers are not known here and not counted.
 unsigned blocks_per_sm(unsigned threads, size_t shared_bytes);
 
-// Whether a library, by its base address, has ever asked how many SMs there are: its grids may be others on a GPU. `caller` is
-// an address in it.
+// Records whether a library, given by its base address, ever queried the number of SMs: its grids may differ on a GPU.
+// `caller` is an address in the library.
 void note_question(const void* caller);
 bool has_asked(const void* library);
 

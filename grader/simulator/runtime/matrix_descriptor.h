@@ -1,14 +1,14 @@
-// Where the operands of wgmma and tcgen05 lie in shared memory, as their matrix descriptors say (PTX ISA, "Matrix Descriptor
-// Format" and "Shared Memory Matrix Layout").
+// The layout of wgmma and tcgen05 operands in shared memory, as their matrix descriptors give it (PTX ISA, "Matrix
+// Descriptor Format" and "Shared Memory Matrix Layout").
 //
-// An operand is made of core matrices: 8 pieces of 16 bytes. Along k each row of A (or column of B) has two of them. The
-// pieces of a core matrix are
+// An operand consists of core matrices: 8 pieces of 16 bytes. Along k, each row of A (or column of B) has two of them.
+// The pieces of a core matrix are
 //
-//   K-major    8 rows of A, or columns of B; in each as many k as 16 bytes hold
-//   MN-major   8 k; in each 8 rows of A, or columns of B, of 16 bits
+//  K-major    8 rows of A, or columns of B; each piece holds as many k as fit in 16 bytes
+//  MN-major   8 k; each piece holds 8 rows of A, or columns of B, of 16 bits
 //
-// and a swizzle exchanges the pieces of a line of 128, 64 or 32 bytes, by the line's number. It looks at addresses, not at
-// offsets: that is why tiles begin at a multiple of 1024 bytes, and why a descriptor may begin some pieces further on.
+// A swizzle permutes the pieces of a line of 128, 64 or 32 bytes by the line's number. It depends on addresses, not on
+// offsets. That is why tiles begin at a multiple of 1024 bytes, and why a descriptor may begin at a later piece.
 #pragma once
 
 #include <stdint.h>
@@ -17,8 +17,8 @@ namespace sim {
 
 struct MatrixDescriptor {
     uint32_t start, leading, stride;  // bytes
-    uint32_t base;                    // number of the line with which the pattern of the swizzle begins
-    uint32_t line;                    // bytes that the swizzle permutes; 16: none
+    uint32_t base;                    // number of the line at which the swizzle pattern begins
+    uint32_t line;                    // bytes that the swizzle permutes; 16: no swizzle
 
     explicit constexpr MatrixDescriptor(uint64_t bits)
         : start(field(bits, 0) << 4),
@@ -27,15 +27,15 @@ struct MatrixDescriptor {
           base(static_cast<uint32_t>(bits >> 49 & 7)),
           line(lines[bits >> 62]) {}
 
-    // tcgen05's has the same fields, but for the kind of swizzle, which takes three bits.
+    // The descriptor of tcgen05 has the same fields, except that the swizzle mode takes three bits.
     static constexpr MatrixDescriptor of_tcgen05(uint64_t bits) {
         MatrixDescriptor descriptor(bits);
         descriptor.line = bits >> 61 == 0 ? 16 : bits >> 61 == 2 ? 128 : bits >> 61 == 4 ? 64 : 32;
         return descriptor;
     }
 
-    // The address in the shared window of piece i of the core matrix that is number `group` along M or N and number `k`
-    // (0 or 1) along K.
+    // Returns the address in the shared window of piece i of the core matrix with number `group` along M or N and
+    // number `k` (0 or 1) along K.
     constexpr uint32_t piece(bool mn_major, unsigned group, unsigned k, unsigned i) const {
         uint32_t address = start + i * line;
         if (!mn_major)
@@ -56,7 +56,7 @@ struct MatrixDescriptor {
     }
 };
 
-// Why the bits are no matrix descriptor of tcgen05 that is simulated; null: they are one.
+// Returns why the bits are not a supported matrix descriptor of tcgen05, or null if they are one.
 constexpr const char* tensor_descriptor_fault(uint64_t bits) {
     uint64_t swizzle = bits >> 61;
     if ((bits >> 46 & 7) != 1)

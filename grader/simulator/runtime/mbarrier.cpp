@@ -1,6 +1,6 @@
-// mbarriers: phases, and what arrives at them - threads, the bytes of bulk copies, and threads' earlier cp.async.
+// mbarriers: phases, and the arrivals of threads, of the bytes of bulk copies, and of threads' earlier cp.async.
 //
-// The object in shared memory holds nothing that a kernel may read, so its state is kept beside it, by its address.
+// The object in shared memory is opaque to kernels, so its state is kept outside, by the object's address.
 #include "sim/mbarrier.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ namespace sim {
 
 namespace {
 
-// PTX: the largest number of arrivals, and of bytes, that an mbarrier counts.
+// The largest number of arrivals, and of bytes, that an mbarrier counts (PTX ISA, "Contents of the mbarrier object").
 constexpr uint32_t most = (1u << 20) - 1;
 
 bool checked(const Block& block) { return block.launch->checks_enabled; }
@@ -38,10 +38,10 @@ void enter(Thread& self, Site site, const void* caller) {
     self.call_address = caller;
 }
 
-// Which blocks' mbarriers an operation takes.
+// The mbarriers that an operation accepts: those of its block, or of its cluster.
 enum class Reach { block, cluster };
 
-// The block in whose shared memory the object lies.
+// Returns the block whose shared memory holds the object.
 Block& check_object(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     Block* owner = shared_owner(*self.block, object);
     if (!owner) misused(self, site, "an mbarrier is an object in shared memory");
@@ -56,7 +56,7 @@ Block& check_object(Thread& self, Site site, const void* object, Reach reach = R
     return *owner;
 }
 
-// Lets others run, because this thread waits for them at an mbarrier (or for its initialization: null).
+// Lets others run because this thread waits at an mbarrier (null: for its initialization).
 void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::mbarrier;
     self.wait_detail = static_cast<uint8_t>(detail);
@@ -65,8 +65,8 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::none;
 }
 
-// The mbarrier at an address. One that another thread has yet to initialize is waited for: whether that thread comes
-// first is a question of order, which is the race check's.
+// Returns the mbarrier at an address. If another thread has not initialized it yet, the thread waits: the race check
+// decides whether the order is guaranteed.
 Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
         if (Mbarrier* barrier = find(check_object(self, site, object, reach), object)) return *barrier;
@@ -74,7 +74,7 @@ Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach 
     }
 }
 
-// Of an operation: its own among those of the cluster.
+// Numbers operations of a cluster from 1.
 uint64_t next_number(Thread& self) { return ++self.block->cluster->blocks[0]->operation_count; }
 
 void something_happened() {
@@ -82,7 +82,7 @@ void something_happened() {
     current_worker->spin_rounds = 0;
 }
 
-// Begins the next phase if the current one is complete.
+// Starts the next phase if the current one is complete.
 bool complete_phase(Mbarrier& barrier) {
     if (barrier.pending || barrier.bytes) return false;
     ++barrier.phase;
@@ -133,7 +133,8 @@ MbarrierOperation& start(Thread& self, const MbarrierOperation& operation) {
     return *copy;
 }
 
-// Takes one of the block's operations out of its list: the order in which they finish is nobody's promise.
+// Removes one of the block's operations from its list. The choice varies, because the hardware does not guarantee an
+// order of completion.
 MbarrierOperation* take_operation(Worker& worker, Block& block) {
     unsigned count = 0;
     for (MbarrierOperation* operation = block.operations; operation; operation = operation->next) ++count;
@@ -275,7 +276,7 @@ void check_bulk_copy(Thread& self, Site site, const void* shared, const void* gl
     }
 }
 
-// The block to whose shared memory an asynchronous operation goes, and which has its mbarrier.
+// Returns the block whose shared memory receives an asynchronous operation, and which has its mbarrier.
 const Block& the_target(Thread& self, Site site, const void* shared, const void* object) {
     const Block* target = shared_owner(*self.block, shared);
     if (!target || target != shared_owner(*self.block, object)) {
@@ -284,7 +285,7 @@ const Block& the_target(Thread& self, Site site, const void* shared, const void*
     return *target;
 }
 
-// `value`: what is to be stored, where it comes from registers.
+// `value`: the value to store, when it comes from registers.
 void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
     Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
     if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
@@ -324,7 +325,7 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
     bool first = true;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (!(blocks >> rank & 1)) continue;
-        // To the same place in each block.
+        // To the same offset in each block.
         char* shared = cluster.blocks[rank]->shared;
         BulkCopy one = copy;
         one.shared = shared + (copy.shared - owner.shared);

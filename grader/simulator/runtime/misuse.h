@@ -1,4 +1,4 @@
-// Instructions that a thread uses in a way that PTX leaves undefined: the launch ends, and the finding says why.
+// Instructions used in a way that PTX leaves undefined: the launch ends, and the finding says why.
 #pragma once
 
 #include "scheduler.h"

@@ -9,7 +9,7 @@ namespace sim {
 
 namespace {
 
-// Recursive: a function of the host that a stream runs may call back.
+// Recursive: a host function that a stream runs may call the API.
 struct RecursiveMutex {
     pthread_mutex_t mutex;
     RecursiveMutex() {

@@ -1,5 +1,5 @@
-// What a stream is asked to do: a kernel, a copy, a fill, a function of the host. Performed when it is submitted, or kept
-// with its arguments as they were then, as a node of a graph.
+// Operations of a stream: a kernel, a copy, a fill, a host function. An operation is performed when it is submitted, or
+// stored with a copy of its arguments as a graph node.
 #pragma once
 
 #include <stddef.h>
@@ -14,30 +14,31 @@ enum class OperationKind { kernel, copy, fill, host_function, allocation, releas
 struct Rows {
     void* to;
     size_t to_pitch;
-    const void* from;  // of a copy
+    const void* from;  // for a copy
     size_t from_pitch;
     size_t width;
     size_t height;
-    int value;           // of a fill
-    size_t element = 1;  // bytes of it that are repeated, the lowest first
+    int value;           // for a fill
+    size_t element = 1;  // bytes of `value` that are repeated, the lowest first
 };
 
 struct Operation {
     OperationKind kind;
-    const char* call;    // the function of the runtime API, or the kernel's name
-    const void* caller;  // who called it; null for a kernel
+    const char* call;    // name of the runtime API function, or of the kernel
+    const void* caller;  // return address of the call; null for a kernel
     LaunchConfig config = LaunchConfig(dim3(), dim3());
     LaunchBody body = {};
     Rows rows = {};
     cudaMemcpyKind direction = cudaMemcpyDefault;
     cudaHostFn_t function = nullptr;
     void* data = nullptr;
-    void** pointer = nullptr;  // where an allocation goes
+    void** pointer = nullptr;  // where an allocation stores its result
 };
 
-// Runs it now. Its place in the order of streams was told to the checks before.
+// Runs it now. The checks have already received its place in the order of streams.
 cudaError_t perform(const Operation& operation);
-// What CUDA checks when the call is made, whether it runs now or later: refuses it, or cudaSuccess.
+// Performs CUDA's argument checks at the time of the call, whether the operation runs now or later. Refuses it, or
+// returns cudaSuccess.
 cudaError_t admissible(const Operation& operation);
 
 // launch.cpp
@@ -49,7 +50,7 @@ cudaError_t perform_fill(const Operation& operation);
 cudaError_t perform_allocation(const Operation& operation);
 cudaError_t perform_release(const Operation& operation);
 
-// One operation at a time; held while one runs, by the host thread that submitted it.
+// Serializes operations: held while one runs, by the host thread that submitted it.
 class DeviceLock {
   public:
     DeviceLock();

@@ -1,7 +1,7 @@
 // printf and assert in device code.
 //
-// CUDA collects what kernels print in a buffer of 1 MB and shows it at the next synchronization. Here the buffer waits
-// for sim_take_output; a plain program with a main, which never calls that, gets it on its standard output.
+// CUDA collects kernel output in a buffer of 1 MB and prints it at the next synchronization. Here the buffer waits for
+// sim_take_output. A program with a main never calls that, so its output goes to standard output.
 #include "output.h"
 
 #include <pthread.h>
@@ -21,11 +21,11 @@ namespace sim {
 namespace {
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-char* buffer = nullptr;  // what was printed
+char* buffer = nullptr;  // text printed so far
 size_t used = 0, capacity = 0;
 bool lost = false;
-bool kept = false;      // somebody calls sim_take_output
-char* taken = nullptr;  // what sim_take_output has handed out
+bool kept = false;      // sim_take_output is in use
+char* taken = nullptr;  // text that sim_take_output returned
 
 constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, later output is lost]\n";
 
@@ -78,7 +78,7 @@ void print_line(const char* format, ...) {
     va_end(arguments);
 }
 
-// Whether a format has a conversion %n.
+// Returns whether a format has a conversion %n.
 bool writes_count(const char* format) {
     while ((format = strchr(format, '%')) != nullptr) {
         format += 1 + strspn(format + 1, "0123456789$ #+-'I.*hlLqjzt");
@@ -88,7 +88,7 @@ bool writes_count(const char* format) {
     return false;
 }
 
-// A program with a main ends: nothing printed may be lost.
+// Prints the rest when a program with a main ends.
 struct AtExit {
     ~AtExit() { show_output(); }
 } at_exit;
@@ -127,7 +127,7 @@ void show_output() {
 
 extern "C" {
 
-// What printf and assert are in a kernel file: sim/c_library.h.
+// printf and assert in a kernel file: see sim/c_library.h.
 __attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
     sim::refuse_writing_counts(format, __builtin_return_address(0));
     va_list arguments;

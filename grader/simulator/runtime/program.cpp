@@ -1,9 +1,9 @@
-// The end of a whole program: however it comes, what was found and counted goes into a file.
+// The end of a whole program: however it ends, its findings and counters are written to a file.
 //
-// `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. A program that somebody starts by himself writes a
-// temporary one and has the reporter, a command that its link has put in, show it. The file begins with lines that say how
-// the program ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME", "refused WHAT" the simulator cannot do; then
-// comes the report.
+// `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. Started directly, a program writes a temporary
+// file and runs the reporter, a command that was linked into it. The file begins with lines that say how the program
+// ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME", "refused WHAT" for what the simulator does not
+// support. The report follows.
 #include "program.h"
 
 #include <fcntl.h>
@@ -30,15 +30,15 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int requests[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr size_t handler_stack_bytes = 256 << 10;
-constexpr int refused_status = 2;                // as of a program that cannot be built
-constexpr unsigned longest_report_seconds = 10;  // a signal may have come while a lock was held that the report needs
+constexpr int refused_status = 2;                // as for a program that does not build
+constexpr unsigned longest_report_seconds = 10;  // the report may need a lock that was held when a signal arrived
 
 pid_t program = 0;
 char report_path[4096];
 const char* const* reporter = nullptr;
 uintptr_t program_base = 0;
 volatile sig_atomic_t written = 0;
-int waiting_signal = 0;  // came while a launch ran
+int waiting_signal = 0;  // arrived while a launch ran
 const void* waiting_place = nullptr;
 
 void put(int file, const char* text) {
@@ -180,7 +180,7 @@ extern "C" void sim_program_starts(const char* const* reporter_, const void* bas
     program_base = reinterpret_cast<uintptr_t>(base);
     if (const char* path = getenv("GRADER_PROGRAM_REPORT")) {
         strncpy(report_path, path, sizeof report_path - 1);
-        unsetenv("GRADER_PROGRAM_REPORT");  // not for the programs that this one starts
+        unsetenv("GRADER_PROGRAM_REPORT");  // not inherited by programs that this one starts
     }
     set_from_environment();
     keep_place_of_program(__builtin_return_address(0));

@@ -1,4 +1,5 @@
-// A runtime call that fails: CUDA's error, and the reason in words for the findings. `caller`: where it was called, if known.
+// A runtime API call that fails: CUDA's error, and a reason in words for the findings. `caller` is its return address,
+// if known.
 #pragma once
 
 #include "driver_types.h"

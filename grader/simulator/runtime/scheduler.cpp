@@ -1,8 +1,8 @@
-// The scheduler: one fiber for each thread that waits, switched from one to the next without a detour.
+// The scheduler: one fiber per waiting thread, with direct switches from one to the next.
 //
 // Order: the lanes of a warp first, then the other warps of the block, then other resident blocks. The thread that
-// completes a barrier goes on itself, without a switch. A fiber whose thread has ended takes the next thread that has
-// not started, on the same stack, so a kernel that never waits costs no switch at all.
+// completes a barrier continues without a switch. A fiber whose thread has ended runs the next unstarted thread on the
+// same stack, so a kernel that never waits needs no switch at all.
 #include "scheduler.h"
 
 #include "async_operations.h"
@@ -21,12 +21,12 @@ namespace {
 
 Counter block_serial;
 
-// Rounds in which all that can be done is to look at mbarriers again, before that is a deadlock: a thread may look at
-// several in turn, or give up after some attempts.
+// Rounds in which the only runnable threads poll mbarriers, before that is a deadlock. A thread may poll several
+// mbarriers in turn, or give up after some attempts.
 constexpr unsigned mbarrier_patience = 500;
 
 uint64_t next_random(Worker& worker) {
-    // xorshift64: any sequence will do, as long as the seed repeats it.
+    // xorshift64: any generator will do, as long as the seed reproduces it.
     uint64_t x = worker.random_state;
     x ^= x << 13;
     x ^= x >> 7;
@@ -34,7 +34,7 @@ uint64_t next_random(Worker& worker) {
     return worker.random_state = x;
 }
 
-// One of the bits of `set`, which is not empty.
+// Returns one of the bits of `set`, which is not empty.
 inline unsigned choose(Worker& worker, unsigned set) {
     if (worker.order == Order::forward) return static_cast<unsigned>(__builtin_ctz(set));
     if (worker.order == Order::reverse) return 31u - static_cast<unsigned>(__builtin_clz(set));
@@ -43,7 +43,7 @@ inline unsigned choose(Worker& worker, unsigned set) {
     return static_cast<unsigned>(__builtin_ctz(set));
 }
 
-// The warp to run after `index`: round robin, so that no warp starves another that waits for it.
+// Returns the warp to run after `index`: round robin, so that no warp starves another that waits for it.
 inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
     if (worker.order == Order::forward) {
         unsigned later = index == 31 ? 0 : runnable & (~0u << (index + 1));
@@ -56,7 +56,7 @@ inline unsigned choose_warp(Worker& worker, unsigned runnable, unsigned index) {
     return choose(worker, runnable);
 }
 
-// The place of something in a box of these dimensions, x fastest.
+// Converts a linear index to coordinates in a box, x fastest.
 uint3 place_in(dim3 box, uint64_t linear) {
     return {static_cast<unsigned>(linear % box.x), static_cast<unsigned>(linear / box.x % box.y),
             static_cast<unsigned>(linear / box.x / box.y)};
@@ -145,7 +145,7 @@ bool start_next_cluster(Worker& worker) {
     return true;
 }
 
-// Nobody needs the block any more: its cluster has ended.
+// Frees the block's storage: its cluster has ended.
 void retire_block(Worker& worker, BlockStorage* block) {
     if (block->mbarriers || block->operations) finish_mbarriers(*block, true);
     finish_products(*block);
@@ -184,12 +184,12 @@ bool each_spinning(const Worker& worker, F visit) {
     return true;
 }
 
-// Nobody but they themselves could help them: what arrives at an mbarrier comes from its own cluster.
+// Only these threads could help each other: arrivals at an mbarrier come from its own cluster.
 bool all_wait_at_mbarriers(const Worker& worker) {
     return each_spinning(worker, [](Thread& thread) { return thread.wait == Wait::mbarrier; });
 }
 
-// All resident blocks wait for what nobody will do.
+// Ends a launch in which every thread of the resident blocks waits.
 [[noreturn]] void deadlock(Worker& worker) {
     each_spinning(worker, [](Thread& thread) {
         if (thread.mbarrier) {
@@ -201,15 +201,15 @@ bool all_wait_at_mbarriers(const Worker& worker) {
         kill_launch(cudaErrorLaunchFailure);
     });
     for (BlockStorage* block = worker.resident; block; block = block->next) {
-        if (block->live == 0) continue;  // the others of its cluster wait
+        if (block->live == 0) continue;  // other blocks of its cluster wait
         events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
     }
     current_thread = nullptr;
     kill_launch(cudaErrorLaunchTimeout);
 }
 
-// All threads that are left look again and again at what none of them changes. A matter of counting, not of time: a slow
-// machine makes no infinite loop.
+// Ends a launch in which all live threads poll memory that none of them changes. Counts rounds, not time: a slow
+// machine alone does not cause it.
 [[noreturn]] void livelock(Worker& worker) {
     Thread* thread = first_spinning(worker);
     each_spinning(worker, [&thread](Thread& each) {
@@ -223,8 +223,8 @@ bool all_wait_at_mbarriers(const Worker& worker) {
     leave_grid(worker);
 }
 
-// Lanes that write until they read back what they wrote can undo each other's writes for ever, each in its turn. So now and
-// then one of them has a few turns for itself.
+// Lanes that write until they read back what they wrote can undo each other's writes forever when they alternate. So
+// from time to time one of them runs alone for a few turns.
 unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
     if (worker.spin_rounds % 64 < 56) return spinning;
     unsigned skipped = worker.spin_rounds / 64 % static_cast<unsigned>(__builtin_popcount(spinning));
@@ -232,7 +232,7 @@ unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
     return spinning & (0u - spinning);
 }
 
-// Makes worker.block one that can run. False when the grid is done or has been stopped.
+// Sets worker.block to a block that can run. Returns false when the grid is done or was stopped.
 bool find_runnable_block(Worker& worker) {
     Grid& grid = *worker.grid;
     for (;;) {
@@ -249,13 +249,13 @@ bool find_runnable_block(Worker& worker) {
         if (worker.resident_count == 0) return start_next_cluster(worker);
         if (!spinning) deadlock(worker);
         if (perform_operations(worker)) {
-            // Who waits for them looks again.
+            // Waiting threads poll again.
         } else if (all_wait_at_mbarriers(worker)) {
             if (++worker.stalled_rounds > mbarrier_patience) deadlock(worker);
         } else if (++worker.spin_rounds > spin_patience) {
             in_block_order("its blocks wait for each other");
             if (worker.resident_count + grid.cluster_size <= grid.residency && start_next_cluster(worker)) return true;
-            // What they wait for may be done by a block of another worker: then only the watchdog can tell.
+            // A block of another worker may do what they wait for; then only the watchdog can detect an infinite loop.
             if (++worker.stalled_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
             if (grid.workers > 1) let_later_blocks_go(grid);
         }
@@ -271,7 +271,7 @@ bool find_runnable_block(Worker& worker) {
     }
 }
 
-// Chooses who runs next; null when the grid is done or has been stopped.
+// Returns the thread to run next; null when the grid is done or was stopped.
 inline Thread* next_thread(Worker& worker) {
     for (;;) {
         Warp* warp = worker.warp;
@@ -342,7 +342,7 @@ void run_thread(Worker& worker, Thread& thread) {
     exit_thread(worker, thread);
 }
 
-// What every fiber does: threads that have not started, one after another, until one that waits is to go on.
+// The body of every fiber: runs unstarted threads one after another, until a suspended one is to continue.
 [[noreturn]] void fiber_entry() {
     Worker& worker = *current_worker;
     Thread* thread = worker.starting;
@@ -351,7 +351,7 @@ void run_thread(Worker& worker, Thread& thread) {
         thread = next_thread(worker);
         if (!thread) leave_grid(worker);
         if (!worker.next_is_new) {
-            // This fiber is free from here on; nobody takes it before the switch.
+            // The fiber is free from here on; it is not reused before the switch.
             worker.fibers.give(worker.fiber);
             worker.fiber = thread->fiber;
             current_thread = thread;
@@ -456,7 +456,7 @@ void kill_launch(int cuda_error) {
 
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
-    // With checks it is found again, in its order.
+    // With checks, the rerun in block order finds it again.
     grid.taken_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
     if (grid.taken_back) grid.one_worker_because = "its blocks do what ends it";
     grid.fault = fault;

@@ -1,4 +1,4 @@
-// What sim_configure sets.
+// The settings that sim_configure changes.
 #pragma once
 
 #include <stddef.h>
@@ -15,8 +15,8 @@ struct Settings {
     unsigned spin_rounds = 1000000;
     Order order = Order::forward;
     uint64_t seed = 1;
-    bool explain = false;    // on stderr, why a launch has one worker
-    size_t stack_bytes = 0;  // of one CUDA thread; 0: as fits the process
+    bool explain = false;    // print on stderr why a launch has one worker
+    size_t stack_bytes = 0;  // of one CUDA thread; 0: chosen for the process
 };
 
 extern Settings settings;

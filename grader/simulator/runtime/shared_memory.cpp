@@ -14,20 +14,20 @@ namespace sim {
 
 namespace {
 
-// Arrays lie further apart than on a GPU: a red zone follows each, so that an index past the end hits no neighbor.
-// Multiples of 128 bytes keep the banks of an array's elements where they would be.
+// Arrays lie farther apart than on a GPU: a red zone follows each, so that an index past the end does not hit a
+// neighbor. Multiples of 128 bytes preserve the banks of an array's elements.
 constexpr size_t array_alignment = 128;
 constexpr size_t red_zone = 128;
 constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and their red zones
 constexpr size_t dynamic_region = limits::shared_with_attribute + 4096;
 constexpr size_t region = static_region + dynamic_region;
 
-// Where dynamic shared memory begins, on a GPU, in a kernel without static arrays.
+// Start of dynamic shared memory on a GPU in a kernel without static arrays.
 constexpr size_t dynamic_alignment = 1024;
 
-// The addresses of shared memory that PTX sees begin here, so that a null pointer never means an array. The dynamic buffer
-// comes first: all that a block can use lies within the 18 bits that a matrix descriptor of wgmma has for an address.
-// Their upper bits are the rank of the block in its cluster, so one says whose shared memory it means.
+// Start of the shared window, the addresses that PTX sees: not 0, so that a null pointer never refers to an array. The
+// dynamic buffer comes first. Everything that a block can use lies within the 18 address bits of a wgmma matrix
+// descriptor. The upper bits of an address are the block's rank in its cluster.
 constexpr uint32_t window_start = 1024;
 constexpr unsigned rank_shift = 24;
 static_assert(window_start + region < 1u << rank_shift, "a block's shared memory fits its part of the window");
@@ -36,12 +36,12 @@ pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Where the static region begins in the window: as far behind the dynamic buffer as keeps alignments.
+// Offset of the static region in the window: the first one behind the dynamic buffer that keeps alignments.
 uint32_t static_window(const Block& block) {
     return window_start + static_cast<uint32_t>(round_up(block.launch->dynamic_shared_bytes, 1024)) + 1024;
 }
 
-// Gives the array a place for the rest of the launch.
+// Assigns the array an offset for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.helped) in_block_order("its shared arrays are placed in the order of their use");
     pthread_mutex_lock(&placing);
@@ -82,7 +82,8 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.checks_enabled) events::shared_array(grid, &slot, offset, slot.bytes, name);
 }
 
-// Fresh shared memory holds whatever the last block left; here it holds NaNs, so that reading it shows.
+// On a GPU, shared memory starts with what the previous block left; here it holds NaNs, so that a read of it becomes
+// visible.
 void poison_up_to(BlockStorage& block, size_t extent) {
     if (block.poisoned_bytes >= extent) return;
     memset(block.shared + block.poisoned_bytes, 0xff, extent - block.poisoned_bytes);
@@ -117,7 +118,8 @@ void* shared_slot_address(SharedSlot* slot, const char* name, size_t alignment) 
         place(*slot, name, alignment, *static_cast<Grid*>(block.launch));
     }
     size_t end = slot->offset + slot->bytes;
-    if (end > static_region) kill_launch(cudaErrorIllegalAddress);  // the slot is the kernel's own, and was overwritten
+    // the slot belongs to the kernel and was overwritten
+    if (end > static_region) kill_launch(cudaErrorIllegalAddress);
     if (__builtin_expect(end > block.poisoned_bytes, false)) poison_up_to(block, end);
     return block.shared + slot->offset;
 }

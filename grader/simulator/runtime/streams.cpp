@@ -9,15 +9,15 @@ namespace sim::streams {
 
 namespace {
 
-CUstream_st* first_stream = nullptr;  // of those that were created
+CUstream_st* first_stream = nullptr;  // of the streams that were created
 CUevent_st* first_event = nullptr;
 CUstream_st legacy, per_thread;
 unsigned created = 0;  // since the last reset
 unsigned current_generation = 1;
 uint32_t lanes = 0;
-bool several = false;  // streams were there since the last reset, beside the legacy default stream
+bool several = false;  // beside the legacy default stream, other streams were used since the last reset
 Clock host;
-Clock orphans;  // work of blocking streams that are destroyed
+Clock orphans;  // work of destroyed blocking streams
 thread_local bool in_host_function = false;
 
 void prepare(CUstream_st& stream) {
@@ -57,7 +57,7 @@ CUstream_st* find(cudaStream_t handle) {
 CUevent_st* find(cudaEvent_t handle) {
     CUevent_st* event = first_event;
     while (event && event != handle) event = event->next;
-    if (event && event->generation != current_generation) {  // what it recorded is long over
+    if (event && event->generation != current_generation) {  // the recorded work has long been complete
         event->generation = current_generation;
         event->known.clear();
         event->capture = 0;
@@ -116,7 +116,7 @@ void each(void (*visit)(CUstream_st&, void*), void* context) {
     }
 }
 
-// The legacy default stream waits for all blocking ones, and they for it.
+// The legacy default stream synchronizes with all blocking streams.
 void advance(CUstream_st& stream) {
     stream.known.join(host);
     host_threads::tell(stream.known);

@@ -1,4 +1,4 @@
-// Copies of boxes of a tensor: what PTX demands of their operands. What a box is, tensor_map.h says.
+// Copies of tensor boxes: PTX's requirements on their operands. tensor_map.h describes boxes.
 #include "sim/tensor_copy.h"
 
 #include "async_operations.h"
@@ -62,13 +62,13 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
     if (declared_alignment(shared) < 128)
         misused(self, site,
                 "the shared memory of a tensor copy is aligned to 128 bytes: declare its array alignas(128)");
-    // Nothing says so, but an H200 ends the kernel with an illegal instruction.
+    // Undocumented: an H200 ends the kernel with an illegal instruction.
     if (at[0] * static_cast<int64_t>(bytes_of(copy.map.type)) % 16)
         misused(self, site, "the first coordinate of a box lies at a multiple of 16 bytes of its row");
     return copy;
 }
 
-// PTX: which reductions there are of which types.
+// Returns whether PTX has this reduction for this type (PTX ISA, "cp.reduce.async.bulk").
 bool exists(Reduction reduction, ElementType type) {
     switch (reduction) {
         case Reduction::none:
@@ -82,7 +82,7 @@ bool exists(Reduction reduction, ElementType type) {
         case Reduction::inc:
         case Reduction::dec:
             return type == ElementType::u32;
-        default:  // PTX has those of s64, too, but an H200 ends the kernel with an illegal instruction
+        default:  // PTX lists s64 too, but an H200 ends the kernel with an illegal instruction
             return type >= ElementType::u32 && type <= ElementType::u64;
     }
 }
@@ -103,12 +103,13 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
     BulkCopy copy = box(*self, site, shared, map, dimensions, at, reduction);
     if (!exists(reduction, copy.map.type))
         misused(*self, site, "cp.reduce.async.bulk.tensor has no such reduction of the elements of this tensor map");
-    // The programming guide allows that of loads alone; an H200 ends the kernel with an illegal instruction.
+    // The CUDA C++ Programming Guide allows this for loads only; for stores an H200 ends the kernel with an illegal
+    // instruction.
     for (unsigned d = 0; d < dimensions; ++d) {
         if (at[d] < 0) misused(*self, site, "the box of a store to a tensor begins at no negative coordinate");
     }
-    // No document says so, but an H200 cuts rows that it writes at multiples of 16 bytes: up to the next one behind a row's
-    // end, the box is written, too.
+    // Undocumented: an H200 cuts the rows that it writes at multiples of 16 bytes. The box is written up to the next
+    // multiple behind a row's end.
     uint64_t per_piece = 16 / bytes_of(copy.map.type);
     copy.map.size[0] = (copy.map.size[0] + per_piece - 1) / per_piece * per_piece;
     start_store(*self, copy);

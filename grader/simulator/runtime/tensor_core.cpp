@@ -1,4 +1,5 @@
-// Tensor cores: the last lane of a warp to arrive gathers the fragments of all, computes, and hands out the results.
+// mma.sync, wmma and ldmatrix: the last lane of a warp to arrive gathers all lanes' fragments, computes, and
+// distributes the results.
 #include "sim/tensor_core.h"
 
 #include <type_traits>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr unsigned lanes = 32;
 
-// A lane's registers: what it brings, and what it takes away.
+// A lane's input and output registers.
 struct Operands {
     uint32_t a[4], b[2], c[4], d[4];
 };
@@ -30,7 +31,8 @@ void split(uint64_t word, uint32_t* registers) {
 uint64_t join(const uint32_t* registers) { return static_cast<uint64_t>(registers[1]) << 32 | registers[0]; }
 double join_double(const uint32_t* registers) { return bit_cast<double>(join(registers)); }
 
-// How a lane's registers hold elements of the operands A and B. `in_register` of them are neighbors along k.
+// How a lane's registers hold elements of A and B. One register holds `in_register` elements that are consecutive along
+// k.
 namespace operands {
 struct f16 {
     static constexpr unsigned in_register = 2;
@@ -68,8 +70,8 @@ struct u8 {
 };
 }  // namespace operands
 
-// How a lane's registers hold accumulators, and how products are added to them: to start(c), one after the other, and
-// finish() gives what is stored.
+// How a lane's registers hold accumulators. The products are added to start(c) one after another; finish() gives the
+// stored value.
 namespace accumulators {
 struct f32 {
     static double get(const uint32_t* c, unsigned i) { return static_cast<double>(bit_cast<float>(c[i])); }
@@ -112,11 +114,11 @@ struct saturated {
 };
 }  // namespace accumulators
 
-// One layout serves all kinds. With g = lane / 4 and t = lane % 4, a lane holds
+// One layout serves all shapes (PTX ISA, "Matrix Fragments for mma"). With g = lane / 4 and t = lane % 4, a lane holds
 //
-//   of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
-//   of B   the same of its columns g
-//   of C   rows g (and g + 8), columns 2t and 2t + 1
+//  of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
+//  of B   the same of its columns g
+//  of C   rows g (and g + 8), columns 2t and 2t + 1
 //
 // and the registers of A go down the rows before they go on to the next block.
 template <unsigned M, unsigned K, typename D, typename A, typename B>
@@ -159,14 +161,14 @@ void multiply(void* const arguments[lanes], unsigned participants) {
     }
 }
 
-// One kind of product.
+// One kind of mma.
 struct Product {
     WarpFinish finish;
     TensorType type;
-    unsigned operations;  // additions and multiplications of a tile
+    unsigned operations;  // additions and multiplications per tile
 };
 
-// A number that is no kind can come from a kernel alone.
+// An invalid number can only come from a kernel.
 Product product(Mma wanted, const void* caller) {
     bool saturates = static_cast<int>(wanted) & saturating_bit;
     switch (static_cast<Mma>(static_cast<int>(wanted) & ~saturating_bit)) {
@@ -187,7 +189,7 @@ Product product(Mma wanted, const void* caller) {
                 "a product on tensor cores of a kind that there is not");
 }
 
-// The 8x8 matrices of 16-bit elements that go through ldmatrix and its siblings: [matrix][row][column].
+// The 8x8 matrices of 16-bit elements of ldmatrix, stmatrix and movmatrix: [matrix][row][column].
 struct Matrices {
     uint16_t element[4][8][8];
 };
@@ -202,7 +204,7 @@ void get_row(const Matrices& matrices, unsigned lane, uint32_t* words) {
     const uint16_t* row = matrices.element[lane / 8][lane % 8];
     for (unsigned i = 0; i < 4; ++i) words[i] = static_cast<uint32_t>(row[2 * i + 1]) << 16 | row[2 * i];
 }
-// A lane's pair of each matrix: (g, 2t) and (g, 2t + 1), or of the transposed one.
+// A lane's pair in each matrix: (g, 2t) and (g, 2t + 1), or those of the transposed matrix.
 void put_pairs(Matrices& matrices, unsigned lane, const uint32_t* words, bool transposed) {
     unsigned g = lane / 4, t = lane % 4;
     for (unsigned m = 0; m < 4; ++m) {
@@ -240,7 +242,7 @@ void redistribute(void* const arguments[lanes], unsigned participants) {
     }
 }
 
-// `caller` is where the kernel called: findings name that place.
+// `caller` is the kernel's return address, which findings name.
 Registers meet(Site site, const char* name, Operands& operands, WarpFinish finish, const void* caller) {
     warp_exchange_from(site, name, ~0u, &operands, finish, caller);
     return Registers{join(operands.d), join(operands.d + 2)};

@@ -1,4 +1,4 @@
-// Tensor maps as they are encoded, and boxes as they are moved.
+// Decoding of tensor maps, and copies of boxes.
 #include "tensor_map.h"
 
 #include <math.h>
@@ -11,15 +11,15 @@ namespace sim {
 
 namespace {
 
-// Where a byte of a swizzled box lies: the number of the 16-byte piece within its row of 2, 4 or 8 is XORed with bits of
-// the address from the 128-byte line on. It is the address in shared memory that counts, not the place in the box.
+// Returns where a byte of a swizzled box lies. The number of the 16-byte piece within its row of 2, 4 or 8 is XORed
+// with address bits from the 128-byte line on. The address in shared memory counts, not the offset in the box.
 char* swizzled(char* place, unsigned swizzle) {
     uintptr_t address = reinterpret_cast<uintptr_t>(place);
     uintptr_t mask = (uintptr_t(1) << swizzle) - 1;
     return reinterpret_cast<char*>(address ^ ((address >> 7 & mask) << 4));
 }
 
-// Calls visit(shared, bytes) for where [offset, offset + bytes) of a box lies.
+// Calls visit(shared, bytes) for the places of [offset, offset + bytes) of a box.
 template <typename Visit>
 void each_place(const BulkCopy& copy, uint32_t offset, uint32_t bytes, Visit visit) {
     if (!copy.map.swizzle) {
@@ -34,7 +34,7 @@ void each_place(const BulkCopy& copy, uint32_t offset, uint32_t bytes, Visit vis
     }
 }
 
-// No document says which NaN; in an H200 it is 0x7ff7 again and again, whatever the type.
+// The NaN is undocumented; an H200 writes 0x7ff7 repeatedly, whatever the type.
 void fill(const TensorMap& map, char* to, uint32_t bytes) {
     memset(to, 0, bytes);
     if (!map.fill_nan) return;
@@ -71,8 +71,8 @@ Bits reduce_bits(Reduction reduction, Bits a, Bits b) {
     }
 }
 
-// A sum of two 16-bit floats that is rounded to float first is rounded to them as the exact one would be. A minimum or
-// maximum takes the number where the other is NaN.
+// The sum of two 16-bit floats, rounded to float first, rounds to the same 16-bit float as the exact sum. A minimum or
+// maximum with one NaN gives the number.
 template <typename Format>
 uint16_t reduce_half(Reduction reduction, uint16_t a, uint16_t b) {
     float x = Format::decode(a), y = Format::decode(b);

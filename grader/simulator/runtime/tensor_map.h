@@ -1,6 +1,6 @@
-// What a CUtensorMap says, and the boxes that the copy engine (TMA) moves with one.
+// Decoded CUtensorMaps, and the boxes that the Tensor Memory Accelerator (TMA) copies with one.
 //
-// Dimension 0 is the innermost: its elements lie side by side, in global and in shared memory.
+// Dimension 0 is the innermost: its elements are contiguous in global and in shared memory.
 #pragma once
 
 #include <stddef.h>
@@ -21,24 +21,24 @@ constexpr unsigned bytes_of(ElementType type) {
 struct TensorMap {
     char* address;
     uint64_t size[most_dimensions];    // elements of the tensor
-    uint64_t stride[most_dimensions];  // bytes from one element to the next
-    uint32_t box[most_dimensions];     // elements that a box takes
-    uint32_t step[most_dimensions];    // every so manieth element
+    uint64_t stride[most_dimensions];  // bytes between consecutive elements
+    uint32_t box[most_dimensions];     // box size in elements
+    uint32_t step[most_dimensions];    // element stride: a box takes every step-th element
     unsigned dimensions;
     ElementType type;
     unsigned swizzle;  // the rows of a swizzled box are 16 << swizzle bytes; 0: not swizzled
-    bool fill_nan;     // what lies outside of the tensor is NaN, not zero
+    bool fill_nan;     // elements outside the tensor are NaN, not zero
 };
 
-// From the 128 bytes that cuTensorMapEncodeTiled has written. False when they are none of its own.
+// Decodes the 128 bytes that cuTensorMapEncodeTiled wrote. Returns false for any other bytes.
 bool decode(const CUtensorMap& encoded, TensorMap* map);
 
-// What one instruction moves between shared and global memory: a box of a tensor. A run of bytes is a box of one
+// A copy by one instruction between shared and global memory: a box of a tensor. A run of bytes is a box of one
 // dimension.
 struct BulkCopy {
-    char* shared;  // where the box lies there, its rows packed
+    char* shared;  // address of the box in shared memory, with packed rows
     TensorMap map;
-    int32_t at[most_dimensions];  // of the box's first element in the tensor
+    int32_t at[most_dimensions];  // coordinates of the box's first element in the tensor
     Reduction reduction;
 
     uint32_t row_bytes() const { return map.box[0] * bytes_of(map.type); }
@@ -49,12 +49,13 @@ struct BulkCopy {
     }
 };
 
-// A run of bytes as such a box; their number is a multiple of the type's size.
+// Describes a run of bytes as such a box; `bytes` is a multiple of the type's size.
 BulkCopy run_of_bytes(char* shared, char* global, uint32_t bytes, ElementType type = ElementType::u8,
                       Reduction reduction = Reduction::none);
 
-// Calls visit(inside, offset, global, bytes) for the rows of a box, and for a row that the tensor's edge cuts, for its
-// parts: `offset` from the box's begin in shared memory, before swizzling; `global` has a meaning inside the tensor alone.
+// Calls visit(inside, offset, global, bytes) for the rows of a box; a row that the tensor's edge cuts is visited in
+// parts. `offset` is relative to the box's start in shared memory, before swizzling. `global` is valid only inside the
+// tensor.
 template <typename Visit>
 void each_row(const BulkCopy& copy, Visit visit) {
     const TensorMap& map = copy.map;
@@ -80,7 +81,7 @@ void each_row(const BulkCopy& copy, Visit visit) {
     }
 }
 
-// From global to shared memory, or the other way.
+// Copies from global to shared memory, and from shared to global memory.
 void perform_load(const BulkCopy& copy);
 void perform_store(const BulkCopy& copy);
 

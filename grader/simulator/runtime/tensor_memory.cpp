@@ -1,4 +1,4 @@
-// Tensor memory: allocation, loads and stores.
+// Tensor memory: allocation, tcgen05.ld and tcgen05.st.
 #include "submission_sandbox/sandbox.h"
 #include "tensor_memory.h"
 
@@ -18,10 +18,10 @@ namespace sim {
 
 namespace {
 
-// What registers hold between a load and the wait for it: a NaN that any arithmetic changes.
+// Value of registers between a load and its wait: a NaN that any arithmetic changes.
 constexpr uint32_t not_loaded = 0x7fa07da5;
 
-// So that lanes of one instruction are not taken for lanes of another.
+// Distinguishes the exchanges of these instructions from those of others.
 constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
 [[noreturn]] void out_of_memory(const void* address) {
@@ -47,7 +47,7 @@ struct Allocation {
     Site site;
 };
 
-// The first place for so many columns; tensor_columns: none.
+// Returns the first free range of so many columns; tensor_columns: none.
 unsigned find_place(const TensorMemory& memory, unsigned columns) {
     for (unsigned first = 0; first + columns <= tensor_columns; first += 32) {
         unsigned free = 0;
@@ -135,8 +135,8 @@ struct Transfer {
     uint32_t address;
     bool stores;
     Site site;
-    uint32_t* variables[128];  // of a load
-    uint32_t values[128];      // of a store
+    uint32_t* variables[128];  // for a load
+    uint32_t values[128];      // for a store
 
     unsigned registers() const { return registers_of(shape, repetitions); }
     unsigned columns() const {
@@ -153,7 +153,7 @@ struct Transfer {
         return 0;
     }
     unsigned lanes() const { return shape == TensorShape::lanes32_bits32 ? 32 : 16; }
-    // Which lane and column, from the address on, a thread's register stands for (PTX ISA, "Data Movement Shape").
+    // The lane and column, relative to the address, of a thread's register (PTX ISA, "Data Movement Shape").
     struct Place {
         unsigned lane, column;
     };
@@ -232,7 +232,7 @@ void wait_for_loads(void* const* arguments, unsigned participants) {
     if (checked(*warp.block)) events::tensor_waited(warp, stores);
     if (stores || !warp.block->tensor_memory) return;
     TensorLoad*& newest = warp.block->tensor_memory->loads[warp.index];
-    // The oldest first: a register that was loaded twice holds what came last.
+    // Oldest first: a register that was loaded twice holds the later value.
     TensorLoad* oldest = nullptr;
     while (TensorLoad* load = newest) {
         newest = load->next;

@@ -1,11 +1,11 @@
-// How tensor cores read and write numbers.
+// Number formats of the tensor cores.
 #pragma once
 
 #include "sim/small_float.h"
 
 namespace sim {
 
-// Tensor cores truncate an accumulator to a float, instead of rounding it.
+// Tensor cores truncate an accumulator to float instead of rounding it.
 inline float truncate_to_float(double value) {
     float rounded = static_cast<float>(value);
     uint32_t bits = bit_cast<uint32_t>(rounded);
@@ -15,7 +15,8 @@ inline float truncate_to_float(double value) {
     return (bits & 0x7fffffff) > 0x7f800000 ? bit_cast<float>(0x7fffffffu) : bit_cast<float>(bits);
 }
 
-// The bits of truncate_to_float's result, of which this is the usual case: far from the ends of a float's range.
+// Returns the bits of truncate_to_float's result, faster in the usual case of a value far from the ends of a float's
+// range.
 inline uint32_t truncated(double value) {
     uint64_t bits = bit_cast<uint64_t>(value);
     unsigned exponent = static_cast<unsigned>(bits >> 52 & 0x7ff);
@@ -25,17 +26,17 @@ inline uint32_t truncated(double value) {
     return bit_cast<uint32_t>(static_cast<float>(bit_cast<double>(bits & ~uint64_t(0x1fffffff))));
 }
 
-// The 13 lowest bits of the float are not looked at.
+// The lowest 13 bits of the float are ignored.
 inline float decode_tf32(uint32_t bits) { return bit_cast<float>(bits & 0xffffe000u); }
 
 // 1 sign, 4 exponent and 3 mantissa bits, bias 7; no infinity, and one NaN of each sign.
 inline float decode_e4m3(uint8_t bits) {
     uint32_t magnitude = bits & 0x7fu, sign = (bits & 0x80u) << 24;
     if (magnitude == 0x7f) return bit_cast<float>(0x7fffffffu);
-    // As a float the same bits are 2^120 times too small, subnormals included.
+    // As a float, the same bits are 2^120 times too small, subnormals included.
     return bit_cast<float>(bit_cast<uint32_t>(bit_cast<float>(magnitude << 20) * 0x1p120f) | sign);
 }
-// The upper half of a half.
+// e5m2 is the upper byte of a half.
 inline float decode_e5m2(uint8_t bits) { return F16::decode(static_cast<uint16_t>(bits << 8)); }
 
 }  // namespace sim

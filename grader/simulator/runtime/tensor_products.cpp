@@ -1,5 +1,6 @@
-// tcgen05.mma, cp and commit: what PTX demands of them, and their arithmetic, which is taken to be that of wgmma
-// (wgmma_multiply.cpp): products and their sums exact or nearly so, what is added to an accumulator truncated once.
+// tcgen05.mma, cp and commit: PTX's requirements, and the arithmetic, which is assumed to be that of wgmma
+// (wgmma_multiply.cpp): products and their sums are exact or nearly so, and the sum with the accumulator is truncated
+// once.
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ void check_descriptor(Thread& self, Site site, uint64_t bits) {
     if (why) misused(self, site, why);
 }
 
-// PTX ISA, "Instruction descriptor" of kind::f16, and the table of shapes.
+// PTX ISA, "Instruction descriptor" for .kind::f16, and the table of shapes.
 void check_instruction(Thread& self, Site site, const TensorProduct& product) {
     uint32_t bits = product.instruction;
     ProductShape shape = shape_of(bits);
@@ -103,7 +104,7 @@ double decode(bool is_bf16, uint16_t bits) {
     return is_bf16 ? static_cast<double>(BF16::decode(bits)) : static_cast<double>(F16::decode(bits));
 }
 
-// Elements [row][k] of an operand in shared memory, `rows` of them, from this descriptor on.
+// Elements [row][k] of an operand in shared memory, `rows` of them, starting at this descriptor.
 template <typename F>
 void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned rows, F put) {
     MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(descriptor);
@@ -129,7 +130,7 @@ void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned row
 
 }  // namespace
 
-// Of a product, as numbers.
+// Decoded operands of an mma.
 struct Operands {
     double a[most_rows][product_depth];
     Eight b[product_depth][most_columns / lane_columns];
@@ -137,7 +138,8 @@ struct Operands {
 
 namespace {
 
-// Where row r of a block's part of the accumulators lies, and how far its columns are shifted (PTX ISA, "Data path layouts").
+// Returns the lane of row r of a block's part of the accumulators, and the shift of its columns (PTX ISA, "Data path
+// layout organization").
 unsigned lane_of(const TensorOperation& operation, unsigned row, unsigned column) {
     if (operation.shape.m == 64) return row / 16 * 32 + row % 16;
     if (operation.shape.m == 128 && operation.product.pair) return column < operation.shape.n / 2 ? row : row + 64;

@@ -1,11 +1,11 @@
-// What the operands of a product on tensor cores are: each kind has a rate of its own.
+// Operand types of the tensor cores: each has its own peak rate.
 #pragma once
 
 #include "sim/wgmma.h"
 
 namespace sim {
 
-// Named as in PTX, by the type of A; f16_sums: f16 operands whose sums are f16, too.
+// Named as in PTX, by the type of A; f16_sums: f16 operands with f16 accumulators.
 enum class TensorType : uint8_t { f16, f16_sums, bf16, tf32, e4m3, e5m2, s8, u8, f64, count };
 constexpr unsigned tensor_types = static_cast<unsigned>(TensorType::count);
 
@@ -26,7 +26,7 @@ constexpr TensorType tensor_type(const Wgmma& kind) {
         case Element::u8:
             return TensorType::u8;
         default:
-            return TensorType::count;  // none that wgmma takes
+            return TensorType::count;  // not supported by wgmma
     }
 }
 

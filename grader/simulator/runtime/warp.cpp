@@ -1,7 +1,7 @@
-// Collectives: lanes of one warp, or of several, meet; the last one works out the result for all.
+// Collectives: lanes of one warp, or of several, synchronize; the last one computes the result for all.
 //
-// Each lane leaves its operand in its warp and waits. The lane that completes the group computes every lane's result
-// before any of them goes on, so a fast lane cannot overwrite what a slow one has yet to read.
+// Each lane stores its operand in its warp and waits. The lane that completes the group computes every lane's result
+// before any of them continues, so a fast lane cannot overwrite an operand that a slow one still needs.
 #include "sim/warp.h"
 
 #include <string.h>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr unsigned whole_warp = ~0u;
 
-// What undefined results look like: a NaN, or a number that stands out.
+// Undefined results are a NaN, or a conspicuous number.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
 
-// Who meets: lanes of `mask` in each of some warps that follow one another. One warp for its own intrinsics, four for what
-// a warpgroup does together.
+// The participating lanes: `mask` in each of some consecutive warps. One warp for its own intrinsics, four for a
+// warpgroup.
 struct Group {
     Warp* warps;
     unsigned count;
@@ -39,7 +39,7 @@ inline Group group_of(Warp& warp, Wait kind, unsigned mask) {
     return {&warp.block->warps[first], rest < warps_per_group ? rest : warps_per_group, whole_warp};
 }
 
-// Kind and place of an intrinsic in one word, which lanes that meet must have in common.
+// Packs kind and place of an intrinsic into one word, which must be equal for all participating lanes.
 uint64_t make_tag(Wait kind, unsigned detail, Site site) {
     return static_cast<uint64_t>(site.line) << 32 ^ static_cast<uint64_t>(site.counter & 0xffffff) << 8 ^
            static_cast<uint64_t>(detail) << 4 ^ static_cast<uint64_t>(kind);
@@ -131,11 +131,11 @@ void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
     give_all(warp, participants, static_cast<uint32_t>(result));
 }
 
-// The arguments of all lanes, null for those that take no part.
+// The arguments of all lanes, null for those that do not participate.
 void finish_exchange(const Group& group, Wait kind) {
     void* arguments[warps_per_group * lanes_per_warp];
     memset(arguments, 0, group.count * lanes_per_warp * sizeof *arguments);
-    uint64_t finish = 0;  // which function: the same for all
+    uint64_t finish = 0;  // address of the function, the same for all
     for (Warp& warp : group) {
         void** of_warp = arguments + (&warp - group.warps) * lanes_per_warp;
         for (unsigned rest = group.participants(warp); rest; rest &= rest - 1) {
@@ -182,7 +182,7 @@ void finish(const Group& group, uint64_t tag) {
     }
 }
 
-// Completes the collective if every lane of its group has come, or has exited.
+// Completes the collective if every lane of its group has arrived or exited.
 inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     for (const Warp& warp : group)
         if (group.participants(warp) & ~warp.at_collective) return false;
@@ -198,10 +198,10 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
         }
     }
     if (anyone == 0) return false;
-    if (other_masks) return false;  // they wait for others first, and may come here later
+    if (other_masks) return false;  // they wait for others first, and may arrive here later
     if (differences) {
         events::sync_error(events::SyncError::collectives_differ, *group.warps->block, last, nullptr);
-        // Another place of the same kind has a meaning; another kind has none.
+        // Different places of one kind have a defined result; different kinds have none.
         if (differences & 0xff) kill_launch(cudaErrorLaunchFailure);
     }
     finish(group, tag);
@@ -220,12 +220,12 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
     return true;
 }
 
-// Waits for the other lanes. The caller has left its operand in the warp.
+// Waits for the other lanes. The caller has stored its operand in the warp.
 inline void meet(Thread& self, Wait kind, unsigned detail, unsigned mask, Site site, const void* address) {
     Warp& warp = *self.warp;
     unsigned lane = self.lane;
     unsigned bit = 1u << lane;
-    // Lanes may meet at different __syncwarp: it is a barrier, only its mask counts.
+    // Lanes may arrive at different __syncwarp calls: only the mask counts.
     uint64_t tag = make_tag(kind, detail, kind == Wait::warp_barrier ? Site{0, 0} : site);
     self.state = State::waiting;
     self.wait = kind;
@@ -250,8 +250,8 @@ inline void meet(Thread& self, Wait kind, unsigned detail, unsigned mask, Site s
     }
 }
 
-// The lane from which a shuffle reads. As PTX's shfl: offsets count modulo 32, and a source outside the segment of
-// `width` lanes means the lane itself.
+// Returns the lane from which a shuffle reads. As in PTX's shfl, offsets count modulo 32, and a source outside the
+// segment of `width` lanes means the lane itself.
 unsigned source_lane(Shuffle kind, unsigned lane, unsigned argument, unsigned width) {
     unsigned segment = lane & ~(width - 1);
     unsigned last = segment | (width - 1);
@@ -348,9 +348,9 @@ void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupF
     exchange(Wait::warpgroup, site, name, whole_warp, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
-// Which lanes run together has no answer here, where each lane runs for itself. The most useful one, and what hardware
-// does as a rule: a lane that asks waits until no other lane of its warp can run; all that then ask at the same place
-// are active together.
+// In the simulator each lane runs for itself, so the set of active lanes has no natural meaning. The result is what
+// hardware usually gives: a lane that asks waits until no other lane of its warp can run; all lanes that then ask at
+// the same place are active together.
 unsigned active_mask() {
     Thread* self = current_thread;
     if (!self) return 1;
@@ -375,11 +375,11 @@ void resolve_active_mask(Warp& warp) {
     make_ready(warp, together);
 }
 
-// A lane has exited: intrinsics that waited only for it are complete.
+// A lane has exited: completes intrinsics that waited only for it.
 void complete_collectives_after_exit(Warp& warp) {
     for (unsigned rest = warp.at_collective; rest; rest &= rest - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        if (!(warp.at_collective >> lane & 1)) continue;  // an earlier one of this loop has released it
+        if (!(warp.at_collective >> lane & 1)) continue;  // an earlier iteration has released it
         uint64_t tag = warp.tag[lane];
         complete(group_of(warp, tag_kind(tag), warp.mask[lane]), tag, &warp.threads[lane]);
     }

@@ -1,4 +1,4 @@
-// What the four warps of a warpgroup do together.
+// Operations of a whole warpgroup (four warps).
 #include "limits.h"
 #include "misuse.h"
 #include "scheduler.h"
@@ -8,7 +8,8 @@ namespace sim {
 
 namespace {
 
-// Each warpgroup that has asked for more registers waits until they are free, so together they must fit.
+// A warpgroup that requests more registers waits until they are free, so all warpgroups together must fit (PTX ISA,
+// "setmaxnreg").
 void check_registers(Thread& self, Site site) {
     const Block& block = *self.block;
     unsigned total = 0;

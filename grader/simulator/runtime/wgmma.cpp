@@ -1,4 +1,4 @@
-// wgmma: products begin when the four warps of a warpgroup have met, and are complete when a warp has waited for them.
+// wgmma: a wgmma begins when the four warps of a warpgroup have arrived, and is complete when a warp has waited for it.
 #include "submission_sandbox/sandbox.h"
 #include "sim/wgmma.h"
 
@@ -18,11 +18,11 @@ namespace sim {
 
 namespace {
 
-// What a product leaves in its accumulators: a NaN that any arithmetic changes (a signaling one), as a float, and in both
-// halves of a pair of 16-bit numbers.
+// Value of accumulators while a wgmma is pending: a signaling NaN, both as a float and in each half of a pair of 16-bit
+// numbers, that any arithmetic changes.
 constexpr uint32_t taken = 0x7fa07da5;
 
-// So that lanes of setmaxnreg or mma.sync are not taken for lanes of these.
+// Distinguishes the exchanges of these instructions from those of setmaxnreg and mma.sync.
 constexpr unsigned product_detail = 1, step_detail = 2;
 
 struct Operands {
@@ -40,7 +40,7 @@ bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
                 "no memory for products under way");
 }
 
-// A T, from a list of used ones if that has any.
+// Returns a T, from the list of used ones if possible.
 template <typename T>
 T* take(T*& unused, const void* address) {
     T* one = unused;
@@ -75,8 +75,8 @@ DecodedB& decoded_of(Warp& warp, const void* address) {
     return *first.decoded;
 }
 
-// Calls visit(variables, values) for what each lane holds of a tile: row lane / 4 and 8 below it, columns 2 (lane % 4) and
-// the next of each 8. An f16 accumulator is half a register.
+// Calls visit(variables, values) for each lane's elements of a tile: row lane / 4 and the one 8 below it, columns 2
+// (lane % 4) and the next, of each 8. An f16 accumulator is half a register.
 template <typename F>
 void each_lane(Tile& tile, F visit) {
     uint32_t* values[2 * most_registers];
@@ -92,7 +92,7 @@ void each_lane(Tile& tile, F visit) {
     }
 }
 
-// Reads the accumulators, and marks them as taken.
+// Reads the accumulators, and marks them as pending.
 void take_accumulators(Tile& tile) {
     bool halves = tile.kind.d == Element::f16;
     each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
@@ -105,15 +105,15 @@ void take_accumulators(Tile& tile) {
     });
 }
 
-// Whether a variable is still there: if it is on the thread's stack, its function has not returned.
+// Returns whether a variable still exists: if it is on the thread's stack, its function has not returned.
 bool is_alive(const Thread& thread, const void* variable) {
     auto* byte = static_cast<const char*>(variable);
     if (byte < thread.fiber->low || byte >= thread.fiber->top) return true;
     auto* end = static_cast<const char*>(&thread == current_thread ? __builtin_frame_address(0) : thread.stack_pointer);
-    return byte >= end || end >= thread.fiber->top;  // a context that is kept elsewhere says nothing
+    return byte >= end || end >= thread.fiber->top;  // a context that is stored elsewhere says nothing
 }
 
-// Gives the accumulators back with their new values, if they are still there and as they were left.
+// Writes the results to the accumulators that still exist and were not changed.
 void give_accumulators(Tile& tile, Warp& warp) {
     bool halves = tile.kind.d == Element::f16;
     each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
@@ -135,7 +135,7 @@ void give_accumulators(Tile& tile, Warp& warp) {
     });
 }
 
-// The tile with the accumulators of all lanes: one under way, which this product follows, or a new one.
+// Returns the tile with the accumulators of all lanes: a pending one, which this wgmma continues, or a new one.
 Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
     const Wgmma& kind = lanes[0]->kind;
     size_t bytes = kind.registers() * sizeof(uint32_t*);
@@ -191,7 +191,7 @@ void begin(Warp& warp, Operands* const* lanes) {
     products.end = &product->next;
 }
 
-// All have met.
+// All warps have arrived.
 void begin_all(Warp* warps, void* const* arguments) {
     auto* lanes = reinterpret_cast<Operands* const*>(arguments);
     const Operands* first = nullptr;

@@ -1,6 +1,6 @@
-// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), 16 rows and up to 256 columns at a time. Products and their
-// sums are exact or nearly so, in double precision; what is added to the accumulator is truncated once, for each instruction.
-// An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2: that is not modeled.
+// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. Products and
+// their sums are exact or nearly so, in double precision; the sum with the accumulator is truncated once per
+// instruction. An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2; that is not modeled.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned most_k = 32, piece_bytes = 16, block_columns = 8;
 
-// An operand as it lies in shared memory: core matrices of 8 pieces, two along k for each 8 rows (or columns).
+// An operand in shared memory: core matrices of 8 pieces, two along k for each 8 rows (or columns).
 struct Pieces {
     uint8_t bytes[most_columns / 8 * 2][8][piece_bytes];
 };
@@ -35,7 +35,7 @@ void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_gr
     }
 }
 
-// Element e of a piece.
+// Returns element e of a piece.
 template <Element TYPE>
 double decode(const uint8_t* piece, unsigned e) {
     uint16_t half;
@@ -102,7 +102,8 @@ void decode_as(Element type, const Pieces& pieces, bool mn_major, unsigned group
 
 }  // namespace
 
-// B in numbers, [block of 8 columns][k][column], and what it was made from: the four warps of a warpgroup have the same.
+// Decoded B, [block of 8 columns][k][column], with the source that it was decoded from: the four warps of a warpgroup
+// share it.
 struct DecodedB {
     alignas(16) double number[most_columns / block_columns][most_k][block_columns];
     Pieces pieces, next;
@@ -139,7 +140,8 @@ void decode_a(const Product& product, unsigned warp, double (*a)[most_k]) {
     const Wgmma& kind = product.kind;
     Pieces pieces;
     if (kind.a_in_registers) {
-        // Lane i holds words of 4 bytes: i % 4 of the first piece of row i / 4, of the row 8 below, and of their second pieces.
+        // Lane i holds words of 4 bytes: i % 4 of the first piece of row i / 4, of the row 8 below, and of their second
+        // pieces.
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
             for (unsigned r = 0; r < 4; ++r)
                 memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &product.a_registers[lane][r], 4);
@@ -172,7 +174,7 @@ inline void multiply_block(const double* a0, const double* a1, const double (*b)
     memcpy(sum, all, sizeof all);
 }
 
-// What becomes of an accumulator: `old` is 0 where the product is not added.
+// The new value of an accumulator; `old` is 0 when the result is not accumulated (scale-d = 0).
 struct AddF32 {
     uint32_t operator()(uint32_t old, double sum) const {
         return truncated(sum + static_cast<double>(bit_cast<float>(old)));
