@@ -1,4 +1,4 @@
-// Asynchronous copies: who may touch their source and destination, and when they are done.
+// Asynchronous copies: which accesses to their source and destination are allowed, and when they are complete.
 #include "checks/core/access.h"
 #include "checks/counting/counting.h"
 #include "checks/report/findings.h"
@@ -28,10 +28,11 @@ void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
     }
 }
 
-// A thread's own copies come 16 bytes at a time; the copy engine moves whole sectors of global memory.
+// Log2 of bytes: cp.async copies up to 16 bytes per thread; the copy engine moves whole 32-byte sectors of global
+// memory.
 constexpr unsigned lane_piece = 4, engine_piece = 5;
 
-// An access of the copy engine: no request of a warp.
+// An access by the copy engine: it belongs to no warp's request.
 AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, unsigned size_log2, const void* code) {
     if (state.pending) settle(state, address, code);
     return prepare(state, state.worker->sites.find(code), address, access, size_log2);
@@ -44,8 +45,8 @@ void each_cell_of_piece(const AccessSite& site, uintptr_t address, unsigned size
     for (unsigned i = 0; i < count; ++i) visit(cell[i]);
 }
 
-// What the copy engine does in global memory for one instruction: visit(site, address, log2 of the size) is called for the
-// pieces of the box that lie within the tensor. The instruction counts as one request, of the sectors that its rows touch.
+// The copy engine's accesses to global memory for one instruction. Calls visit(site, address, log2 of the size) for the
+// pieces of the box inside the tensor. The instruction counts as one request with the sectors that its rows touch.
 template <typename F>
 void access_global(ThreadState& state, const BulkCopy& copy, Access access, const void* code, F visit) {
     AccessSite* counting = nullptr;
@@ -84,7 +85,7 @@ void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned 
         access_cells<false>(state, site, from, size_log2);
 }
 
-// The copy arrives some time before the wait: until then nobody may touch its destination.
+// The copy completes at some time before the wait: until then no thread may access its destination.
 void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsigned size_log2) {
     Epoch epoch = state.epoch;
     each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) {
@@ -109,7 +110,7 @@ void look_for_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t 
     });
 }
 
-// Until the thread waits for the copy, nobody may write to what it reads.
+// Until the thread waits for the copy, no thread may write to its source.
 void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoch pending, const void* code) {
     bool fence_missing = false;
     each_piece(from, bytes, lane_piece, [&](uintptr_t address, unsigned size_log2) {
@@ -162,7 +163,7 @@ Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void
                           read_source(state, site, address, size_log2);
                       });
     }
-    // The pieces of a swizzled box change places within it.
+    // A swizzle permutes the pieces of a box within the box.
     if (BlockState* owner = owner_of_shared(*state.block, reinterpret_cast<uintptr_t>(copy.shared))) {
         unsigned line = copy.map.dimensions > 1 ? 16u << copy.map.swizzle : 0;
         note_swizzled_fill(*owner, reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), line);
@@ -264,7 +265,7 @@ void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_o
     if (is_recorded(*thread.block))
         record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
     BulkState& bulk = bulk_of(state);
-    // Groups are done in the order of their commits.
+    // Groups complete in the order of their commits.
     auto is_done = [&](size_t i) {
         return i < bulk.stores.size() && bulk.stores[i].group + groups_that_may_be_pending < bulk.group;
     };

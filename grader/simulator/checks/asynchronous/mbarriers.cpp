@@ -15,27 +15,27 @@ namespace sim::checks {
 
 namespace {
 
-// What an operation has written on its way to an mbarrier, and as what its cells are marked until a thread waits.
+// A write by an operation that will arrive at an mbarrier, and the marks of its cells until a thread waits.
 struct Written {
     uintptr_t address;
     uint32_t bytes;
     Epoch pending;
-    Epoch arrived;  // the mark after that
+    Epoch arrived;  // the mark after the write has arrived
     uint64_t number;
-    const void* code;  // of a bulk copy; null for cp.async
+    const void* code;  // for a bulk copy; null for cp.async
     const ThreadState* by;
-    const void* from;           // in shared memory, or null
+    const void* from;           // source in shared memory, or null
     bool is_done, is_complete;  // the operation; its phase
 };
 
-// tcgen05.commit: its number is later than those of all that it covers.
+// tcgen05.commit: its number is greater than those of all operations that it covers.
 struct Commit {
     const ThreadState* by;
     uint64_t number;
     bool is_done, is_complete;  // the arrival; its phase
 };
 
-// What the checks know of an mbarrier.
+// The state that the checks keep for an mbarrier.
 class Phases {
   public:
     Phases(const Mbarrier& barrier, BlockState& block)
@@ -45,7 +45,7 @@ class Phases {
         awaited_arriving_ = awaited_arriving_ || thread.awaited;
         if (thread.block != block_) return add_remote(release_of(thread, thread.time()));
         if (thread.extras) arriving_.add(thread.extras->known);
-        // What the lanes of its warp did before they last met, it knows without a record.
+        // Lanes of one warp know each other's accesses before their last synchronization without a record.
         const WarpState& warp = *thread.warp;
         for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.barrier_time; ++lane)
             arriving_.add_lane(warp.warp->index, lane, warp.sync_time - 1);
@@ -73,7 +73,7 @@ class Phases {
         awaited_ = awaited_arriving_;
         for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
         for (Commit& commit : commits_) commit.is_complete = commit.is_done;
-        // The last one of a thread says more than those before it.
+        // A thread's last one subsumes those before it.
         for (size_t i = commits_.size(); i-- > 0;) {
             bool later = false;
             for (size_t k = i + 1; k < commits_.size(); ++k)
@@ -87,7 +87,7 @@ class Phases {
             if (commit.is_complete) note_awaited(waits, *commit.by, commit.number);
     }
 
-    // What a thread knows that has waited. Threads with a common past get a common answer.
+    // Returns what a thread knows after its wait. Threads with the same knowledge get the same result.
     const VectorClock* learned(ThreadState& thread) {
         const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
         if (!complete_) return known;
@@ -110,7 +110,7 @@ class Phases {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                // Of a pair it may be the other block; copies of a thread's own have no address here.
+                // For a CTA pair it may be the other block; a thread's own copies have no address here.
                 BlockState* owner = owner_of_shared(*block_, written.address);
                 each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
                           [&](ShadowCell& cell) {
@@ -123,7 +123,7 @@ class Phases {
         written_.truncate(kept);
     }
 
-    // Calls visit(thread, code, source in shared memory) for the bulk copies for which nobody has waited.
+    // Calls visit(thread, code, source in shared memory) for the bulk copies that no thread has waited for.
     template <typename F>
     void each_unawaited(F visit) {
         for (const Written& written : written_)
@@ -133,7 +133,7 @@ class Phases {
     uint32_t serial() const { return serial_; }
 
   private:
-    // What threads of other blocks of the cluster publish goes through a log.
+    // Threads of other blocks of the cluster publish through a log.
     void add_remote(const Release& release) {
         SyncLog& log = new_log(object_);
         Release* kept = block_->worker->pool.take<Release>();
@@ -142,12 +142,13 @@ class Phases {
         arriving_.add_log(&log, log.length());
     }
 
-    bool awaited_ = false, awaited_arriving_ = false;  // the grid before, by one that arrived
+    // an arrived thread has waited for the previous grid (griddepcontrol.wait)
+    bool awaited_ = false, awaited_arriving_ = false;
     const void* object_;
     BlockState* block_;
     uint32_t serial_;
-    VectorClockBuilder arriving_;            // through this phase and those before
-    const VectorClock* complete_ = nullptr;  // through complete phases
+    VectorClockBuilder arriving_;            // published in this phase and earlier ones
+    const VectorClock* complete_ = nullptr;  // published in completed phases
     const VectorClock* asked_ = nullptr;
     const VectorClock* asked_with_ = nullptr;
     const VectorClock* answer_ = nullptr;
@@ -158,7 +159,7 @@ class Phases {
 Phases& phases_of(Mbarrier& barrier) {
     BlockState& block = *state_of(*barrier.block);
     auto* phases = static_cast<Phases*>(barrier.checks);
-    // A barrier of the grid orders all that was before.
+    // A grid barrier orders everything before it.
     if (phases && phases->serial() != block.serial) {
         delete phases;
         phases = nullptr;
@@ -167,7 +168,7 @@ Phases& phases_of(Mbarrier& barrier) {
     return *phases;
 }
 
-// The object itself: initializing it is a write, all else is atomic.
+// The mbarrier object itself: initialization is a write, every other operation is atomic.
 void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, const void* code) {
     if (thread.pending) settle(thread, 0, nullptr);
     uintptr_t address = reinterpret_cast<uintptr_t>(barrier.object);
@@ -194,17 +195,18 @@ void free_bulk_state(BulkState* state) {
 
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
     const BlockState& block = *thread.block;
-    if (write.atomic() || write.serial() != block.serial) return true;  // by the copy engine itself, or long ago
+    // by the copy engine itself, or in an earlier block
+    if (write.atomic() || write.serial() != block.serial) return true;
     uint32_t time = write.time();
     unsigned number = write.thread();
-    // By the thread that wrote, before this one learnt of it: the earliest one after the write.
+    // A fence by the writing thread before this thread learned of the write: the earliest one after the write.
     if (const BulkState* bulk = bulk_of(block.threads[number])) {
         size_t later = bulk->fences.size();
         while (later > 0 && bulk->fences[later - 1].time >= time) --later;
         bool fenced = later < bulk->fences.size();
         if (fenced && ordered(thread, Epoch(block.serial, bulk->fences[later].time, number))) return true;
     }
-    // Or by this thread, after it had.
+    // Or a fence by this thread, after it had learned of the write.
     const BulkState* bulk = bulk_of(thread);
     if (!bulk || bulk->fences.empty()) return false;
     const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
@@ -238,7 +240,7 @@ void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const voi
     if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
     if (!releases) return;
     phases_of(barrier).add(state);
-    // What comes after is not published.
+    // Later accesses are not published.
     set_time(state, ++state.block->time);
 }
 
@@ -321,7 +323,7 @@ void copies_at_exit(Block& block) {
     }
     for (Mbarrier* barrier = block.mbarriers; barrier; barrier = barrier->next)
         if (barrier->checks) static_cast<Phases*>(barrier->checks)->each_unawaited(report);
-    // Copies to another block's shared memory that read this one's.
+    // Copies to another block's shared memory whose source is in this block.
     const Cluster& cluster = *block.cluster;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (cluster.blocks[rank] == &block) continue;

@@ -1,4 +1,4 @@
-// mbarriers and bulk copies: what a phase orders, when what copies wrote may be read, and which ordinary writes the copy
+// mbarriers and bulk copies: what a phase orders, when copied data may be read, and which ordinary writes the copy
 // engine sees.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace sim::checks {
 
-// A fence.proxy.async: what the thread itself, and what it knew of others, had written when it came there.
+// A fence.proxy.async: the writes by the thread, and those it knew of, at the fence.
 struct ProxyFence {
     uint32_t time;
     uint32_t warp_time;
@@ -16,7 +16,7 @@ struct ProxyFence {
     const VectorClock* known;
 };
 
-// A bulk store of a thread, until all of it is known to be done.
+// A bulk store of a thread, until it is known to be complete.
 struct BulkStore {
     BulkCopy copy;
     uint32_t group;
@@ -24,16 +24,16 @@ struct BulkStore {
     const void* code;
 };
 
-// Of a thread that uses bulk stores or that fence.
+// State of a thread that uses bulk stores or fence.proxy.async.
 struct BulkState {
     Growable<BulkStore> stores;
-    size_t read;                  // so many of them are known to have read shared memory
-    uint32_t group;               // the one being filled
+    size_t read;                  // number of stores that are known to have read shared memory
+    uint32_t group;               // the group being filled
     Growable<ProxyFence> fences;  // oldest first
 };
 void free_bulk_state(BulkState* state);
 
-// Calls visit(cell) for every cell of [address, address + bytes) that the region has.
+// Calls visit(cell) for every existing cell of [address, address + bytes) of the region.
 template <typename F>
 void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
     if (!region || !region->cells || bytes == 0) return;
@@ -42,11 +42,11 @@ void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
     for (size_t i = first; i <= last && i < region->cell_count(); ++i) visit(region->cells[i]);
 }
 
-// The read by a bulk copy (not if that was counted already: of a multicast, or of a value in registers), and its write to
-// shared memory, which is marked as pending from now on with the epoch returned.
+// A bulk copy's read of its source and its write to shared memory. `reads` is false for a value in registers and for a
+// further copy of a multicast. The destination is marked as pending with the returned epoch.
 Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, bool reads, const void* code);
 
-// Whether a fence.proxy.async stands between an ordinary write and what the thread's bulk copies do now.
+// Returns whether a fence.proxy.async lies between an ordinary write and the bulk copies that the thread starts now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);
 
 }  // namespace sim::checks

@@ -1,21 +1,21 @@
-// By which swizzle a tensor map has laid out each piece of shared memory, and whether the descriptor of a product says the
-// same.
+// The swizzle with which a tensor map wrote each piece of shared memory, compared with the swizzle of the matrix
+// descriptor that reads it.
 #pragma once
 
 #include "checks/core/access.h"
 
 namespace sim::checks {
 
-// A copy with a tensor map fills a piece of the block's shared memory: `line` bytes are swizzled, 16: none are. 0: the copy
-// has no tensor map.
+// Records that a copy with a tensor map fills shared memory of the block. `line`: bytes that are swizzled together; 16:
+// no swizzle; 0: the copy has no tensor map.
 void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, unsigned line);
 
-// What one product reads by one descriptor.
+// The reads of one MMA through one descriptor.
 class SwizzleCheck {
   public:
     SwizzleCheck(const ThreadState& reader, const void* code, unsigned line)
         : reader_(reader), code_(code), line_(line) {}
-    // A piece of 16 bytes, and the cell of its first bytes: ordinary stores since have made it something else.
+    // Checks a piece of 16 bytes, given the cell of its first bytes: later ordinary stores may have replaced it.
     void look(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site);
 
   private:

@@ -40,29 +40,29 @@ const char* name_of(Kind kind) {
 
 bool is_transfer(Kind kind) { return kind == Kind::load || kind == Kind::store; }
 
-// An operation on tensor memory. `thread`: lane 0 of the warp, or who began the product.
+// An operation on tensor memory. `thread`: lane 0 of the warp, or the thread that issued the MMA.
 struct Record {
     Kind kind;
-    bool waited;  // of a load or store
+    bool waited;  // for a load or store
     ThreadState* thread;
-    uint64_t number;  // of a product or copy
-    Epoch done;       // of a load or store: when the warp had waited
+    uint64_t number;  // for an MMA or copy
+    Epoch done;       // for a load or store: when the warp had waited
     const void* code;
 };
 
 struct Wait {
-    Epoch epoch;  // of the thread that waited, a time of its own
+    Epoch epoch;  // of the thread that waited, with a time of its own
     const ThreadState* issuer;
-    uint64_t number;  // all that it began up to this one was complete
+    uint64_t number;  // all its operations up to this one were complete
 };
 
 // Numbers of records, 0: none.
 struct Cell {
-    uint32_t written, loaded, used;  // used: read by a product, as its A
+    uint32_t written, loaded, used;  // used: read by an MMA as its A operand
     bool initialized;
 };
 
-// What the blocks of a cluster have in common: pairs of them work together.
+// State shared by the blocks of a cluster, because CTA pairs work together.
 struct Shared {
     unsigned blocks;
     Growable<Record> records;
@@ -74,8 +74,8 @@ struct Shared {
 struct BlockTensorMemory {
     Shared* shared;
     Cell cells[lane_groups][tensor_columns];
-    uint32_t* pieces;                                    // of shared memory: the record that read them last
-    Growable<uint32_t> pending[max_warps_per_block][2];  // loads and stores for which the warp has not waited
+    uint32_t* pieces;                                    // of shared memory: the last record that read each
+    Growable<uint32_t> pending[max_warps_per_block][2];  // loads and stores that the warp has not waited for
 };
 
 namespace {
@@ -110,7 +110,7 @@ TensorThread& tensor_thread_of(ThreadState& thread) {
     return *extras.tensor;
 }
 
-// Whether the thread knew of the other one's time at its last tcgen05.fence::after_thread_sync.
+// Returns whether the thread knew of the epoch at its last tcgen05.fence::after_thread_sync.
 bool known_at_fence(const ThreadState& thread, Epoch epoch) {
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     if (!own || !own->fenced) return false;
@@ -131,7 +131,7 @@ enum class Order { fine, unordered, unfinished, fence_after_missing, fence_befor
 Order after_product(const ThreadState& thread, const Shared& shared, const Record& before) {
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
-    if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // as a rule
+    if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // the usual case
     bool complete = false;
     for (size_t i = shared.waits.size(); i-- > 0;) {
         const Wait& wait = shared.waits[i];
@@ -166,15 +166,15 @@ Order after_transfer(const ThreadState& thread, const Record& before) {
     return fenced ? Order::fence_after_missing : comes_after ? Order::fence_before_missing : Order::unordered;
 }
 
-// How what the thread does now follows an earlier operation.
+// Returns how the thread's current operation is ordered after an earlier one.
 Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Record& before) {
     if (is_transfer(before.kind)) return after_transfer(thread, before);
-    // What one thread asks of the tensor cores they do in its order.
+    // The tensor cores execute one thread's operations in order.
     if (!is_transfer(kind) && before.thread == &thread) return Order::fine;
     return after_product(thread, shared, before);
 }
 
-// How what the thread does now follows earlier operations, each looked up once: its cells are mostly of the same few.
+// How the current operation is ordered after earlier ones, each looked up once: most of its cells share few of them.
 class Orders {
   public:
     Orders(const ThreadState& thread, const Shared& shared, Kind kind)
@@ -193,7 +193,7 @@ class Orders {
     HashMap<uint32_t> kept_;  // record -> order, plus 1
 };
 
-// One operation looks at its cells.
+// Checks the cells of one operation.
 class Checker {
   public:
     Checker(BlockState& block, ThreadState& thread, Kind kind, const void* code, uint64_t number)
@@ -211,7 +211,7 @@ class Checker {
             (is_transfer(kind_) ? cell.loaded : cell.used) = id_;
         });
     }
-    // With `adds` what is there is read, too.
+    // With `adds` (the MMA accumulates) the previous contents are read, too.
     void write(BlockState& block, const events::TensorRange& range, bool adds) {
         each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
             if (adds && !cell.initialized) uninitialized(lane, column);
@@ -278,7 +278,7 @@ class Checker {
     bool reported_uninitialized_ = false;
 };
 
-// Pieces of 16 bytes that an operation reads in the shared memory of a block.
+// The 16-byte pieces that an operation reads in a block's shared memory.
 class SharedReader {
   public:
     SharedReader(ThreadState& reader, BlockState& owner, uint32_t record, uint64_t descriptor, const void* code)
@@ -365,7 +365,7 @@ bool overtakes_tensor_operation(const ThreadState& thread, BlockState& owner, ui
     if (!id) return false;
     const Record& record = shared.records[id];
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
-    if (own && own->issuer == record.thread && record.number <= own->number) return false;  // as a rule
+    if (own && own->issuer == record.thread && record.number <= own->number) return false;  // the usual case
     for (size_t i = shared.waits.size(); i-- > 0;) {
         const Wait& wait = shared.waits[i];
         if (wait.issuer != record.thread || wait.number < record.number || !ordered(thread, wait.epoch)) continue;
@@ -428,7 +428,7 @@ void tensor_released(Thread& thread, unsigned first, unsigned count) {
     ThreadState& state = *state_of(thread);
     BlockTensorMemory& memory = memory_of(*state.block);
     const Shared& shared = *memory.shared;
-    // Giving columns back is no access: fences do not matter, but what is under way does.
+    // tcgen05.dealloc is not an access: fences do not matter, but pending operations do.
     Orders orders(state, shared, Kind::load);
     for (auto& lanes : memory.cells) {
         for (unsigned c = first; c < first + count; ++c) {

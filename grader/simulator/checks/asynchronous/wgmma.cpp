@@ -20,11 +20,11 @@ constexpr unsigned piece_log2 = 4, most_warpgroups = max_warps_per_block / warps
 constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
 
 struct Wait {
-    uint64_t number;  // all products up to this one were complete
+    uint64_t number;  // all wgmma up to this one were complete
     Epoch epoch;      // of the first lane; the others have the same time
 };
 
-// The last product that read a piece, and which warps of the warpgroup did.
+// The last wgmma that read a piece, and the warps of the warpgroup that did.
 using LastRead = uint32_t;
 constexpr unsigned number_bits = 28;
 constexpr LastRead number_mask = (1u << number_bits) - 1;
@@ -34,7 +34,7 @@ constexpr LastRead number_mask = (1u << number_bits) - 1;
 struct BlockProducts {
     LastRead* pieces[most_warpgroups];
     Growable<Wait> waits[max_warps_per_block];
-    // What overtakes_product found last: up to which product a warp's reads are ordered before a writer.
+    // Result of the last overtakes_wgmma: the wgmma up to which a warp's reads are ordered before a writer.
     struct {
         Epoch writer;
         uint64_t number;
@@ -70,7 +70,7 @@ Finding finding_about(FindingKind kind, const ThreadState& thread, const void* c
     return finding;
 }
 
-// Calls visit(begin, end) for each piece of memory that the variables fill.
+// Calls visit(begin, end) for each piece of memory that the variables occupy.
 template <typename F>
 void each_run(uint32_t* const* variables, unsigned count, F visit) {
     for (unsigned i = 0, first = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uin
     registers.runs.push(run);
 }
 
-// The operand's pieces, as some lanes read them: the first of each warp speaks for all.
+// The operand's pieces, as read by some lanes: the first lane of each warp represents all.
 class OperandReader {
   public:
     OperandReader(Warp* warps, unsigned which, const events::WarpgroupProduct& product, unsigned line)
@@ -133,7 +133,7 @@ class OperandReader {
         pieces_ = pieces;
     }
 
-    // Core matrices from `first` on, along M or N.
+    // Reads core matrices from `first` on, along M or N.
     void read(const MatrixDescriptor& descriptor, bool mn_major, unsigned first, unsigned groups) {
         for (unsigned matrix = 0; matrix < 2 * groups; ++matrix) {
             for (unsigned i = 0; i < 8; ++i) {
@@ -164,7 +164,7 @@ class OperandReader {
         }
     }
 
-    // Whether what was written last is there for all who read: one look for cells that were written together.
+    // Checks that the last write is visible to all readers: one check for cells that were written together.
     void check_write(ShadowCell& cell, uintptr_t address) {
         written_ = cell.write;
         for (unsigned i = 0; i < count_; ++i) {
@@ -189,7 +189,7 @@ class OperandReader {
     bool fence_missing_ = false;
 };
 
-// Whether the thread comes after a wait of the warp for the product; any of the lanes that waited will do.
+// Returns whether the thread is ordered after the warp's wait for the wgmma; any lane that waited will do.
 bool comes_after(const ThreadState& thread, BlockProducts& products, unsigned warp, uint64_t number) {
     auto& known = products.ordered[warp];
     if (known.writer == thread.epoch && number <= known.number) return true;
@@ -238,7 +238,7 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 
 bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
     BlockState* owner =
-        owner_of_shared(*thread.block, address);  // a copy of another block of the cluster may write here
+        owner_of_shared(*thread.block, address);  // a copy by another block of the cluster may write here
     if (!owner) return false;
     if (overtakes_tensor_operation(thread, *owner, address, reader)) return true;
     if (!owner->products) return false;
@@ -248,7 +248,7 @@ bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* read
         if (!block.products->pieces[group]) continue;
         LastRead last = block.products->pieces[group][piece];
         unsigned first = group * warps_per_group, warps = last >> number_bits;
-        // A product is the warpgroup's, and so is its group: when one warp's wait is over, all of it is complete.
+        // A wgmma and its group belong to the whole warpgroup: when one warp's wait is over, all of it is complete.
         bool complete = !warps;
         for (unsigned w = 0; w < warps_per_group && !complete; ++w)
             complete = comes_after(thread, *block.products, first + w, last & number_mask);
@@ -278,7 +278,7 @@ void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned cou
     if (state.pending) settle(state, 0, nullptr);
     WatchedRegisters& registers = registers_of(state);
     if (!registers.fenced) {
-        registers.fenced = true;  // once is enough
+        registers.fenced = true;  // one fence is enough
         add_finding(finding_at(FindingKind::missing_wgmma_fence, state, thread.call_address));
     }
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });

@@ -1,4 +1,4 @@
-// What happens at each access to memory. The common case is here, inline; everything unusual is a call.
+// The checks of one memory access. The common case is inline; every other case is a call.
 #pragma once
 
 #include "checks/counting/requests.h"
@@ -15,52 +15,54 @@
 
 namespace sim::checks {
 
-// Whether the address is on the thread's own stack: local variables are nobody else's business.
+// Returns whether the address is on the thread's own stack: other threads do not access local variables.
 SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
     const Fiber& fiber = *thread.thread->fiber;
     return address - reinterpret_cast<uintptr_t>(fiber.low) < static_cast<size_t>(fiber.top - fiber.low);
 }
 
 // --- lookup.cpp ---
-// Makes the site ready for an access that it does not expect: the address lies elsewhere, another thread is at it, or
-// its log is full. Null when there is nothing more to do: the address is bad, or local.
+// Prepares the site for an access that it does not expect: the address is elsewhere, another thread is at the site, or
+// its log is full. Returns null when nothing is left to do: the address is invalid, or local.
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);
-// The same for an access that does not come from a hook of its size (atomics, asynchronous copies). Logs it, too.
+// As above, for an access that does not come from a hook of its size (atomics, asynchronous copies). Also logs it.
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code);
 
-// --- products.cpp ---
+// --- wgmma.cpp ---
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 
 // --- local_arrays.cpp ---
-// An access on the stack, next to a red word: a finding, where it is to the red zone of a local array.
+// An access on the stack next to a red-zone word: a finding if it is to the red zone of a local array.
 void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
-// An access of one or two bytes may lie before the zone, where the array does not end at a multiple of four.
+// An access of one or two bytes may lie in front of the zone, if the array does not end at a multiple of four.
 SIM_ALWAYS_INLINE bool looks_red(uintptr_t address, size_t bytes) {
     auto word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t(3));
     return word[0] == red_word || (bytes != 4 && word[bytes < 4 ? 1 : bytes / 4 - 1] == red_word);
 }
 
 // --- pending.cpp ---
-// What comes first at an access of a thread with something pending.
+// Called before an access of a thread with a pending write or index.
 void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
-// A race with the cell's last write, unless it writes what is there already; that shows only afterwards.
+// Records a race with the cell's last write. It is no race if the write stores the value that is already there, which
+// is known only afterwards.
 void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address);
 void forget_writes(ThreadExtras& extras);
-// Decides what was left open until after the last access: `address` and `code` of the next one, 0 and null when the
-// thread is about to do something else.
+// Decides what was left open at the last access: `address` and `code` are of the next access, or 0 and null when the
+// thread does something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);
-// Reports the index out of bounds that is pending, whatever became of the access.
+// Reports the pending index out of bounds, whatever became of the access.
 void report_index(ThreadState& thread);
 
-// --- races.cpp: the orders that one comparison cannot tell ---
+// --- races.cpp: orders that a single comparison cannot decide ---
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
 void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope);
 
-// Whether a set of ordinary reads is known by its extent alone, and the thread is within that: lanes of its warp since the
-// warp last met, several warps of its block since the block's last barrier, or threads of several blocks.
+// Returns whether a set of ordinary reads is known by its extent alone and already includes the thread: lanes of its
+// warp since the warp last synchronized, several warps of its block since the last block barrier, or threads of several
+// blocks.
 SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
     if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
     if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;
@@ -69,7 +71,7 @@ SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& s
 
 SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     const EpochRange& floor = thread.floors[site.window];
-    // Written by someone, and before the last barrier.
+    // Written by some thread, before the last barrier.
     if (SIM_UNLIKELY(!floor.contains(cell.write))) read_conflict(thread, cell, site);
     Epoch reads = cell.reads;
     if (reads < floor.end()) {
@@ -112,7 +114,7 @@ SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& sit
         read_cells_of_several(thread, site, address, size_log2);
 }
 
-// An ordinary read or write of kernel code. `code` is the return address of the hook.
+// An ordinary read or write by kernel code. `code` is the hook's return address.
 template <unsigned SizeLog2, bool Write>
 SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const void* code) {
     if (SIM_UNLIKELY(thread.pending))

@@ -1,4 +1,4 @@
-// Fields of a word that holds several numbers. No shift and no mask stands anywhere else.
+// Bit fields of a word. All shifts and masks of the checks are here.
 #pragma once
 
 #include <assert.h>
@@ -11,12 +11,12 @@ struct BitField {
     static_assert(bits > 0 && low + bits <= 8 * sizeof(Word), "the field does not fit into its word");
 
     static constexpr unsigned begin = low;
-    static constexpr unsigned end = low + bits;  // where the next field begins
+    static constexpr unsigned end = low + bits;  // first bit of the next field
     static constexpr Word largest = static_cast<Word>(~Word(0)) >> (8 * sizeof(Word) - bits);
     static constexpr Word mask = largest << low;
 
     static constexpr Word get(Word word) { return word >> low & largest; }
-    // A word whose other fields are 0.
+    // Returns a word whose other fields are 0.
     static constexpr Word make(Word value) {
         assert(value <= largest);
         return value << low;

@@ -1,5 +1,5 @@
-// The few containers that the checks need, for plain values only. Not the standard ones: a kernel's first check builds
-// this library, and <vector>, <string> and <unordered_map> would take most of that time.
+// The few containers that the checks need, for trivially copyable values. The standard ones would dominate the time to
+// build this library, which a user's first check waits for.
 #pragma once
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 namespace sim::checks {
 
-// A growing array. Elements move when it grows.
+// A growable array. Elements move when it grows.
 template <typename T>
 class Growable {
   public:
@@ -84,7 +84,7 @@ inline uint64_t mix(uint64_t key) {
     return key ^ key >> 29;
 }
 
-// From a key other than 0 to a value. Values move when it grows; nothing is ever removed one by one.
+// A hash map from nonzero keys to values. Values move when it grows; single entries are never removed.
 template <typename V>
 class HashMap {
   public:
@@ -98,7 +98,7 @@ class HashMap {
         Slot& slot = slots_[place(key)];
         return slot.key ? &slot.value : nullptr;
     }
-    // The value of the key, zero bytes when it is new.
+    // Returns the value of the key, zero-initialized if it is new.
     V& at(uint64_t key) {
         assert(key != 0);
         if (4 * (size_ + 1) > 3 * capacity_) grow();
@@ -145,7 +145,7 @@ class HashMap {
     size_t capacity_ = 0;
 };
 
-// Memory that is given back all at once.
+// Memory that is freed all at once.
 class Pool {
   public:
     Pool() = default;
@@ -201,7 +201,7 @@ class SpinLock {
                 if (turn > 100) sched_yield();  // its holder may not be running
         }
     }
-    // After a launch was ended wherever it stood, perhaps by a holder of the lock.
+    // For use after a launch was aborted, possibly by a holder of the lock.
     void reset() { held_ = false; }
     void unlock() { __atomic_store_n(&held_, false, __ATOMIC_RELEASE); }
 

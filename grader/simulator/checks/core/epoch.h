@@ -1,17 +1,18 @@
-// When and by whom a shadow cell was accessed, in one 64-bit word: FastTrack's epoch c@t (Flanagan and Freund, 2009).
+// The time and the thread of an access to a shadow cell in one 64-bit word: FastTrack's epoch c@t (Flanagan and Freund,
+// PLDI 2009).
 //
 // clang-format off
-//   serial    27 bits   which block; numbered over all launches, so that a smaller serial is an earlier launch
-//   time      24 bits   the clock c: of one thread, and greater after every synchronization in which it takes part
-//   atomic     1 bit    the accesses were atomic operations
-//   sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
-//   thread    10 bits   in its block; of several, the first
+//  serial    27 bits   the block; numbered over all launches, so that a smaller serial is an earlier launch
+//  time      24 bits   the clock c: of one thread, and greater after each synchronization in which it takes part
+//  atomic     1 bit    the accesses were atomic operations
+//  sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
+//  thread    10 bits   number in the block; of several threads, the first
 // clang-format on
 //
-// Serial and thread together are the t. A barrier gives all its threads the same time, greater than any before. So within
-// a block "happened before the last barrier" is one comparison of whole words with the barrier's time, and that is all
-// that most accesses need. Where FastTrack would keep a vector of reads, `sharing` says how far they reach, or a list of
-// members (members.h) holds them.
+// Serial and thread together are the t. A barrier gives all its threads the same time, greater than any before. So
+// within a block, "happened before the last barrier" is one comparison of whole words with the barrier's time, and most
+// accesses need no more. Where FastTrack would keep a vector of reads, `sharing` gives their extent, or a reader set
+// (reader_set.h) lists them.
 #pragma once
 
 #include <stddef.h>
@@ -32,16 +33,16 @@ class Epoch {
     static_assert(Serial::end == 64, "the fields fill the word");
     static_assert(Thread::largest + 1 == 1024, "a block has as many threads at most");
     static_assert(Reach::largest == many_blocks, "each kind of sharing has its number");
-    // Lanes are the lowest bits of a thread's number, and "more than a warp" is the upper bit of the sharing.
+    // The lane is the lowest bits of a thread's number, and "more than a warp" is the upper bit of `sharing`.
     using Lane = BitField<uint64_t, Thread::begin, 5>;
     using BeyondWarp = BitField<uint64_t, Reach::begin + 1, 1>;
     static_assert((one_block >> 1) == 1 && (many_blocks >> 1) == 1 && (one_warp >> 1) == 0, "BeyondWarp is a bit");
 
   public:
     static constexpr uint32_t serial_limit = Serial::largest + 1;
-    // An asynchronous copy that nobody has waited for: later than anything, so ordered with nothing.
+    // An asynchronous copy that no thread has waited for: later than everything, so ordered before nothing.
     static constexpr uint32_t time_pending = Time::largest;
-    // Of anything else; a clock that gets here stands still.
+    // The latest time of anything else; a clock that reaches it stops.
     static constexpr uint32_t time_limit = time_pending - 1;
 
     Epoch() = default;
@@ -64,9 +65,9 @@ class Epoch {
     constexpr Epoch with_thread(unsigned thread) const { return Epoch(Thread::replace(word_, thread)); }
     constexpr Epoch with_sharing(Sharing sharing) const { return Epoch(Reach::replace(word_, sharing)); }
     constexpr Epoch with_atomic(bool atomic) const { return Epoch(Atomic::replace(word_, atomic)); }
-    // What the epochs of one warp at one time have in common.
+    // The part that is common to the epochs of one warp at one time.
     constexpr Epoch without_lane() const { return Epoch(word_ & ~Lane::mask); }
-    // Only whether it reaches beyond a warp, and whether it is atomic.
+    // Only whether it extends beyond a warp, and whether it is atomic.
     constexpr Epoch reach() const { return Epoch(word_ & (BeyondWarp::mask | Atomic::mask)); }
     // The reach of a set of ordinary reads by several warps.
     static constexpr Epoch reach_beyond_warp() { return Epoch(BeyondWarp::mask); }
@@ -74,21 +75,21 @@ class Epoch {
     constexpr bool operator==(Epoch other) const { return word_ == other.word_; }
     constexpr bool operator!=(Epoch other) const { return word_ != other.word_; }
     constexpr bool operator<(Epoch other) const { return word_ < other.word_; }
-    // By serial and time alone.
+    // Compares serial and time only.
     constexpr bool not_earlier_than(Epoch other) const { return word_ >> Time::begin >= other.word_ >> Time::begin; }
 
   private:
     friend class EpochRange;
     explicit constexpr Epoch(uint64_t word) : word_(word) {}
-    uint64_t word_;  // no initial value: shadow memory is zero bytes, which is `never`
+    uint64_t word_;  // no initial value: shadow memory is zero bytes, which means `never`
 };
 static_assert(sizeof(Epoch) == sizeof(uint64_t), "an epoch is one word");
 
 constexpr Epoch never = {};
-// Memory that was written by the host, or so long ago that the launch is over. Below every epoch of a block.
+// Memory that was written by the host, or in a launch that is long over. Below every epoch of a block.
 constexpr Epoch written_before = Epoch(0, 0, 1);
 
-// The epochs from `begin` up to, not including, `end`.
+// The epochs in [begin, end).
 class EpochRange {
   public:
     EpochRange() = default;
@@ -97,7 +98,7 @@ class EpochRange {
     }
     constexpr Epoch begin() const { return begin_; }
     constexpr Epoch end() const { return Epoch(begin_.word_ + span_); }
-    // One comparison: what is below wraps to a large number.
+    // One comparison: smaller words wrap around to a large number.
     constexpr bool contains(Epoch epoch) const { return epoch.word_ - begin_.word_ < span_; }
 
   private:

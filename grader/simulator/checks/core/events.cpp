@@ -1,4 +1,4 @@
-// The events that the runtime reports, handed to the checks that need them.
+// The runtime's events, forwarded to the checks that need them.
 #include "runtime/events.h"
 
 #include "checks/core/access.h"
@@ -20,7 +20,7 @@ using namespace sim::checks;
 
 namespace {
 
-// Decides what a thread left open, now that it does something else than access memory.
+// Decides what a thread left open, because it now does something other than access memory.
 inline void settle_if_pending(ThreadState& thread) {
     if (SIM_UNLIKELY(thread.pending)) settle(thread, 0, nullptr);
 }
@@ -31,7 +31,7 @@ void settle_lanes(WarpState& warp, unsigned lanes) {
     for (; lanes; lanes &= lanes - 1) settle_if_pending(first[__builtin_ctz(lanes)]);
 }
 
-// Some threads of the block will never come: they have exited.
+// Some threads of the block will never arrive: they have exited.
 void check_exits(BlockState& block, const unsigned* participants) {
     if (block.exit_reported) return;
     unsigned present = 0;
@@ -113,7 +113,7 @@ void launch_taken_back(Launch&) {
     drop_sectors();
     forget_site_ids(the_launch.sites_before);
     return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
-    past_launches().back().number = 0;  // everybody knows it to be over
+    past_launches().back().number = 0;  // known to be complete by every thread
     end_ordered_launch();
     the_launch.launch = nullptr;
 }
@@ -121,7 +121,7 @@ void launch_taken_back(Launch&) {
 void launch_end(Launch& launch) {
     if (launch.error) note_failed_launch();
     if (recorded_block) end_recording();
-    // What is left of a launch that was ended half way.
+    // State left from a launch that was aborted.
     each_worker([](WorkerState& worker) {
         drop_logs(worker);
         while (!worker.blocks.empty()) end_block(*worker.blocks.back());
@@ -164,7 +164,7 @@ void launch_end(Launch& launch) {
 
 void block_begin(Block& block) {
     record_block(begin_block(block));
-    // Even when it is empty: a kernel that uses it without asking for any must hear of it.
+    // Also for an empty buffer: a kernel that uses it without requesting any memory must get a finding.
     if (!the_launch.has_dynamic_array) {
         the_launch.has_dynamic_array = true;
         size_t offset = static_cast<size_t>(block.dynamic_shared - block.shared);
@@ -289,7 +289,7 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     ThreadState& state = *state_of(thread);
     unsigned size_log2 = static_cast<unsigned>(__builtin_ctzll(bytes));
     bool reads = op != AtomicOp::store && op != AtomicOp::exchange;
-    // Where nobody else comes, it reaches everybody.
+    // If no other block arrives, it covers every thread.
     bool alone = state.block->cluster_size == 1;
     bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
     unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address, reads,
@@ -299,7 +299,8 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
 
 void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool changed) {
     ThreadState& state = *state_of(thread);
-    // Any operation that stores goes on with what earlier ones released; only a failed exchange stores nothing.
+    // Every operation that stores continues the release sequence of earlier ones; only a failed exchange stores
+    // nothing.
     bool stores = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
     if (stores) checks::release(state, data);
     if (changed) note_change(reinterpret_cast<uintptr_t>(data));
@@ -352,7 +353,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
     array.slot = slot;
     array.offset = offset;
     array.bytes = bytes;
-    // The same for each launch, so that findings are counted together.
+    // Equal in every launch, so that findings are merged.
     array.id = static_cast<uint32_t>(mix(reinterpret_cast<uint64_t>(slot) + the_launch.kernel)) | 1u << 31;
     strncpy(array.name, name ? name : "", sizeof array.name - 1);
     the_launch.arrays.push(array);
@@ -402,7 +403,7 @@ int writer(const void* data, unsigned writer[6]) {
     if (!region || !region->cells) return 0;
     const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
     Epoch epoch = cell.write;
-    // An ordinary write later than an atomic operation has taken its place or a later time.
+    // A later ordinary write has replaced the atomic operation, or has a later time.
     if (cell.reads.atomic() && cell.reads.not_earlier_than(epoch)) epoch = cell.reads;
     if (epoch.serial() == 0) return 0;
     return name_thread(epoch.serial(), epoch.thread(), writer, writer + 3);

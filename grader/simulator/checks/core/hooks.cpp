@@ -1,7 +1,7 @@
-// The entry points that -fsanitize=thread makes the compiler call before each access to memory.
+// The functions that -fsanitize=thread makes the compiler call before each memory access.
 //
-// The calls are those of libtsan's interface, with our own runtime behind them; libtsan itself is never linked. What
-// identifies an access in the source is the return address of its hook.
+// They have libtsan's interface and our own implementation; libtsan is never linked. The return address of a hook
+// identifies the access in the source.
 #include <string.h>
 
 #include "checks/core/access.h"
@@ -23,7 +23,7 @@ HostView host_view;
 
 namespace {
 
-// Host code reads or writes its copy of a variable of the device. To read the initial value there is fine.
+// Host code accesses its copy of a device variable. Reading the initial value there is allowed.
 SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
     GlobalVariable variable;
     if (!find_host_name(reinterpret_cast<void*>(address), &variable)) return;
@@ -40,7 +40,7 @@ SIM_NOINLINE void host_name_access(uintptr_t address, unsigned bytes, Access acc
     add_finding(finding);
 }
 
-// Code of the host: the launchers in a kernel file are instrumented like the kernels.
+// Host code: the launchers in a kernel file are instrumented like the kernels.
 SIM_NOINLINE void host_access(uintptr_t address, unsigned bytes, Access access, const void* code) {
     Region* region = find_region(address);
     if (!region) region = nearest_region(address);
@@ -79,7 +79,7 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     on_access<SizeLog2, Write>(*state, address, code);
 }
 
-// The same for the rarer entry points: one function for all sizes.
+// The same for less frequent hooks: one function for all sizes.
 template <bool Write>
 SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* code) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
@@ -122,7 +122,7 @@ void hook_range(const void* data, size_t bytes, const void* code, unsigned wides
     }
 }
 
-// Threads of the host pass flags so.
+// Host threads pass flags this way.
 template <bool Write>
 void host_meets(const void* data) {
     if (Write)
@@ -131,15 +131,15 @@ void host_meets(const void* data) {
         host_threads::acquire_later(data);
 }
 
-// In global memory, volatile accesses are how kernels passed flags before there were atomic loads: they do not race
-// with each other, and with fences they order. In shared memory they race like any other access.
+// In global memory, kernels used volatile accesses to pass flags before there were atomic loads: they do not race with
+// each other, and together with fences they order. In shared memory they race like any other access.
 template <bool Write>
 void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
     if (!thread) host_meets<Write>(data);
     if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
     if (!Write) {
-        thread->call_address = code;  // what a loop that polls for ever is blamed on
+        thread->call_address = code;  // reported for an endless polling loop
         volatile_read(data, 1u << size_log2);
     }
     ThreadState& state = *state_of(*thread);
@@ -186,7 +186,7 @@ namespace sim {
 
 namespace {
 
-// Before any of it: what is reported piece by piece below may go on where it is found.
+// Before any piece is accessed: a finding for one piece below may let the kernel continue.
 void is_own(void* to, size_t bytes, const void* code) { sandbox::copies_to(to, bytes, code); }
 
 void copied(void* to, const void* from, size_t bytes, const void* code) {
@@ -251,13 +251,13 @@ HOOKS(4, 2)
 HOOKS(8, 3)
 HOOKS(16, 4)
 
-// g++ copies structures so, but for those of 8 and 16 bytes that are aligned as a whole. From one like {float, float} nvcc
-// reads one member after the other; larger ones are mostly made to be read in steps of 16 bytes.
+// g++ calls this for structures, except those of 8 and 16 bytes that are aligned as a whole. nvcc reads one like
+// {float, float} member by member; larger ones are usually designed to be read in steps of 16 bytes.
 SIM_ALWAYS_INLINE unsigned widest_piece(size_t bytes) { return bytes == 16 || bytes % 16 != 0 ? 2 : 4; }
 HOOK(void, __tsan_read_range)(void* data, size_t bytes) { hook_range<false>(data, bytes, CODE, widest_piece(bytes)); }
 HOOK(void, __tsan_write_range)(void* data, size_t bytes) { hook_range<true>(data, bytes, CODE, widest_piece(bytes)); }
 
-// Clang calls these in place of the C functions. Its older versions call the C functions all the same: sim/copies.h.
+// clang++ calls these instead of the C functions. Its older versions call the C functions anyway: sim/copies.h.
 HOOK(void*, __tsan_memcpy)(void* to, const void* from, size_t bytes) {
     return sim::checked_memcpy(to, from, bytes, CODE);
 }
@@ -269,7 +269,7 @@ HOOK(void*, __tsan_memset)(void* to, int value, size_t bytes) { return sim::chec
 HOOK(void, __tsan_init)() {}
 HOOK(void, __tsan_func_entry)(void*) {}
 HOOK(void, __tsan_func_exit)() {}
-// The pointer to a class's virtual functions, in an object.
+// The pointer to a class's virtual function table, in an object.
 HOOK(void, __tsan_vptr_read)(void* data) { hook<3, false>(data, CODE); }
 HOOK(void, __tsan_vptr_update)(void* data, void*) { hook<3, true>(data, CODE); }
 HOOK(void, __tsan_ignore_thread_begin)() {}
@@ -277,8 +277,8 @@ HOOK(void, __tsan_ignore_thread_end)() {}
 HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HOOK(void, __tsan_atomic_signal_fence)(int) {}
 
-// The compiler's own atomic operations. CUDA code has no reason to use them, so they are only made to work, on its own memory;
-// threads of the host meet there.
+// The compiler's own atomic operations. CUDA code has no reason to use them, so they only work, on the code's own
+// memory; host threads synchronize through them.
 static void leave(const volatile void* at) {
     if (!sim::current_thread) sim::host_threads::release(const_cast<const void*>(at));
 }

@@ -1,24 +1,24 @@
-// What the hooks share with the events.
+// Declarations that the hooks share with the events.
 #pragma once
 
 #include "checks/core/site.h"
 
 namespace sim::checks {
 
-// What host code must not touch, outside any launch.
+// Memory that host code must not access outside of a launch.
 struct HostView {
     uintptr_t arena_base;
     size_t arena_bytes;     // 0: no device memory yet
-    uintptr_t copied_base;  // around memory that copies have written to: streams.h knows more
+    uintptr_t copied_base;  // a range that covers all memory that copies have written to; streams.h has the details
     size_t copied_bytes;    // 0: none
-    bool shares;            // memory that kernels see as well
+    bool shares;            // memory that kernels also access
 };
 extern HostView host_view;
 
-// The running launch has changed what is there, by an atomic or volatile operation.
+// The running launch has changed this memory by an atomic or volatile operation.
 void note_change(uintptr_t address);
 
-// Atomic operations, and volatile accesses to global memory: they do not race with their like.
+// Atomic operations, and volatile accesses to global memory: they do not race with each other.
 void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
                       bool reads, bool block_scope);
 

@@ -1,4 +1,4 @@
-// memcheck: which memory an address belongs to, and what is wrong with it when it belongs to none.
+// memcheck: finds the memory that an address belongs to, or what is wrong with it.
 #include <link.h>
 
 #include "checks/core/access.h"
@@ -9,14 +9,15 @@
 #include "sim/shared.h"
 
 namespace sim {
-size_t list_globals(GlobalVariable* list, size_t room);  // runtime/globals.cpp: how many there are
+size_t list_globals(GlobalVariable* list, size_t room);  // runtime/globals.cpp: returns their number
 }
 
 namespace sim::checks {
 
 namespace {
 
-// The segment of a library that holds the address; of a writable one, the part that the loader has sealed, if it lies there.
+// Finds the library segment that holds the address. For a writable segment with a part that the loader made read-only
+// (RELRO), finds that part if the address is there.
 bool find_segment(uintptr_t address, Segment* found) {
     struct Query {
         uintptr_t address;
@@ -39,7 +40,7 @@ bool find_segment(uintptr_t address, Segment* found) {
     return dl_iterate_phdr(look, &query) != 0;
 }
 
-// The __device__ or __constant__ variable next to which the address lies.
+// Returns the __device__ or __constant__ variable next to the address.
 Region* missed_variable(uintptr_t address) {
     constexpr uintptr_t reach = 4096;
     GlobalVariable list[256];
@@ -58,7 +59,7 @@ Region* missed_variable(uintptr_t address) {
     return best ? find_region(reinterpret_cast<uintptr_t>(best->base)) : nullptr;
 }
 
-// Whether the address is where compilers put tables of constants. What is writable there belongs to the host, to the
+// Returns whether the address is where compilers put constant tables. Writable memory there belongs to the host, to the
 // simulator, or to a __device__ variable that the access has missed.
 bool is_table(WorkerState& worker, uintptr_t address) {
     if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
@@ -81,7 +82,7 @@ void report(ThreadState& thread, const AccessSite& site, FindingKind kind, Acces
     add_finding(finding);
 }
 
-// Of a write that sticks out of its memory, the part inside happens.
+// For a write that is partly out of bounds, performs the part inside.
 void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t size) {
     if (region.read_only || region.freed || address >= region.base + region.bytes || address + size <= region.base)
         return;
@@ -93,13 +94,13 @@ void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t
         region.cells[(byte - region.base) >> region.shift].write = thread.epoch;
 }
 
-// The address is in no region. Returns when the launch can go on.
+// The address is in no region. Returns if the launch can continue.
 void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address, Access access, unsigned size_log2) {
     if (address < 65536) {
         report(thread, site, FindingKind::null_pointer, access, size_log2, address, nullptr);
         kill_launch(cudaErrorIllegalAddress);
     }
-    // What lies behind the last byte of a mapping may be anybody's.
+    // The memory behind a mapping's last byte may belong to anything.
     bool sticks_out = sandbox::confined && (is_write(access) || access == Access::atomic) &&
                       !sandbox::writable(reinterpret_cast<void*>(address), size_t(1) << size_log2, SIM_FRAME);
     BlockState* owner = owner_of_shared(*thread.block, address);
@@ -121,7 +122,7 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
     if (Region* variable = missed_variable(address)) {
         report(thread, site, FindingKind::out_of_bounds, access, size_log2, address, variable);
         if (!is_write(access)) return;
-        kill_launch(cudaErrorIllegalAddress);  // what lies there is the simulator's
+        kill_launch(cudaErrorIllegalAddress);  // the memory there belongs to the simulator
     }
     GlobalVariable variable;
     if (find_host_name(reinterpret_cast<void*>(address), &variable)) {
@@ -142,7 +143,7 @@ void forget_region(WorkerState& worker, const Region& region) {
 
 void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     bool global = region.space != Space::shared;
-    if (size_log2 < region.shift) {  // while there are no cells yet, that costs nothing
+    if (size_log2 < region.shift) {  // costs nothing while there are no cells yet
         if (global) in_block_order("its threads access pieces of elements");
         refine(region, size_log2);
         forget_region(*thread.worker, region);
@@ -150,7 +151,7 @@ void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     if (global && the_launch.concurrent) {
         Locked locked(the_launch.lock);
         track(region);
-    } else if (global) {  // shared arrays come with cells
+    } else if (global) {  // shared arrays always have cells
         track(region);
     }
 }
@@ -160,7 +161,7 @@ Region* region_at(ThreadState& thread, uintptr_t address) {
     return owner ? find_shared(*owner, address) : find_region(address);
 }
 
-// Points the site at the region of the address. Null when the access is not to be followed any further.
+// Points the site at the region of the address. Returns null when the access needs no further checks.
 AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     size_t size = size_t(1) << size_log2;
     if (is_local(thread, address)) {
@@ -194,7 +195,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     site = thread.worker->sites.variant(site, own ? region->space : Space::distributed, access, size_log2);
     uintptr_t origin = region->base & ~uintptr_t(31);
     if (region->space == Space::shared) {
-        origin = thread.block->shared->base;  // also of other blocks' memory: one request may reach several
+        origin = thread.block->shared->base;  // also for other blocks' memory: one request may access several
     } else {
         ArenaRange arena = arena_range();
         if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes)
@@ -220,7 +221,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
 
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     for (;;) {
-        // In bounds, and so of the right size and kind: a site has bounds only when it has those.
+        // In bounds, with the expected size and kind: a site has bounds only for those.
         if (address - site->base >= site->limit || (address & ((uintptr_t(1) << size_log2) - 1)) ||
             site->access != access || site->size_log2 != size_log2 ||
             (thread.block->cluster_size > 1 && site->block != thread.block)) {
@@ -229,7 +230,7 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
         }
         if (site->owner != &thread) bind_log(*site, thread);
         if (site->next != site->end) return site;
-        // Other threads run meanwhile, and may point the site elsewhere.
+        // Other threads run in the meantime, and may point the site elsewhere.
         log_full(*site, thread);
     }
 }

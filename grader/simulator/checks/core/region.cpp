@@ -9,14 +9,14 @@ namespace sim::checks {
 
 namespace {
 
-Growable<Region*> allocations;  // by base; freed ones stay until their memory is used again
-Growable<Region*> variables;    // __device__ and __constant__, as they are met
+Growable<Region*> allocations;  // sorted by base; freed ones stay until their memory is reused
+Growable<Region*> variables;    // __device__ and __constant__ variables, added at their first access
 Region* last_found = nullptr;
 SpinLock lock;
 uint32_t region_count = 0;
 bool cells_refused = false;
 
-// The first allocation whose base is above the address.
+// Returns the index of the first allocation whose base is above the address.
 size_t upper_bound(uintptr_t address) {
     size_t low = 0, high = allocations.size();
     while (low < high) {
@@ -29,7 +29,7 @@ size_t upper_bound(uintptr_t address) {
     return low;
 }
 
-// To where there are zero bytes.
+// The rest of `to` is zero bytes.
 void copy_text(char* to, size_t size, const char* from) { strncpy(to, from ? from : "", size - 1); }
 
 unsigned bytes_of_dtype(const char* dtype) {
@@ -65,14 +65,15 @@ Region* variable_region(const GlobalVariable& variable) {
         Region* known = variables[i];
         if (known->base != base) continue;
         if (known->bytes == variable.bytes && !strcmp(known->name, variable.name)) return known;
-        delete_region(known);  // of a library that was unloaded
+        delete_region(known);  // it belongs to a library that was unloaded
         variables.remove_unordered(i);
         break;
     }
     Region* region = new_region();
     region->base = base;
     region->bytes = variable.bytes;
-    region->id = static_cast<uint32_t>(mix(base) >> 34) | 1u << 30;  // in whatever order blocks come upon them
+    // independent of the order in which blocks reach them
+    region->id = static_cast<uint32_t>(mix(base) >> 34) | 1u << 30;
     region->space = variable.constant ? Space::constant : Space::global;
     region->kind = variable.constant ? RegionKind::constant_variable : RegionKind::device_variable;
     region->read_only = variable.constant;
@@ -91,8 +92,8 @@ namespace {
 
 constexpr size_t huge_page = size_t(2) << 20;
 
-// Many cells take whole huge pages, where the system has them: a fault for each small page would cost more than all else
-// that a kernel of one pass over its tensors makes the checks do.
+// A large array of cells uses whole huge pages where the system supports them. Otherwise page faults would dominate the
+// checks of a kernel that passes once over its tensors.
 size_t bytes_to_map(size_t count) {
     size_t bytes = count * sizeof(ShadowCell) + 1;
     return bytes < huge_page ? bytes : (bytes + huge_page - 1) & ~(huge_page - 1);
@@ -123,7 +124,7 @@ void unmap_cells(ShadowCell* cells, size_t count) {
     if (cells) munmap(cells, bytes_to_map(count));
 }
 
-// `from` may be where `to` begins: the last ones are split first.
+// `from` may equal `to`: the last cells are split first.
 void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned by) {
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
@@ -170,7 +171,7 @@ Region& add_allocation(const events::Allocation& allocation) {
             region->kind = RegionKind::pinned_host;
             break;
     }
-    // Host code writes to these without telling anyone.
+    // Host code writes to these without notification.
     region->initialized = region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
     region->ndim = allocation.ndim < 8 ? allocation.ndim : 8;
     for (int i = 0; i < region->ndim; ++i) region->shape[i] = allocation.shape[i];
@@ -288,7 +289,7 @@ void track(Region& region) {
 
 void refine(Region& region, unsigned shift) {
     if (shift >= region.shift) return;
-    if (region.space == Space::shared) {  // room for the smallest cells is there
+    if (region.space == Space::shared) {  // there is room for the smallest cells
         if (region.cells) split_cells(region.cells, region.cells, region.cell_count(), region.shift - shift);
         region.shift = static_cast<uint8_t>(shift);
         return;

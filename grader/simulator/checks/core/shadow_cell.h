@@ -1,4 +1,4 @@
-// Shadow memory: what racecheck and initcheck remember of each granule of tracked memory.
+// Shadow memory: what racecheck and initcheck store for each granule of tracked memory.
 #pragma once
 
 #include <stdint.h>
@@ -8,8 +8,8 @@
 
 namespace sim::checks {
 
-// What a shadow cell has beside its epochs, in 32 bits: either a second reader, the last one that widened the set, for
-// findings in which the first one is ordered, or the number of a list of members (members.h).
+// The 32 bits of a shadow cell beside its epochs. Either a second reader, the last one that widened the set, for
+// findings in which the first one is ordered; or the number of a reader set (reader_set.h).
 class SecondReader {
     using Site = BitField<uint32_t, 0, 16>;
     using Thread = BitField<uint32_t, Site::end, 10>;
@@ -28,7 +28,7 @@ class SecondReader {
         word_ = (word_ & BlockScope::mask) | Thread::make(thread) | Site::make(site);
     }
 
-    // How far the set of the first block reached when others joined it: parallel_blocks.h.
+    // The extent of the first block's set when other blocks joined it: parallel_blocks.h.
     Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
     void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
 
@@ -36,7 +36,7 @@ class SecondReader {
     uint32_t number() const { return Number::get(word_); }
     void set_list(uint32_t number) { word_ = (word_ & BlockScope::mask) | Listed::make(1) | Number::make(number); }
 
-    // Whether the atomic operations reach only their block.
+    // Returns whether the atomic operations have block scope only.
     bool block_scope() const { return BlockScope::get(word_) != 0; }
     void set_block_scope(bool only_block) { word_ = BlockScope::replace(word_, only_block); }
 
@@ -44,11 +44,12 @@ class SecondReader {
     uint32_t word_;
 };
 
-// One granule: 4 bytes, or 2 or 1 where the kernel accesses such small pieces. FastTrack's shadow state of a variable.
+// One granule: 4 bytes, or 2 or 1 if the kernel accesses such small pieces. FastTrack's shadow state of a variable.
 struct ShadowCell {
-    Epoch write;  // last ordinary write, or an epoch older than the block when atomic ones came first; else `never`
-    Epoch reads;  // reads, or atomic operations, since then that are not ordered one after the other
-    uint16_t write_site;  // where those were: numbers of sites
+    // last ordinary write, or an epoch older than the block when atomic operations came first; else `never`
+    Epoch write;
+    Epoch reads;          // reads, or atomic operations, since then that are not ordered one after another
+    uint16_t write_site;  // the places of those: numbers of sites
     uint16_t read_site;
     SecondReader second;
 };

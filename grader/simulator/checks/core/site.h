@@ -1,7 +1,7 @@
-// Sites: the places in kernel code that access memory, each known by the return address of its call into the checks.
+// Sites: the places in kernel code that access memory, identified by the return address of their calls of the checks.
 //
-// A worker has its own record of each site, which holds all that the next access from there needs: the bounds of the
-// region that it accessed last, that region's cells, and the log of the warp that is at it.
+// Each worker has its own record of a site with all that the next access needs: the bounds of the region that it
+// accessed last, that region's cells, and the log of the warp that is at the site.
 #pragma once
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ enum class Access : uint8_t {
     async_read,
     async_write,
     operand_read,
-    allocation,  // in the order of a stream; so is what follows
+    allocation,  // in stream order; so are the following
     free,
 };
 
@@ -36,14 +36,14 @@ constexpr bool is_write(Access access) {
 
 struct alignas(64) AccessSite {
     const void* address;  // the return address
-    // The fast path: is the access inside the region, and who is at it?
+    // Fast path: is the access inside the region, and does `next` belong to this thread?
     uintptr_t base;
-    size_t limit;  // offsets below it are in bounds for this access's size; 0 while there is no region
+    size_t limit;  // offsets below it are in bounds for this access size; 0 while there is no region
     ShadowCell* cells;
     ThreadState* owner;  // whose log entries `next` continues
     uint32_t* next;
     uint32_t* end;
-    uintptr_t origin;  // what log entries are relative to
+    uintptr_t origin;  // base of the offsets in log entries
     uint8_t shift;     // of the region
     uint8_t size_log2;
     Window window;
@@ -54,12 +54,13 @@ struct alignas(64) AccessSite {
     Access access;
     bool touched;  // in the worker's list of sites with a log
     Region* region;
-    const BlockState* block;  // of the thread that was pointed at the region: shared memory is its own or another's
+    // of the thread that was pointed at the region: shared memory is its own block's or another's
+    const BlockState* block;
     RequestLog* log;
-    AccessSite* first;    // of the variants of this place: it may access several kinds of memory
+    AccessSite* first;    // among the variants of this place: it may access several kinds of memory
     AccessSite* sibling;  // the next variant
     Counters counters;
-    uint8_t traced[32];  // requests recorded so far, by warp of the launch's first block
+    uint8_t traced[32];  // requests recorded so far, per warp of the launch's first block
 };
 
 // The sites of a worker by return address.
@@ -74,7 +75,7 @@ class SiteTable {
         Slot& slot = slots_[place(address)];
         return __builtin_expect(slot.address == address, true) ? slot.site : find_slowly(address);
     }
-    // The variant of the site for this kind of memory becomes the one that find() returns.
+    // Makes the site's variant for this kind of memory the one that find() returns.
     AccessSite* variant(AccessSite* site, Space space, Access access, unsigned size_log2);
     template <typename F>
     void each(F visit) {
@@ -101,12 +102,12 @@ class SiteTable {
     Growable<AccessSite*> sites_;
 };
 
-// Numbers for sites that all workers agree on. 0 is no site.
+// Returns a number that is the same on all workers. 0 is no site.
 uint16_t site_id(const void* address);
 const void* site_address(uint16_t id);
 bool is_site(const void* address);
 size_t site_count();
-// All but the first so many.
+// Forgets all but the first `kept`.
 void forget_site_ids(size_t kept = 0);
 
 }  // namespace sim::checks

@@ -22,10 +22,10 @@ namespace {
 SpinLock workers_lock;
 WorkerState* workers[64];
 unsigned worker_count = 0;
-// Which serials belonged to which launch, to name the blocks of findings and writers.
+// The launch of each serial, to name the blocks in findings and the writers of memory.
 Growable<PastLaunch> past;  // by first serial
 uint32_t next_serial = 1;
-// Left free for barriers of the grid, each of which takes as many numbers as there are blocks.
+// Reserved for grid barriers, each of which uses as many serials as there are blocks.
 constexpr uint32_t serial_reserve = Epoch::serial_limit / 4;
 
 }  // namespace
@@ -75,9 +75,9 @@ void set_floors(ThreadState& thread) {
     if (the_launch.overlap_serials && !thread.awaited && the_launch.overlap_first < open)
         open = the_launch.overlap_first;
     Epoch launch(open, 0);
-    // When its clock stands still, all that the block did is ordered.
+    // Once a block's clock has stopped, all its accesses count as ordered.
     uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
-    // Other blocks of a cluster may have written there, whose serials may be smaller.
+    // Other blocks of a cluster, whose serials may be smaller, may have written there.
     if (block.cluster_size > 1)
         thread.floors[shared_window] = {never, never};
     else
@@ -88,7 +88,7 @@ void set_floors(ThreadState& thread) {
 
 namespace {
 
-// What a site remembers holds for one launch: tensors come and go, shared arrays move.
+// A site's state is valid for one launch: tensors are allocated and freed, shared arrays move.
 void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
@@ -136,12 +136,12 @@ BlockState& begin_block(Block& block) {
     state->block = &block;
     state->worker = &worker;
     state->shared = &shared_memory_of(worker, block);
-    // The blocks of a cluster follow one another.
+    // The blocks of a cluster have consecutive serials.
     state->cluster_size = block.cluster->size;
     state->cluster_first = the_launch.first_serial + static_cast<uint32_t>(block.cluster->linear * block.cluster->size);
     state->first_serial = state->serial = state->cluster_first + block.rank;
     state->remote = nullptr;
-    state->time = state->barrier_time = 1;  // 0 is before anything that the block does
+    state->time = state->barrier_time = 1;  // 0 is before everything that the block does
     state->extras = state->fenced = state->exit_reported = false;
     state->barrier_known = nullptr;
     state->exact = the_launch.exact;
@@ -151,7 +151,7 @@ BlockState& begin_block(Block& block) {
         state->warps[w] = {&block.warps[w], state, 1, nullptr};
         block.warps[w].checks = &state->warps[w];
     }
-    // Kernels of many small blocks spend much of their time here: what the threads of a warp share is made once.
+    // Kernels of many small blocks spend much of their time here: the state common to a warp's threads is built once.
     ThreadState pattern = {};
     pattern.block = state;
     pattern.worker = &worker;
@@ -196,7 +196,7 @@ void end_block(BlockState& state) {
     forget_products(state);
     forget_tensor_memory(state);
     forget_swizzles(state);
-    // A later launch may run without checks; its accesses must not be taken for this block's.
+    // A later launch may run without checks; its accesses must not be attributed to this block.
     for (unsigned i = 0; i < state.block->thread_count; ++i) state.block->threads[i].checks = nullptr;
     for (unsigned w = 0; w < state.block->warp_count; ++w) state.block->warps[w].checks = nullptr;
     state.block->checks = nullptr;
@@ -224,13 +224,13 @@ bool in_shared(const BlockState& block, uintptr_t address) {
 
 namespace {
 
-// More than a block's shared memory ever takes, red zones included.
+// An upper bound on a block's shared memory, red zones included.
 constexpr size_t shared_extent = size_t(512) << 10;
 
 void fill_region(Region& region, const SharedArray& array, SharedMemory& shared) {
     region.base = shared.base + array.offset;
     region.bytes = array.bytes;
-    region.cells = shared.cells ? shared.cells + array.offset : nullptr;  // room for a cell for each byte
+    region.cells = shared.cells ? shared.cells + array.offset : nullptr;  // room for one cell per byte
     region.shift = 2;
     region.space = Space::shared;
     region.kind = array.slot ? RegionKind::shared_array : RegionKind::dynamic_shared;
@@ -238,7 +238,7 @@ void fill_region(Region& region, const SharedArray& array, SharedMemory& shared)
     memcpy(region.name, array.name, sizeof array.name);
 }
 
-// The regions of this launch's arrays, as many as are known by now.
+// Returns the regions of this launch's arrays that are known by now.
 Growable<Region*>& regions_of(BlockState& block) {
     SharedMemory& shared = *block.shared;
     if (!shared.cells) shared.cells = map_cells(shared_extent);
@@ -273,7 +273,7 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
     for (size_t i = 0; i < block.shared->known; ++i) {
         Region* region = regions[i];
         uintptr_t end = region->base + region->bytes;
-        if (address - region->base < region->bytes) return region;  // the access sticks out of it
+        if (address - region->base < region->bytes) return region;  // the access crosses its end
         uintptr_t distance = address >= end ? address - end : region->base - address;
         if (distance >= best_distance) continue;
         best = region;
@@ -294,7 +294,7 @@ bool begin_serials(PastLaunch launch) {
         return true;
     }
     if (next_serial == 1) return false;  // too many blocks for one launch
-    // All numbers are used up: what happened so far becomes "long ago", without names.
+    // All serials are used: what happened so far becomes "long ago", without names.
     next_serial = 1;
     past.clear();
     age_regions();

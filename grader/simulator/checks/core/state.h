@@ -1,4 +1,4 @@
-// What the checks keep for each running thread, warp, block and worker, and for the launch as a whole.
+// The checks' state of each running thread, warp, block and worker, and of the launch.
 #pragma once
 
 #include "checks/core/containers.h"
@@ -17,7 +17,8 @@ struct WorkerState;
 struct RequestLog;
 struct Overwritten;
 
-// A write to what another thread wrote, unordered. A race, unless both wrote the same value: known after the write.
+// A write to memory that another thread wrote, unordered. It is a race unless both wrote the same value, which is known
+// only after the write.
 struct PendingWrite {
     const void* address;
     size_t bytes;
@@ -40,8 +41,8 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
-    uint64_t operation;  // that will arrive at an mbarrier when the copy is complete; 0: none
-    bool overtaken;      // its thread has waited for an older copy, and not for it
+    uint64_t operation;  // of the arrival at an mbarrier when the copy is complete; 0: none
+    bool overtaken;      // its thread has waited for an older copy but not for this one
 };
 
 struct BulkState;
@@ -51,20 +52,20 @@ struct TensorThread;
 struct BlockTensorMemory;
 struct RemoteAccess;
 
-// What a thread has beyond its own epoch; most threads never need it.
+// State of a thread beyond its own epoch; most threads never need it.
 struct ThreadExtras {
-    const VectorClock* known;        // in force
-    const VectorClock* acquired;     // read from atomics, in force after the next fence or barrier
-    const Release* released[3];      // what the last fence of a scope published: block, cluster, device or more; null
-                                     // where a later one reaches further
+    const VectorClock* known;        // in effect
+    const VectorClock* acquired;     // read through atomics, in effect after the next fence or barrier
+    const Release* released[3];      // published by the last fence of each scope: block, cluster, device or wider; null
+                                     // if a later one has a wider scope
     Growable<PendingWrite>* writes;  // null: none is pending
-    const void* piece_code;          // of the last hook since one is, and where that was
+    const void* piece_code;          // the last hook since a write became pending, and its address
     uintptr_t piece;
     PendingIndex index;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
     BulkState* bulk;              // mbarriers.h
-    WatchedRegisters* registers;  // products.h
+    WatchedRegisters* registers;  // wgmma.h
     TensorThread* tensor;         // tensor_memory.h
     bool has_index;
 };
@@ -72,18 +73,18 @@ struct ThreadExtras {
 struct alignas(64) ThreadState {
     Epoch epoch;
     EpochRange floors[windows];  // accesses in these are ordered before what the thread does now; below: never written
-    Epoch covered;               // the reach of a set of readers to which this thread need not be added
+    Epoch covered;               // the reach of a reader set to which this thread need not be added
     Epoch warp_covered;          // the set of several lanes of this warp at this time, without the lane
     WorkerState* worker;
     WarpState* warp;
     BlockState* block;
     Thread* thread;
     ThreadExtras* extras;   // null when there are none
-    uint32_t barrier_time;  // what all threads of the block did before it is ordered before what this one does now
+    uint32_t barrier_time;  // accesses of the block's threads before it are ordered before what this thread does now
     uint8_t lane;
-    bool awaited;   // the grid before, where this one may overlap with it
+    bool awaited;   // has waited for the previous grid, where this launch may overlap with it
     bool pending;   // extras->writes or has_index, or recorded: to be settled before anything else
-    bool recorded;  // its accesses are: recording.h
+    bool recorded;  // its accesses are recorded: recording.h
     bool watches;   // extras->registers: local variables of the thread are accumulators
 
     uint32_t time() const { return epoch.time(); }
@@ -93,15 +94,15 @@ struct WarpState {
     Warp* warp;
     BlockState* block;
     uint32_t sync_time;  // of the last __syncwarp of all lanes
-    RequestLog* parked;  // logs that had to make room for another warp's
+    RequestLog* parked;  // logs that were displaced by another warp's
 };
 
-// The shared memory of one block: regions for its arrays, and their shadow cells.
+// The shared memory of one block: regions of its arrays, and their shadow cells.
 struct SharedMemory {
     uintptr_t base;
-    uint64_t launch;  // for which `regions` are right
+    uint64_t launch;  // for which `regions` are valid
     ShadowCell* cells;
-    size_t known;               // regions that are
+    size_t known;               // number of valid regions
     Growable<Region*> regions;  // one for each array of the launch, reused
     SharedMemory* next;
 };
@@ -111,37 +112,37 @@ struct BlockState {
     WorkerState* worker;
     SharedMemory* shared;
     ThreadState* threads;
-    unsigned capacity;  // threads
+    unsigned capacity;  // in threads
     WarpState warps[max_warps_per_block];
     uint32_t first_serial;
     uint32_t serial;
-    uint32_t cluster_first;  // first_serial of the first block of its cluster
+    uint32_t cluster_first;  // serial of the first block of its cluster
     uint32_t cluster_size;
-    HashMap<RemoteAccess>* remote;     // the last one of each thread of another block to this one's shared memory
-    uint32_t time;                     // the last one given out
-    uint32_t barrier_time;             // given out at the last barrier of all threads
-    const VectorClock* barrier_known;  // what everybody knew after that one
-    bool extras;                       // some thread has some
-    bool exact;                        // sets of readers are kept member by member
+    HashMap<RemoteAccess>* remote;     // the last access of each thread of another block to this one's shared memory
+    uint32_t time;                     // the last one assigned
+    uint32_t barrier_time;             // assigned at the last barrier of all threads
+    const VectorClock* barrier_known;  // common knowledge of all threads after that barrier
+    bool extras;                       // some thread has extras
+    bool exact;                        // reader sets list every member
     bool fenced;                       // a thread has published something since the last barrier
     bool exit_reported;
-    const VectorClock* arrivals[named_barriers];  // what those know that have arrived and do not wait
-    BlockProducts* products;                      // products.h
+    const VectorClock* arrivals[named_barriers];  // knowledge of the threads that have arrived and do not wait
+    BlockProducts* products;                      // wgmma.h
     BlockTensorMemory* tensor_memory;             // tensor_memory.h
     uint8_t* swizzles;                            // swizzles.h
-    void* executed;  // what its threads executed, where that is counted: checks/counting/executed.h
+    void* executed;  // what its threads executed, if that is counted: checks/counting/executed.h
     BlockState* next;
 };
 
 struct TouchedSectors;
 class NumberSet;
 
-// Of a loaded library.
+// A segment of a loaded library.
 struct Segment {
     uintptr_t base;
     size_t bytes;
     bool writable;
-    bool sealed;  // by the loader, after it has put in addresses: nobody writes there any more
+    bool sealed;  // made read-only by the loader after relocation (RELRO)
 };
 
 struct WorkerState {
@@ -152,13 +153,13 @@ struct WorkerState {
     BlockState* free_blocks;
     Growable<BlockState*> blocks;      // running
     SharedMemory* shared;              // of all slots
-    Pool pool;                         // until the launch ends
-    HashMap<uint32_t> known_barriers;  // what known_barrier() said, plus 1, by knowledge and block
+    Pool pool;                         // freed when the launch ends
+    HashMap<uint32_t> known_barriers;  // results of known_barrier(), plus 1, by knowledge and block
     TouchedSectors* sectors;
     NumberSet* numbers;                 // for counting requests
-    Segment tables;                     // constants of a kernel library, where the last ones were
-    Segment virtual_tables;             // and those that have addresses in them
-    uint64_t launch;                    // the one that the caches hold for
+    Segment tables;                     // the last segment in which constants of a kernel library were found
+    Segment virtual_tables;             // and the last one with constants that contain addresses
+    uint64_t launch;                    // for which the caches are valid
     Growable<Overwritten> overwritten;  // parallel_blocks.h
     SpinLock* held;
 };
@@ -173,25 +174,25 @@ struct SharedArray {
 
 struct LaunchState {
     Launch* launch;
-    uint32_t first_serial;  // of its blocks; grows at a barrier of the grid, by the number of blocks
+    uint32_t first_serial;  // of its blocks; grows at a grid barrier by the number of blocks
     uint32_t
-        open_serial;  // what is below it came before; what is not, and below first_serial, is looked up (streams.h)
+        open_serial;  // smaller serials are ordered before; those from here to first_serial are looked up (streams.h)
     uint32_t
-        overlap_first;  // of a programmatic launch: the serials of the one before it in its stream, which may still
-    uint32_t overlap_serials;  // run where a thread has not waited for it; 0: none
+        overlap_first;  // for a programmatic launch: the serials of the previous launch in its stream, which may still
+    uint32_t overlap_serials;  // run for threads that have not waited for it; 0: none
     uint32_t blocks;
     uint32_t cluster_size;
-    uint32_t start_serial;  // first_serial at the beginning
+    uint32_t start_serial;  // first_serial at the start
     unsigned kernel;        // index into the kernels of the report
     bool concurrent;        // more than one worker
-    size_t sites_before;    // numbers of sites that were given out before it
+    size_t sites_before;    // number of site numbers that existed before it
     uint64_t async_before, prefetched_before;
-    bool exact;  // a fence was executed: sets of readers are kept member by member
+    bool exact;  // a fence was executed: reader sets list every member
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
     SpinLock lock;
     HashMap<SyncLog*> logs;  // by the address of the atomic variable
-    HashMap<bool> changed;   // what atomic and volatile operations have changed of memory that the host has, too
+    HashMap<bool> changed;   // memory shared with the host that atomic and volatile operations have changed
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // by return address
     HashMap<uint64_t> tensor_operations_at;  // by return address
@@ -213,26 +214,26 @@ inline ThreadState* state_of(Thread& thread) { return static_cast<ThreadState*>(
 inline WarpState* state_of(Warp& warp) { return static_cast<WarpState*>(warp.checks); }
 inline BlockState* state_of(Block& block) { return static_cast<BlockState*>(block.checks); }
 
-// Gives the thread a new time and all that is derived from it.
+// Gives the thread a new time and updates everything derived from it.
 void set_time(ThreadState& thread, uint32_t time);
-// After a change of block.barrier_time or of the serials.
+// Called after a change of block.barrier_time or of the serials.
 void set_floors(ThreadState& thread);
 
-// The block of its cluster whose shared memory holds the address, or null.
+// Returns the block of its cluster whose shared memory holds the address, or null.
 BlockState* owner_of_shared(BlockState& block, uintptr_t address);
-// The region of the block's shared memory that holds the address, or null.
+// Returns the region of the block's shared memory that holds the address, or null.
 Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
 bool in_shared(const BlockState& block, uintptr_t address);  // of its cluster
 
-// Which block of which launch a serial stands for, or which copy.
+// The launch, or the copy, that a serial stands for.
 struct PastLaunch {
     uint32_t first_serial;
     uint32_t blocks;
     uint32_t grid[3];
     uint32_t block[3];
     uint32_t cluster[3];
-    // Who that was, and its place in the order of streams.
+    // Its name and its place in the order of streams.
     unsigned kernel;
     const char* call;  // null for a kernel
     const void* address;
@@ -240,14 +241,14 @@ struct PastLaunch {
     uint32_t lane;
     uint32_t number;
 };
-// Numbers the blocks of a launch; false when it has more than can be told apart. Fills in the serials.
+// Assigns serials to the blocks of a launch. Returns false when it has more blocks than there are serials.
 bool begin_serials(PastLaunch launch);
 void end_serials();
 void forget_names();
 const PastLaunch* past_launch(uint32_t serial);  // null when it is long over
-// The first of those that the host does not know to be over, and how many there are.
+// The launches since the first one that the host does not know to be complete.
 Growable<PastLaunch>& past_launches();
-// False when the serial stands for no block.
+// Returns false when the serial stands for no block.
 bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);
 
 }  // namespace sim::checks

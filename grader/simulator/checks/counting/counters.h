@@ -1,4 +1,4 @@
-// What is counted for each site, and the totals of a kernel.
+// The counters of each site, and the totals of a kernel.
 #pragma once
 
 #include <stdint.h>
@@ -10,10 +10,10 @@ struct Counters {
     uint64_t requests;          // by warps: the k-th access of each lane, together
     uint64_t bytes;             // distinct bytes of each request, summed
     uint64_t sectors;           // global memory: distinct 32-byte sectors of each request, summed
-    uint64_t ideal_sectors;     // as many as the accesses would need side by side
-    uint64_t wavefronts;        // shared memory: of each request as many as its busiest bank has words
-    uint64_t ideal_wavefronts;  // as many as the distinct words need
-    uint32_t worst_ways;        // wavefronts for an ideal one in the worst request, rounded up
+    uint64_t ideal_sectors;     // sectors if the accesses were contiguous
+    uint64_t wavefronts;        // shared memory: per request, the number of distinct words in its busiest bank
+    uint64_t ideal_wavefronts;  // wavefronts that the distinct words need at least
+    uint32_t worst_ways;        // ratio of wavefronts to ideal in the worst request, rounded up
 
     void add(const Counters& other) {
         accesses += other.accesses;

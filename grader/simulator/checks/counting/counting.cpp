@@ -18,7 +18,7 @@ bool is_scratch(const Region& region) {
            region.kind == RegionKind::managed;
 }
 
-// Calls visit(list) for what is counted by place alone.
+// Calls visit(list) for each counter that is kept per place only.
 template <typename F>
 void each_places(KernelRecord& record, F visit) {
     visit(record.barrier_sites);
@@ -126,7 +126,7 @@ void forget_copies() { by_host = by_copies = 0; }
 
 void count_submission() { ++submitted; }
 void count_graph() { ++instantiated; }
-// Of several workers at the same time.
+// Several workers may add at the same time.
 void count_async_copy(size_t bytes) { __atomic_fetch_add(&copied_asynchronously, bytes, __ATOMIC_RELAXED); }
 void count_prefetched(size_t bytes) { __atomic_fetch_add(&prefetched, bytes, __ATOMIC_RELAXED); }
 

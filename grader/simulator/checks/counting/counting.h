@@ -1,4 +1,4 @@
-// Counters of finished launches, by kernel and site, and what goes with them.
+// Counters of finished launches, per kernel and site, and related totals.
 #pragma once
 
 #include "checks/core/containers.h"
@@ -13,7 +13,7 @@ struct SiteCounters {
     uint16_t site;
     Space space;
     Access access;
-    uint8_t size;  // bytes
+    uint8_t size;  // in bytes
     Counters counters;
 };
 
@@ -31,20 +31,20 @@ struct KernelRecord {
     uint64_t launches;
     uint64_t blocks;
     uint64_t threads;
-    uint64_t barriers;            // of blocks
+    uint64_t barriers;            // counted per block
     uint64_t touched_sectors[3];  // distinct 32-byte sectors of each launch, summed: read, written, either
-    uint64_t first_read_sectors;  // of those read, the ones that nothing had touched before: see touched_sectors.h
+    uint64_t first_read_sectors;  // sectors read that nothing had touched before: see touched_sectors.h
     uint64_t tensor_operations[tensor_types];
     Growable<SiteCounters>* sites;
     Growable<PlaceCount>* barrier_sites;
     Growable<PlaceCount>* tensor_sites;   // operations of tensor cores
-    Growable<PlaceCount>* operand_sites;  // bytes that they read in shared memory by matrix descriptors
+    Growable<PlaceCount>* operand_sites;  // bytes that they read in shared memory through matrix descriptors
 };
 
 unsigned kernel_index(const char* name);
 KernelRecord& kernel(unsigned index);
 size_t kernel_count();
-// Moves what the sites of all workers have counted into the kernel.
+// Moves the counters of all workers' sites to the kernel.
 void collect(KernelRecord& kernel);
 void add_count(Growable<PlaceCount>& counts, uint16_t site, uint64_t count);
 void forget_kernels();
@@ -52,32 +52,32 @@ void forget_kernels();
 // --- device memory that a program allocates itself ---
 void count_allocation(const Region& region);
 void count_release(const Region& region);
-uint64_t scratch_bytes();  // the most that was allocated at once, and the __device__ variables that kernels used
+uint64_t scratch_bytes();  // peak of the bytes allocated at once, plus the __device__ variables that kernels used
 void forget_scratch();
 
-// --- what the host does with memory of the device ---
-// A copy by cudaMemcpy; null is memory of the host.
-// Memory that the host reaches by itself; null is memory that is none of the device's.
+// --- the host's accesses to device memory ---
+// A copy by cudaMemcpy: null is host memory. Memory that the host accesses directly: null is not device memory.
 bool is_host(const Region* region);
 void count_copy(const Region* to, const Region* from, size_t bytes);
-// An access of host code to memory that both sides can reach.
+// An access by host code to memory that both sides can access.
 void count_host_access(size_t bytes);
-uint64_t host_bytes();    // read from the device by the host, and written by it to tensors: work that no kernel does
+// device memory that the host read, and bytes of tensors that it wrote: work not done by a kernel
+uint64_t host_bytes();
 uint64_t copied_bytes();  // of global memory, by copies: read and written
 void forget_copies();
 
-// --- what a launcher asks for, and what a kernel asks for ahead of time ---
-// An operation that the host handed to a stream: a launch, a copy, a fill; the launch of a graph is one, whatever is in it.
+// --- submitted operations, and prefetched bytes ---
+// An operation that the host submitted to a stream: a launch, a copy, a fill; a graph launch counts as one.
 void count_submission();
 void count_graph();
 uint64_t submissions();
-uint64_t graphs();  // instantiated
-// Bytes of cp.async, and their part that was still under way after its thread had waited for older copies.
+uint64_t graphs();  // number of instantiated graphs
+// Bytes of cp.async, and the part of them that was still in flight after the thread had waited for older copies.
 void count_async_copy(size_t bytes);
 void count_prefetched(size_t bytes);
 uint64_t async_bytes();
 uint64_t prefetched_bytes();
 void forget_submissions();
-void return_async_bytes(uint64_t copied, uint64_t prefetched);  // of a launch that was taken back
+void return_async_bytes(uint64_t copied, uint64_t prefetched);  // for a launch that was rolled back
 
 }  // namespace sim::checks

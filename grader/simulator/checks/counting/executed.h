@@ -1,7 +1,7 @@
 // How often each basic block was executed, and by how many lanes of its warps.
 //
-// Only kernels that were built with -fsanitize-coverage=trace-pc tell: they call __sanitizer_cov_trace_pc at the start
-// of each basic block, which the return address of the call names.
+// Only for kernels built with -fsanitize-coverage=trace-pc: they call __sanitizer_cov_trace_pc at the start of each
+// basic block, and the call's return address identifies the block.
 #pragma once
 
 #include <stdint.h>
@@ -16,11 +16,12 @@ struct ExecutedCode {
     const void* address;
     unsigned kernel;
     uint64_t executions;       // by threads
-    uint64_t warp_executions;  // as few as a warp needs: of each warp the most executions of one lane, summed
-    uint64_t lanes;            // that those could have had: the lanes that exist, so that a partial warp may be full
+    uint64_t warp_executions;  // the minimum for a warp: per warp, the largest count of one lane, summed
+    // lanes that those executions could have had; only existing lanes count, so a partial warp can be full
+    uint64_t lanes;
 };
 
-// Counts what the block's threads have executed for the running kernel, and forgets it in the block.
+// Adds the counts of the block's threads to the running kernel, and clears them in the block.
 void collect_executed(BlockState& block);
 Growable<ExecutedCode>& executed_code();
 void forget_executed();

@@ -1,10 +1,11 @@
 // How wavefronts are counted, and how far that has been measured.
 //
-// Against Nsight Compute on an H200, pattern by pattern (lessons/can_i_believe_this/shared_patterns_h200.json, which
-// tests/gpu/shared_patterns.py records): reads and writes of 4, 8 and 16 bytes, with some lanes inactive and addresses at random,
-// agree to the last wavefront. Whole kernels are in counters_h200.json beside it. Not measured are atomic operations on shared
-// memory: each wavefront serves one lane of each bank, as lanes that change the same word must take turns too. For an addition
-// that the hardware makes of a loop with compare-and-swap (float, half) that is the least.
+// Compared with Nsight Compute on an H200, pattern by pattern (lessons/can_i_believe_this/shared_patterns_h200.json,
+// recorded by tests/gpu/shared_patterns.py): reads and writes of 4, 8 and 16 bytes, with some lanes inactive and with
+// random addresses, agree exactly. Whole kernels are in counters_h200.json beside it. Atomic operations on shared
+// memory were not measured: each wavefront serves one lane of each bank, as lanes that change the same word must take
+// turns too. For an addition that the hardware implements as a compare-and-swap loop (float, half) this is a lower
+// bound.
 #include "checks/counting/request.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr unsigned banks = simulated.banks;
 
-// The words of an access, one behind the other.
+// The consecutive words of an access.
 struct Words {
     uint32_t first;
     unsigned count;
@@ -28,7 +29,8 @@ Words words_of(uint32_t entry, unsigned size_log2) {
     return {entry << (size_log2 - 2), 1u << (size_log2 - 2)};
 }
 
-// Wavefronts of some lanes of a request that are served together: as many as the busiest bank has distinct words.
+// Returns the wavefronts of some lanes of a request that are served together: the number of distinct words in the
+// busiest bank.
 unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
                     unsigned* words) {
     unsigned load[banks] = {}, most = 0;
@@ -44,7 +46,8 @@ unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2,
     return most;
 }
 
-// Each active lane reads the same as its neighbor at this distance, or that one is not active.
+// Returns whether each active lane reads the same address as its neighbor at this distance, or the neighbor is
+// inactive.
 bool neighbors_agree(const Request& request, unsigned distance) {
     uint32_t value[32];
     unsigned active = 0;
@@ -59,8 +62,8 @@ bool neighbors_agree(const Request& request, unsigned distance) {
     return true;
 }
 
-// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps; two neighboring ones together where they are
-// reads and neighbors agree in the whole warp. `parts`: how many of them have active lanes.
+// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. Two neighboring parts are served
+// together for reads whose neighbors agree in the whole warp. `parts`: how many have active lanes.
 unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, bool write, unsigned* words,
                            unsigned* parts) {
     unsigned lanes = size_log2 < 3 ? 32 : size_log2 == 3 ? 16 : 8, sum = 0;
@@ -100,7 +103,7 @@ unsigned RequestCounter::distinct(const Request& request) {
     return count;
 }
 
-// Ideal is what cannot be helped: 32 words at a time, and lanes that change the same word one after the other.
+// Ideal is the unavoidable minimum: 32 words at a time, with lanes that change the same word one after another.
 void RequestCounter::count_shared_atomic(const Request& request) {
     unsigned size_log2 = site_.size_log2, words = 0;
     unsigned load[banks] = {}, wavefronts = 0, same_word = 0;
@@ -125,23 +128,23 @@ void RequestCounter::count_shared(const Request& request) {
     unsigned words = 0, wavefronts;
     unsigned size_log2 = site_.size_log2, words_each = words_of(0, size_log2).count;
     bool write = is_write(site_.access);
-    // 16-byte reads of lanes in both halves of a warp take two wavefronts, even if all want the same.
+    // 16-byte reads of lanes in both halves of a warp take two wavefronts, even of the same address.
     unsigned least = size_log2 > 3 && request.lane[0] < 16 && request.lane[request.count - 1] >= 16 ? 2 : 1;
     if (request.even && request.step == 0 && has_formula(request.count, 0)) {
         wavefronts = least;
         words = words_each;
         counters_.bytes += 1u << size_log2;
     } else if (request.even && size_log2 == 2) {
-        // Lanes at one distance d hit 32 / gcd(d, 32) banks in turn.
+        // Lanes at a constant distance of d words use 32 / gcd(d, 32) banks in turn.
         unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
         unsigned used = step & 31 ? banks >> __builtin_ctz(step & 31) : 1;
         wavefronts = (request.count + used - 1) / used;
         words = request.count;
         counters_.bytes += 4u * words;
     } else if (request.even && has_formula(request.count, request.step)) {
-        // Side by side: 8-byte accesses in two halves, 16-byte accesses in four quarters.
+        // Contiguous: 8-byte accesses in two halves, 16-byte accesses in four quarters.
         wavefronts = words_each;
-        words = request.count * words_each;  // at most: lanes may share those of small accesses
+        words = request.count * words_each;  // at most: small accesses may share words
         counters_.bytes += uint64_t(request.count) << size_log2;
     } else {
         unsigned parts = 0;

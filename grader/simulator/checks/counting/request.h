@@ -1,4 +1,4 @@
-// One request of a warp: its lanes' accesses to one place in the code at one time, and what they cost.
+// One request of a warp: its lanes' accesses at one place in the code at one time, and their cost.
 #pragma once
 
 #include <stdint.h>
@@ -10,14 +10,14 @@ namespace sim::checks {
 
 struct Request {
     unsigned count;      // active lanes
-    unsigned lane[32];   // which
+    unsigned lane[32];   // their numbers
     uint32_t entry[32];  // their entries, in lane order
-    bool even;  // entries grow by `step` from lane to lane; where a formula serves, only the first entry and the first
+    bool even;  // entries grow by `step` from lane to lane; if a formula applies, only the first entry and the first
                 // and last lane are filled in
     int32_t step;
 };
 
-// A set of at most 64 numbers - the words of half a warp's 16-byte accesses - that is emptied by raising its round.
+// A set of at most 64 numbers (the words of 16 lanes' 16-byte accesses) that is cleared by incrementing its round.
 class NumberSet {
   public:
     void clear() { ++round_; }
@@ -36,7 +36,7 @@ class NumberSet {
         uint64_t round;
         uint32_t number;
     };
-    static constexpr unsigned slots_log2 = 7, slots = 1u << slots_log2;  // never more than half full
+    static constexpr unsigned slots_log2 = 7, slots = 1u << slots_log2;  // at most half full
     Slot slots_[slots];                                                  // zero bytes at first
     uint64_t round_;
 };
@@ -46,7 +46,8 @@ class RequestCounter {
   public:
     RequestCounter(AccessSite& site, WorkerState& worker);
 
-    // Whether an even request can be counted from its first entry and its step; else it needs all entries and lanes.
+    // Returns whether an even request can be counted from its first entry and its step; else all entries and lanes are
+    // needed.
     bool has_formula(unsigned lanes, int32_t step) const {
         if (site_.space == Space::shared && site_.access == Access::atomic) return false;
         if (site_.space != Space::shared || site_.size_log2 == 2) return true;

@@ -19,7 +19,7 @@ RequestLog* take_log(WorkerState& worker) {
     return log;
 }
 
-// Whether no lane of the warp can run now, so that none will add to its log before the others have.
+// Returns whether no lane of the warp can run now, so that no lane adds to its log before the others have.
 bool settled(const Warp& warp) { return !(warp.ready | warp.unstarted | warp.spinning | warp.paused); }
 
 void save_count(AccessSite& site) {
@@ -55,8 +55,8 @@ Rows rows_of(const RequestLog& log) {
     return rows;
 }
 
-// Which of the requests 0 .. length - 1 have entries that grow evenly from lane to lane. Rows are compared three by
-// three so that the compiler can do several requests at once.
+// Finds which of the requests 0 .. length - 1 have entries that grow evenly from lane to lane. Rows are compared three
+// at a time so that the compiler can vectorize over requests.
 void find_even(const Rows& rows, unsigned length, uint8_t* even) {
     for (unsigned k = 0; k < length; ++k) even[k] = 1;
     for (unsigned i = 2; i < rows.count; ++i) {
@@ -173,7 +173,7 @@ void bind_log(AccessSite& site, ThreadState& thread) {
 
 void log_full(AccessSite& site, ThreadState& thread) {
     let_others_run();
-    // Unless another lane has done so meanwhile.
+    // Unless another lane has done so in the meantime.
     if (site.owner != &thread) bind_log(site, thread);
     if (site.next == site.end) flush_warp(*thread.warp);
 }

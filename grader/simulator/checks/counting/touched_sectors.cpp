@@ -10,7 +10,8 @@ namespace sim::checks {
 
 namespace {
 
-// Touched since the report began, by earlier launches or by the host: as many words as a worker has. Null: not asked for yet.
+// Sectors touched since the report began, by earlier launches or by the host: as many words as a worker has. Null: not
+// needed yet.
 struct Remembered {
     uint64_t* bits;
     size_t words;
@@ -34,7 +35,7 @@ bool begin_remembering() {
     return remembered.bits != nullptr;
 }
 
-// The sectors that another worker has touched, too.
+// Adds the sectors that another worker has touched.
 void add(TouchedSectors& all, const TouchedSectors& more) {
     for (unsigned w = 0; w < 2; ++w) {
         for (size_t i = more.first[w]; i <= more.last[w]; ++i) all.bits[w][i] |= more.bits[w][i];
@@ -67,7 +68,7 @@ SectorTotals end_sectors() {
     static TouchedSectors* all;
     totals = {};
     all = nullptr;
-    // Everything into the first worker's bits, which are then counted and cleared.
+    // Merges everything into the first worker's bits, which are then counted and cleared.
     each_worker([](WorkerState& worker) {
         if (!all) {
             all = worker.sectors;

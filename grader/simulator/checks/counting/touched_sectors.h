@@ -1,4 +1,4 @@
-// Which 32-byte sectors of the arena a launch touches: one bit each, for reads and for writes.
+// The 32-byte sectors of the arena that a launch touches: one bit each for reads and for writes.
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ constexpr unsigned sector_shift = 5;
 struct WorkerState;
 
 struct TouchedSectors {
-    uint64_t* bits[2];  // read, written; null without memory for them
+    uint64_t* bits[2];  // read, written; null when out of memory
     size_t words;
     size_t first[2], last[2];  // range of words with bits
 
@@ -37,14 +37,14 @@ struct SectorTotals {
     uint64_t read;
     uint64_t written;
     uint64_t either;
-    // Read, not written in the same launch, and not touched before by a launch or written by the host, since the report
-    // began: no cache that holds nothing at the beginning has them, however the threads run.
+    // Sectors that are read, not written in the same launch, and not touched by an earlier launch or by the host since
+    // the report began. A cold cache cannot hold them, in whatever order threads run.
     uint64_t first_read;
 };
 
 void begin_sectors(WorkerState& worker);
-SectorTotals end_sectors();                              // of all workers, which then begin anew
-void drop_sectors();                                     // of a launch that was taken back
+SectorTotals end_sectors();                              // of all workers, which then start again
+void drop_sectors();                                     // of a launch that was rolled back
 void remember_sectors(uintptr_t address, size_t bytes);  // the host writes there
 void forget_sectors();
 

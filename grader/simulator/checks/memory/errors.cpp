@@ -129,7 +129,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
 
 namespace {
 
-// Whether the address is that of an instruction which a signal interrupted.
+// Returns whether the address is that of an instruction which a signal interrupted.
 bool is_exact(const Fault& fault) {
     switch (fault.kind) {
         case FaultKind::illegal_address:
@@ -149,8 +149,8 @@ bool same_library(const void* a, const void* b) {
     return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-// Where the stack ended exactly is chance: within a check, or in code that belongs to no line. What is nearest to the
-// end of the stack tells more: the last access, or else the last call in the kernel's library.
+// The exact end of the stack is arbitrary: within a check, or in code without a line. The place nearest to it is more
+// useful: the last access, or else the last call in the kernel's library.
 const void* last_place_on_stack(const Fault& fault) {
     auto* word = reinterpret_cast<const void* const*>(fault.thread->fiber->low);
     auto* end = reinterpret_cast<const void* const*>(fault.thread->fiber->top);
@@ -169,7 +169,7 @@ void fault(Launch& launch, const Fault& fault) {
     FindingKind kind = faults[static_cast<unsigned>(fault.kind)];
     auto data = reinterpret_cast<uint64_t>(fault.data);
     if (fault.kind == FaultKind::illegal_address && data < 65536) kind = FindingKind::null_pointer;
-    // An index out of bounds of a local array may have led here: then it is what to report.
+    // An index out of bounds of a local array may be the cause: then it is reported instead.
     ThreadState* state = fault.thread ? state_of(*fault.thread) : nullptr;
     if (state && state->pending && state->extras && state->extras->has_index) {
         report_index(*state);
@@ -177,7 +177,7 @@ void fault(Launch& launch, const Fault& fault) {
         return;
     }
     const void* address = fault.address;
-    // A return address points behind its call, that of a faulting instruction at it; readers expect the former.
+    // A return address points behind its call; that of a faulting instruction points at it. Readers expect the former.
     if (is_exact(fault)) address = static_cast<const char*>(address) + 1;
     if (fault.kind == FaultKind::stack_overflow && fault.thread) {
         if (const void* place = last_place_on_stack(fault)) address = place;

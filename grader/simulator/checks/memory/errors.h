@@ -1,4 +1,4 @@
-// Findings about errors that the runtime notices itself, also when a launch runs without checks.
+// Findings about errors that the runtime itself detects, also in a launch without checks.
 #pragma once
 
 #include "checks/report/findings.h"

@@ -1,5 +1,5 @@
-// What can only be decided after an access: whether a racing write changed anything, and whether an index out of bounds
-// was of a local array.
+// What can only be decided after an access: whether a racing write changed the value, and whether an index out of
+// bounds was of a local array.
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
 #include "checks/core/hook_names.h"
@@ -12,7 +12,7 @@ namespace sim::checks {
 
 namespace {
 
-// The layout that -fsanitize=bounds gives its handler's first argument.
+// The layout of the first argument of the handlers of -fsanitize=bounds.
 struct SourceLocation {
     const char* file;
     uint32_t line;
@@ -20,7 +20,7 @@ struct SourceLocation {
 };
 struct TypeDescriptor {
     uint16_t kind;  // 0: integer
-    uint16_t info;  // of an integer: bit 0 signed, then log2 of its bits
+    uint16_t info;  // for an integer: bit 0 signed, then log2 of its bits
     char name[1];
 };
 struct OutOfBoundsData {
@@ -37,8 +37,8 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
     return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
 }
 
-// A hook for a structure, or for memcpy, comes in pieces, all before anything is moved. So does a loop over an array, and
-// after so many of its elements each is looked at.
+// A hook for a structure, or for memcpy, accesses several pieces before anything is moved. So does a loop over an
+// array; after this many elements each is checked by itself.
 constexpr size_t widest_piece = 16, most_pieces = size_t(1) << 16;
 
 bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
@@ -46,8 +46,8 @@ bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
            extras.writes->size() < most_pieces;
 }
 
-// Returns whether the question stays open. A structure is copied with both its hooks first, that of the write and that
-// of the read, and only then moved: at the next access the write may not have happened yet.
+// Returns whether the question stays open. For a structure copy, both hooks (write and read) come before the move: at
+// the next access the write may not have happened yet.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
     if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.looks < 2;
     report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
@@ -64,8 +64,8 @@ void settle_writes(ThreadState& thread, bool final) {
     if (writes.empty()) forget_writes(*thread.extras);
 }
 
-// Arrays in shared and global memory are checked by address, at the access that follows directly. Without one the array
-// is local, and what an index past its end would overwrite is the thread's own stack: the launch ends.
+// Arrays in shared and global memory are checked by address, at the access that follows directly. Without such an
+// access the array is local, and an index past its end would overwrite the thread's own stack: the launch ends.
 void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
     report_index(thread);
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
@@ -102,7 +102,7 @@ void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& s
     if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
     if (!extras.writes) abort();
     const void* data = reinterpret_cast<const void*>(address);
-    // A wide one has several cells.
+    // A wide write covers several cells.
     if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
     PendingWrite& write = extras.writes->back();
     write = {data, size_t(1) << site.size_log2, 0, {}, site.address, cell.write, cell.write_site, site.region};

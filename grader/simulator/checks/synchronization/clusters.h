@@ -5,7 +5,7 @@
 
 namespace sim::checks {
 
-// What a cluster's barrier orders: what the threads did before they arrived, before what they do after they have waited.
+// A cluster barrier orders what the threads did before they arrived before what they do after their wait.
 class ClusterBarrier {
   public:
     explicit ClusterBarrier(const Cluster& cluster);
@@ -18,19 +18,20 @@ class ClusterBarrier {
     void wait(ThreadState& thread);
 
   private:
-    // Of one block. Its threads may arrive at different times, and not all of them may.
+    // The arrivals of one block. Its threads may arrive at different times, and some may not arrive.
     struct Arrivals {
         VectorClockBuilder* known = nullptr;
-        // Of the last complete phase: what all threads of the block had done before, and the time after it.
+        // For the last completed phase: the time before which all threads' accesses are ordered, and the time after it.
         uint32_t joined = 0, after = 0;
         unsigned count = 0;
         uint32_t earliest = Epoch::time_pending, latest = 0;
-        uint32_t barrier_time = 0;  // the latest barrier of the block that one of them knows
+        uint32_t barrier_time = 0;  // the latest block barrier that one of the arrived threads knows
     };
     Arrivals arrivals_[max_cluster_blocks];
     const VectorClock* complete_ = nullptr;
-    bool awaited_ = false, awaited_arriving_ = false;  // the grid before, by one that arrived
-    // Threads with a common past get a common answer.
+    // an arrived thread has waited for the previous grid (griddepcontrol.wait)
+    bool awaited_ = false, awaited_arriving_ = false;
+    // Threads with the same knowledge get the same result.
     const VectorClock* asked_ = nullptr;
     const VectorClock* asked_with_ = nullptr;
     const VectorClock* answer_ = nullptr;
@@ -47,7 +48,7 @@ struct RemoteAccess {
 };
 // An access to the shared memory of another block, which must not have ended.
 void note_remote(ThreadState& thread, const AccessSite& site, uintptr_t address);
-// The block has ended: all accesses of others to its shared memory must be known to it.
+// The block has ended: it must know of all accesses by others to its shared memory.
 void check_remote(BlockState& block);
 void forget_remote(BlockState& block);
 

@@ -12,7 +12,7 @@ void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
     last = length();
     const VectorClock* known = release->known;
     if (!known) return;
-    // A thread that releases has mostly just acquired from this very log: that is no news.
+    // A releasing thread has usually just acquired from this log, so nothing new is learned.
     bool news = known->warp_mask != 0;
     for (uint32_t i = 0; i < known->log_count; ++i) news = news || known->logs[i].log != this;
     if (news && (foreign_.empty() || foreign_.back().known != known)) foreign_.push({known, length()});
@@ -62,7 +62,8 @@ const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
     return known;
 }
 
-// Breadth first through what is known, what the releases in known logs knew, and so on: the answer is mostly near.
+// Breadth-first search through what is known, what the releases in known logs knew, and so on: the answer is usually
+// near.
 class Search {
   public:
     Search(uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block, const SyncLog* own_log)
@@ -75,7 +76,7 @@ class Search {
         return false;
     }
 
-    // The greatest barrier time of the block in all that is known.
+    // Returns the greatest barrier time of the block in all that is known.
     uint32_t latest_barrier(const VectorClock* start) {
         barriers_only_ = true;
         run(start);
@@ -93,7 +94,7 @@ class Search {
     }
 
     bool visit(const LogPrefix& prefix) {
-        // Of two beginnings of one log the longer says all.
+        // For two prefixes of a log, the longer subsumes the shorter.
         uint32_t& seen = seen_.at(reinterpret_cast<uint64_t>(prefix.log));
         if (seen >= prefix.length) return false;
         SyncLog& log = *prefix.log;

@@ -1,14 +1,15 @@
-// What a thread knows to have happened before, beyond what barriers tell.
+// What a thread knows to have happened before, beyond what barriers imply.
 //
-// Whole-block and whole-warp barriers are plain times (epoch.h). Everything else that orders memory - partial
-// __syncwarp, named barriers, atomics with fences - is kept here, as FastTrack's vector clocks, which are stored only as
-// far as they say more than the barriers do:
+// Whole-block and whole-warp barriers are plain times (epoch.h). Everything else that orders memory (partial
+// __syncwarp, named barriers, atomics with fences) is kept here as FastTrack's vector clocks. Only the part that goes
+// beyond the barriers is stored:
 //
 // clang-format off
-//   VectorClock   what a thread has learnt: up to which times it knows the lanes of its own block, and beginnings of logs
-//   Release       what a thread publishes: all it knows at a fence
-//   SyncLog       the releases that went through one atomic variable, in the order of its operations: FastTrack would
-//                 join them into one vector clock of the variable, with an entry for each thread of the grid
+//  VectorClock   what a thread has learned: times up to which it knows the lanes of its block, and prefixes of logs
+//  Release       what a thread publishes: all that it knows at a fence
+//  SyncLog       the releases through one atomic variable, in the order of its operations: FastTrack would join them
+//  into
+//                one vector clock of the variable, with an entry for each thread of the grid
 // clang-format on
 //
 // All are immutable once made, shared freely, and live until the launch ends.
@@ -24,18 +25,18 @@ struct VectorClock;
 
 struct Release {
     uint32_t serial;        // of the block
-    uint32_t time;          // of the thread: what it did up to then
-    uint32_t warp_time;     // of its warp's last full barrier: what all lanes did before
-    uint32_t barrier_time;  // of its block's last barrier: what all threads did before
+    uint32_t time;          // of the thread: its accesses up to then
+    uint32_t warp_time;     // of its warp's last full barrier: all lanes' accesses before it
+    uint32_t barrier_time;  // of its block's last barrier: all threads' accesses before it
     uint16_t thread;
-    Scope scope;  // seen only within the block, or the cluster
+    Scope scope;  // visible only within the block, or the cluster
     const VectorClock* known;
 };
 
 class SyncLog {
   public:
-    // `thread` and `time` are those of the atomic operation itself, if it was one: who sees the release is ordered after
-    // that, too.
+    // `thread` and `time` are those of the atomic operation itself, if there was one: a thread that sees the release is
+    // also ordered after that operation.
     void append(const Release* release, unsigned thread = 0, uint32_t time = 0);
     uint32_t length() const { return static_cast<uint32_t>(entries_.size()); }
 
@@ -49,7 +50,7 @@ class SyncLog {
     };
     Growable<Entry> entries_;
     HashMap<uint32_t> last_of_block_;  // serial -> entry plus 1
-    // What entries know from elsewhere than this log, with the entry that brought it.
+    // What entries know from other sources than this log, with the entry that introduced it.
     struct Foreign {
         const VectorClock* known;
         uint32_t entry;
@@ -79,33 +80,33 @@ struct VectorClock {
     }
 };
 
-// The join of several vector clocks of one block: of each entry the greatest.
+// The join of several vector clocks of one block: the maximum of each entry.
 class VectorClockBuilder {
   public:
     VectorClockBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
     void add(const VectorClock* known);
     void add_lane(unsigned warp, unsigned lane, uint32_t time);
     void add_log(SyncLog* log, uint32_t length);
-    // Null when there is nothing to know. `keep_rows` is false after a barrier of the whole block, which says more.
+    // Returns null when nothing is known. `keep_rows` is false after a barrier of the whole block, which subsumes them.
     const VectorClock* finish(bool keep_rows = true);
 
   private:
     Pool& pool_;
     uint32_t serial_;
     uint32_t warp_mask_ = 0;
-    const VectorClock* last_ = nullptr;  // many threads in a row know the same
+    const VectorClock* last_ = nullptr;  // consecutive threads often know the same
     Growable<LogPrefix> logs_;
     WarpTimes rows_[32];
 };
 
-// Whether the serials are those of two blocks of one cluster.
+// Returns whether the serials belong to two blocks of one cluster.
 bool same_cluster(uint32_t one, uint32_t other);
 
-// The latest barrier of the block `serial` that is known: `known` covers what all its threads did before that time.
+// Returns the latest known barrier of the block `serial`: `known` covers its threads' accesses before that time.
 uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block);
 
-// Whether `known` covers what `thread` of the block `serial` did at `time`. `from_block`: who asks. `log`: when that was
-// an atomic operation, the log of its variable.
+// Returns whether `known` covers the access by `thread` of the block `serial` at `time`. `from_block`: the asking
+// block. `log`: if the access was an atomic operation, the log of its variable.
 bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
             const SyncLog* log = nullptr);
 

@@ -8,9 +8,9 @@ namespace sim::checks {
 namespace {
 
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
-constexpr size_t most_overwritten = size_t(1) << 24;  // of each worker: half a gigabyte of records
+constexpr size_t most_overwritten = size_t(1) << 24;  // per worker: half a gigabyte of records
 
-// One for the cells of 64 bytes; an access has one, as it is aligned.
+// One lock for the cells of 64 bytes; an access needs only one, because it is aligned.
 struct alignas(64) Stripe {
     SpinLock lock;
 };
@@ -21,7 +21,7 @@ void release(WorkerState& worker) {
     worker.held = nullptr;
 }
 
-// Of one access, from the first call of lock() on.
+// Held for one access, from the first call of lock() on.
 class CellsLock {
   public:
     CellsLock(WorkerState& worker, uintptr_t address) : worker_(worker), address_(address) {}
@@ -39,7 +39,7 @@ class CellsLock {
     uintptr_t address_;
 };
 
-// Another worker may write it just now.
+// Another worker may write it at this moment.
 Epoch seen(const Epoch& epoch) {
     Epoch value;
     __atomic_load(&epoch, &value, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ bool written_by(const ThreadState& thread, const ShadowCell& cell) {
     return seen(cell.write).serial() == thread.block->serial;
 }
 
-// Nothing is left to do: the block has read the cell as this thread does, or a block before it has read it.
+// Nothing is left to do: the block has already read the cell like this thread, or an earlier block has read it.
 bool read_before(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
     Epoch reads = seen(cell.reads);
     if (!thread.floors[site.window].contains(seen(cell.write)) || !of_this_launch(reads)) return false;
@@ -83,7 +83,7 @@ void read_first(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     }
 }
 
-// The cell is about to become the block's own.
+// The block is about to own the cell.
 void prepare_to_write(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     bool read_by_others = of_this_launch(cell.reads) &&
                           (cell.reads.sharing() == many_blocks || cell.reads.serial() != thread.block->serial);
@@ -141,7 +141,7 @@ void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t add
 }
 
 void keep_written(WorkerState& worker) {
-    release(worker);  // its launch may have ended wherever it was
+    release(worker);  // its launch may have ended at any point
     worker.overwritten.clear();
 }
 

@@ -1,17 +1,20 @@
-// Global memory, when several workers run blocks of one launch.
+// Shadow cells of global memory when several workers run blocks of one launch.
 //
-// A block may read what no other writes, and write what no other touches. Whatever order the blocks ran in, the shadow cells
-// are then as if they had run one after another:
+// A block may read what no other block writes, and write what no other block accesses. Then, whatever order the blocks
+// ran in, the shadow cells are as if they had run one after another:
 //
-//   written   by one block alone: the cell is that block's, which goes on as if it were the only one.
-//   read      by several: the cell holds what the first of them, in the order of blocks, leaves in it alone, and that others
-//             came after. Which thread of those was the first to widen the set is not what it would be. Only a race within
-//             the same launch would ask for that, and there is none, as what follows shows.
-//   else      two blocks conflict. Whoever comes second sees it in the cell before it touches the memory, as each first
-//             access of a block to a cell is made under a lock; and the launch is taken back (runtime/block_order.h).
+//  written   by one block alone: the block owns the cell and continues as if it were the only one.
+//  read      by several blocks: the cell holds what the first of them in block order would leave, and that others read
+//  it
+//            as well. The thread that first widened the set may differ. Only a race within the same launch
+//            would need it,
+//            and there is none, as follows.
+//  else      two blocks conflict. Each first access of a block to a cell is made under a lock, so the later block sees
+//            the conflict in the cell before it accesses the memory; the launch is rolled back
+//            (runtime/block_order.h).
 //
-// So are all findings, and all that orders blocks. Hence what is written here was not seen by anybody else, and putting back
-// what was there, in whatever order, undoes it.
+// Findings, and everything that orders blocks, also cause a rollback. So no other block has seen what was written here,
+// and restoring the old contents, in any order, undoes it.
 #pragma once
 
 #include "checks/core/state.h"
@@ -30,9 +33,9 @@ struct Overwritten {
 
 void read_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
 void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t address, unsigned size_log2);
-// in_block_order() for what may be found out with a lock of a cell held.
+// in_block_order() for a caller that may hold a lock of a cell.
 void in_block_order_unlocked(const char* what);
-// What was written is in force, or is undone.
+// Keeps what was written, or undoes it.
 void keep_written(WorkerState& worker);
 void undo_written(WorkerState& worker);
 

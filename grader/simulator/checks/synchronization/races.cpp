@@ -1,4 +1,4 @@
-// The orders between accesses that access.h cannot tell with one comparison, and the races.
+// Orders between accesses that access.h cannot decide with one comparison, and race detection.
 #include "checks/synchronization/races.h"
 
 #include "checks/core/access.h"
@@ -14,7 +14,8 @@ namespace {
 
 bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time, const void* variable) {
     if (!thread.extras || !thread.extras->known) return false;
-    // What the last barrier taught is about other blocks only: of its own one, all before that barrier is ordered anyway.
+    // What the last barrier taught concerns other blocks only: in its own block, everything before that barrier is
+    // ordered anyway.
     if (serial == thread.block->serial && thread.extras->known == thread.block->barrier_known) return false;
     const SyncLog* log = variable ? log_of(variable) : nullptr;
     return covers(thread.extras->known, serial, other, time, thread.block->serial, log);
@@ -24,15 +25,15 @@ uintptr_t address_of(const ShadowCell& cell, const AccessSite& site) {
     return site.base + (static_cast<uintptr_t>(&cell - site.cells) << site.shift);
 }
 
-// What a set of readers (or atomic operations) looks like to a thread that conflicts with it.
+// A set of readers (or atomic operations) as seen by a thread that conflicts with it.
 struct Conflict {
     bool unordered;
     Epoch epoch;  // of one member that is not ordered
     uint16_t site;
 };
-constexpr Epoch of_another_block = never;  // it is not known of which
+constexpr Epoch of_another_block = never;  // the block is not known
 
-// A set of which only the extent is known: every lane of the warp, or every thread of the block, may be a member.
+// A set known only by its extent: every lane of the warp, or every thread of the block, may be a member.
 bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
     uint32_t serial = set.serial(), time = set.time();
     unsigned first = 0, last = 0;
@@ -79,8 +80,9 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     }
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
-    // The first member stands for all, unless it is ordered (or the thread itself): then the last one that widened the set.
-    // So too where the first is of the thread's own warp: the barrier that the others need orders it as well.
+    // The first member represents the set, unless it is ordered (or the thread itself): then the last one that widened
+    // the set does. The same if the first is in the thread's own warp: the barrier that orders the others orders it as
+    // well.
     bool nearer = set.sharing() == one_block && set.warp() == thread.warp->warp->index;
     if (serial == block.serial && (nearer || ordered(thread, set.with_sharing(one_lane), variable))) {
         conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
@@ -124,13 +126,14 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
     cell.reads = set.with_sharing(sharing).with_time(time).with_atomic(atomic);
 }
 
-// Whether every member of the set happened before the thread's last step, so that the thread alone can stand for it.
+// Returns whether every member of the set happened before the thread's last step, so that the thread alone can
+// represent it.
 bool superseded(const ThreadState& thread, const ShadowCell& cell) {
     Epoch set = cell.reads;
     if (set.sharing() == one_lane) return ordered(thread, set);
     uint32_t serial = set.serial();
     if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
-    // Its members may be of several launches, not all of which came before.
+    // Its members may belong to several launches, not all of which are ordered before.
     if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
     if (set.time() < thread.barrier_time) return true;
@@ -143,12 +146,12 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomi
     cell.second.set_block_scope(false);
 }
 
-// A write has no sharing, so one that says so stands for an atomic operation.
+// A write has no sharing, so a write with one represents an atomic operation.
 constexpr Sharing by_atomic = one_warp;
 bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
 
-// A plain read takes the place of the set of atomic operations, before all of which it comes after. One of them stays as
-// the last write, for the readers of other blocks; one of another block than the reader's, where their members are known.
+// A plain read replaces the set of atomic operations, all of which are ordered before it. One of them stays as the last
+// write, for readers of other blocks; if the members are known, one of another block than the reader's.
 void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     Epoch kept = cell.reads;
     uint16_t site = cell.read_site;
@@ -165,7 +168,7 @@ void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     cell.write_site = site;
 }
 
-// Checks against the last write.
+// Checks the access against the last write.
 void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, Access access) {
     Epoch write = cell.write;
     if (write.pending()) {
@@ -176,7 +179,7 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
         if (access != Access::atomic && !ordered(thread, write, variable))
             report_cell_race(thread, cell, site, access, write, cell.write_site, Access::atomic);
     } else if (!ordered(thread, write)) {
-        // Of a bulk copy that others have waited for, but not this thread.
+        // By a bulk copy that others have waited for, but not this thread.
         Access other = write.atomic() ? Access::async_write : Access::write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     }
@@ -198,7 +201,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
-    if (time == 0) return true;  // nothing that a thread does
+    if (time == 0) return true;  // no thread's access
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
@@ -281,7 +284,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (stale(thread, site, set)) {
         become_set(thread, cell, site.id, false);
     } else if (is_operand_mark(set)) {
-        // The mark is worth more: without it no write would look for the products that read here.
+        // Keep the mark: without it, writes would not look for the wgmma that read here.
     } else if (set.atomic()) {
         Conflict conflict = conflict_with_set(thread, cell, site);
         if (conflict.unordered)
@@ -326,7 +329,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
             if (reads) report_uninitialized(thread, site, cell);
-            // From now on it has a value, which everybody may take to be older than anything.
+            // From now on it has a value, which every thread may treat as older than anything else.
             cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {
             check_last_write(thread, cell, site, site.access);

@@ -7,7 +7,7 @@ namespace sim::checks {
 
 namespace {
 
-// Records by number; a cell that has one keeps the number where it would name a second reader.
+// Reader sets by number; a cell with a set stores the number in place of a second reader.
 constexpr uint32_t chunk_records = 4096;
 constexpr uint32_t max_chunks = 1 << 14;
 ReaderSet* chunks[max_chunks];
@@ -21,10 +21,10 @@ ReaderSet* record_of(const ShadowCell& cell) {
     uint32_t number = cell.second.number();
     if (number >= __atomic_load_n(&used, __ATOMIC_ACQUIRE)) return nullptr;
     ReaderSet& record = chunks[number / chunk_records][number % chunk_records];
-    return record.cell == &cell ? &record : nullptr;  // else of an earlier launch
+    return record.cell == &cell ? &record : nullptr;  // otherwise from an earlier launch
 }
 
-// Null when there are too many.
+// Returns null when there are too many.
 ReaderSet* new_record(ShadowCell& cell) {
     Locked locked(lock);
     uint32_t number = used;
@@ -42,7 +42,7 @@ ReaderSet* new_record(ShadowCell& cell) {
     return &record;
 }
 
-// Readers of earlier launches that came before what runs now: who comes after this comes after them.
+// Removes readers of earlier launches that are ordered before what runs now: what comes after this is after them.
 void drop_ordered(ReaderSet& members) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < members.count; ++i)
@@ -68,10 +68,10 @@ uint32_t lanes_of(Epoch set) {
     return set.sharing() == one_lane ? 1u << set.lane() : set.sharing() == one_warp ? ~0u : 0;
 }
 
-// Joins a member of the same warp, or takes its place. False when there is none.
+// Merges with a member of the same warp, or replaces it. Returns false when there is none.
 bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
     uint32_t lane = 1u << thread.lane;
-    // ReaderSet of one block stand together as a rule; it does no harm if one warp has two of them.
+    // Members of one block are usually adjacent; two entries for one warp do no harm.
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
@@ -93,7 +93,7 @@ bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
     return false;
 }
 
-// The record of the cell's set. What the cell itself says becomes its first member.
+// Creates the record of the cell's set. What the cell itself holds becomes its first member.
 ReaderSet* begin_members(ShadowCell& cell) {
     ReaderSet* members = record_of(cell);
     if (members && members->reads == cell.reads) return members;
@@ -106,7 +106,7 @@ ReaderSet* begin_members(ShadowCell& cell) {
 }
 
 void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site) {
-    // Later than any record of an earlier barrier, and equal to no single thread's epoch.
+    // Later than any record of an earlier barrier, and not equal to a single thread's epoch.
     cell.reads = last.with_sharing(many_blocks);
     cell.read_site = site;
     members.reads = cell.reads;
@@ -164,7 +164,8 @@ bool find_unordered(const ThreadState& thread, const ReaderSet& members, const v
             found = true;
             break;
         }
-        // One of the thread's own warp is told only where there is no other: what orders the others orders it, too.
+        // A member of the thread's own warp is reported only if there is no other: what orders the others orders it,
+        // too.
         if (found && !near) return true;
     }
     return found;

@@ -1,8 +1,8 @@
 // Sets of unordered readers (or atomic operations) of one shadow cell, member by member.
 //
-// A cell itself remembers only how far such a set reaches: one lane, one warp, one block, or more. That is enough while
-// only whole-block and whole-warp barriers order things. Once a kernel uses a fence, a named barrier or a partial
-// __syncwarp, a writer may be ordered after some members and not after others, and every one counts.
+// A cell itself stores only the extent of such a set: one lane, one warp, one block, or more. That is enough while only
+// whole-block and whole-warp barriers order accesses. Once a kernel uses a fence, a named barrier or a partial
+// __syncwarp, a writer may be ordered after some members and not after others, so all of them must be known.
 #pragma once
 
 #include "checks/core/state.h"
@@ -10,29 +10,29 @@
 namespace sim::checks {
 
 struct Member {
-    Epoch epoch;     // of one lane; the time holds for all
-    uint32_t lanes;  // of its warp; 0: the sharing of the epoch says how far it reaches, taken over from a cell
+    Epoch epoch;     // of one lane; its time holds for all
+    uint32_t lanes;  // of its warp; 0: the epoch's sharing, taken over from a cell, gives the extent
     uint16_t site;
 };
 
 // The first few members lie in the record itself.
 struct ReaderSet {
     const ShadowCell* cell;
-    Epoch reads;  // the cell's, when this was last right
+    Epoch reads;  // of the cell, when this record was last valid
     Member* list;
     uint32_t count;
     uint32_t room;
     Member own[4];
 };
 
-// The members of the cell's set, or null when its epoch says it all.
+// Returns the members of the cell's set, or null when its epoch has all the information.
 const ReaderSet* members_of(const ShadowCell& cell);
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
-// The same for a copy, which reads as one thread.
+// As above, for a copy, which reads as one thread.
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
-// Gives a cell that was split off another one members of its own.
+// Gives a cell that was split off another one a set of its own.
 void copy_members(const ReaderSet& members, ShadowCell& cell);
-// Whether a member is not ordered before the thread; then which one. `variable`: as for ordered().
+// Returns whether a member is not ordered before the thread, and if so, which one. `variable` as for ordered().
 bool find_unordered(const ThreadState& thread, const ReaderSet& members, const void* variable, Epoch* epoch,
                     uint16_t* site);
 void forget_members();

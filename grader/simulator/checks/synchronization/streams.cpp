@@ -13,12 +13,12 @@ namespace {
 
 Work work;
 bool in_work = false;
-thread_local bool in_host_function = false;  // other threads of the host go on meanwhile
-uint32_t work_serial = 0;                    // of what is no kernel; 0 until it needs one
-size_t first_open = 0;                       // launches before this one are known to be over by the host
+thread_local bool in_host_function = false;  // other host threads continue meanwhile
+uint32_t work_serial = 0;                    // of an operation other than a kernel; 0 until it needs one
+size_t first_open = 0;                       // the host knows earlier launches to be complete
 
-// As long as a program has one stream, its copies leave no marks in cells, which would cost more than the copies. They are
-// remembered as ranges of memory, until the host has waited for them; with the second stream the marks are made.
+// While a program has one stream, its copies do not mark cells, which would cost more than the copies themselves. They
+// are stored as ranges of memory until the host has waited for them; a second stream turns the ranges into marks.
 struct UnmarkedCopy {
     uint32_t serial;
     uint32_t region;
@@ -36,7 +36,7 @@ bool work_knows(const PastLaunch& past) {
     return (past.lane == work.lane && past.number == work.number) || work.known->covers(past.lane, past.number);
 }
 
-// The first launch that may run beside the one that begins, or `own` where there is none.
+// Returns the first launch that may overlap with the one that begins, or `own` if there is none.
 uint32_t first_unordered(uint32_t own) {
     if (work.alone) return own;
     const Growable<PastLaunch>& past = past_launches();
@@ -45,7 +45,7 @@ uint32_t first_unordered(uint32_t own) {
     return own;
 }
 
-// ReaderSet of sets of readers matter as long as somebody may not know of all of them.
+// Members of reader sets matter as long as some thread may not know of all of them.
 void forget_what_is_over() {
     const Growable<PastLaunch>& past = past_launches();
     if (first_open > past.size()) first_open = 0;
@@ -54,7 +54,7 @@ void forget_what_is_over() {
     if (first_open == past.size()) unmarked.clear();
 }
 
-// The kernel that was the operation before this one in its stream, unless the host has waited for it.
+// Finds the kernel that was the previous operation in its stream, unless the host has waited for it.
 void find_overlap(const Launch& launch) {
     the_launch.overlap_serials = 0;
     if (!launch.programmatic || !in_work) return;
@@ -79,7 +79,7 @@ PastLaunch described(unsigned kernel) {
     return launch;
 }
 
-// A copy, a fill or a function of the host gets the serial of a launch of one thread when it accesses something.
+// A copy, a fill or a host function gets the serial of a launch of one thread at its first access.
 void number_work() {
     if (work_serial) return;
     forget_what_is_over();
@@ -92,7 +92,7 @@ void number_work() {
     end_serials();
 }
 
-// Who accesses, when it is no thread: an operation of a stream, or the host itself.
+// The accessor when it is not a thread: an operation of a stream, or the host.
 struct Accessor {
     bool host;
     bool write;
@@ -171,7 +171,7 @@ struct Cells {
     ShadowCell* end;
 };
 
-// Those of the region's bytes from the address on, as many of them as there are.
+// Returns the cells of the region's bytes from the address on, up to the region's end.
 Cells cells_of(const Region& region, uintptr_t address, size_t bytes) {
     if (!region.cells || bytes == 0) return {nullptr, nullptr};
     size_t first = (address - region.base) >> region.shift;
@@ -192,7 +192,7 @@ void access(Region& region, uintptr_t address, size_t bytes, const Accessor& who
     }
 }
 
-// Memory of the host's own that copies have written to and that the host has not waited for.
+// Pageable host memory that copies have written to and that the host has not waited for.
 struct CopiedToHost {
     uintptr_t base;
     size_t bytes;
@@ -201,7 +201,7 @@ struct CopiedToHost {
 };
 Growable<CopiedToHost> copied_to_host;
 
-// Where the hooks look for them.
+// Publishes the range that the hooks check.
 void watch_copied() {
     uintptr_t low = ~uintptr_t(0), high = 0;
     for (const CopiedToHost& copied : copied_to_host) {
@@ -240,7 +240,7 @@ void mark_copies() {
         track(*region);
         Cells cells = cells_of(*region, copy.address, copy.bytes);
         for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-            bool latest = cell->reads.serial() <= copy.serial;  // what kernels have marked since stays
+            bool latest = cell->reads.serial() <= copy.serial;  // keeps what kernels have marked since
             if (copy.write ? cell->write.serial() <= copy.serial : latest) {
                 Epoch& epoch = copy.write ? cell->write : cell->reads;
                 epoch = Epoch(copy.serial, 1);
@@ -294,7 +294,7 @@ bool begin_ordered_launch(const Launch& launch) {
     bool numbered = begin_serials(past);
     the_launch.open_serial = first_unordered(the_launch.first_serial);
     find_overlap(launch);
-    // Beside others, sets of readers are kept member by member: a writer may be ordered after some of them alone.
+    // Beside other launches, reader sets list every member: a writer may be ordered after only some of them.
     the_launch.exact = the_launch.open_serial != the_launch.first_serial || the_launch.overlap_serials;
     return numbered;
 }
@@ -317,7 +317,7 @@ void forget_streams() {
 void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes, false); }
 void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
 
-// Only where some kernel's accesses are checked: what others wrote, nobody saw.
+// Only if some kernel's accesses are checked: other writes were not seen.
 void work_copies_out(uintptr_t address, size_t bytes) {
     Region* region = in_work ? find_region(address) : nullptr;
     if (!region || region->initialized || cells_were_refused()) return;

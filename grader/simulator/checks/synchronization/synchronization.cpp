@@ -11,7 +11,7 @@ void add_time(VectorClockBuilder& builder, const ThreadState& thread) {
     builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
 }
 
-// What fences have published, of threads that meet: after the barrier any of them may pass it on.
+// What the fences of synchronizing threads have published: after the barrier any of them may pass it on.
 class ReleaseJoin {
   public:
     explicit ReleaseJoin(BlockState& block) : block_(block), known_(block.worker->pool, block.serial) {}
@@ -33,10 +33,10 @@ class ReleaseJoin {
 
     const Release* finish() {
         if (!count_) return nullptr;
-        // When every thread has published, that is as good as a barrier at the time of the earliest one.
+        // When every thread has published, this is as good as a barrier at the time of the earliest one.
         if (count_ == block_.block->thread_count && earliest_ >= barrier_time_) barrier_time_ = earliest_ + 1;
         Release* release = block_.worker->pool.take<Release>();
-        // Of no thread's times, which are in the rows.
+        // No thread's own time: the rows have the times.
         *release = {block_.serial, {}, {}, barrier_time_, {}, Scope::device, known_.finish()};
         return release;
     }
@@ -49,7 +49,7 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
-// Threads that meet: what one of them knows, has published or has waited for holds for all.
+// Synchronizing threads: what one of them knows, has published or has waited for holds for all.
 class SyncScope {
   public:
     explicit SyncScope(BlockState& block) : known(block.worker->pool, block.serial), block_(block), releases_(block) {}
@@ -206,7 +206,7 @@ void fenced(ThreadState& thread, Scope scope) {
     for (unsigned nearer = 0; nearer < reach; ++nearer) extras.released[nearer] = nullptr;
     extras.released[reach] = release;
     block.fenced = true;
-    // What comes after the fence is not published by it.
+    // Later accesses are not published by the fence.
     set_time(thread, ++block.time);
 }
 
