@@ -1,6 +1,6 @@
-// Cooperative groups: names for the threads that act together. A block, a cluster, a grid, a tile of 1 to 32 lanes of a warp, the
-// lanes that are active. Reductions are in cooperative_groups/reduce.h, scans in cooperative_groups/scan.h,
-// asynchronous copies in cooperative_groups/memcpy_async.h.
+// Cooperative groups: a block, a cluster, a grid, a tile of 1 to 32 lanes of a warp, the active lanes. Reductions are
+// in cooperative_groups/reduce.h, scans in cooperative_groups/scan.h, asynchronous copies in
+// cooperative_groups/memcpy_async.h.
 #pragma once
 
 #include "sim/barrier.h"
@@ -9,7 +9,7 @@
 
 namespace cooperative_groups {
 
-// Any group, where its kind does not matter: what functions take that work for blocks and tiles alike.
+// A group of any kind, for functions that accept both blocks and tiles.
 class thread_group {
   public:
     enum class Kind { block, cluster, grid, lanes };
@@ -46,7 +46,7 @@ SIM_INLINE void thread_group::sync(::sim::Site site) const {
 
 class thread_block : public thread_group {
   public:
-    // Of arrive and wait: the same barrier as sync.
+    // For arrive and wait: the same barrier as sync.
     class arrival_token {};
 
     static SIM_INLINE void sync(::sim::Site site = SIM_CALLER) { ::sim::block_barrier(site); }
@@ -71,7 +71,7 @@ class thread_block : public thread_group {
 
 SIM_INLINE thread_block this_thread_block() { return thread_block(); }
 
-// Blocks that run at once and reach each other's shared memory.
+// Blocks that run at the same time and can access each other's shared memory.
 class cluster_group : public thread_group {
   public:
     class arrival_token {};
@@ -117,7 +117,7 @@ class cluster_group : public thread_group {
 
 SIM_INLINE cluster_group this_cluster() { return cluster_group(); }
 
-// Its sync needs cudaLaunchCooperativeKernel: only then are all blocks resident.
+// sync requires cudaLaunchCooperativeKernel: only then are all blocks resident.
 class grid_group : public thread_group {
   public:
     SIM_INLINE void sync(::sim::Site site = SIM_CALLER) const { ::sim::grid_barrier(site); }
@@ -151,7 +151,7 @@ SIM_INLINE grid_group this_grid() { return grid_group(); }
 
 // -------------------------------------------------------------------------------------------------- lanes of a warp
 
-// What tiles and coalesced groups share. Shuffles and votes count lanes by their rank in the group.
+// Common base of tiles and coalesced groups. Shuffles and votes number lanes by their rank in the group.
 class lane_group : public thread_group {
   public:
     SIM_INLINE void sync(::sim::Site site = SIM_CALLER) const { ::sim::warp_barrier(site, mask_); }
@@ -186,7 +186,7 @@ class lane_group : public thread_group {
     // A mask of lanes as a mask of ranks.
     SIM_INLINE unsigned ranks_of(unsigned lanes) const {
         if (((mask_ >> __builtin_ctz(mask_)) & ((mask_ >> __builtin_ctz(mask_)) + 1)) == 0) {
-            return (lanes & mask_) >> __builtin_ctz(mask_);  // neighbors: a shift does it
+            return (lanes & mask_) >> __builtin_ctz(mask_);  // contiguous lanes need only a shift
         }
         unsigned ranks = 0, rank = 0;
         for (unsigned rest = mask_; rest; rest &= rest - 1, ++rank) {
@@ -196,7 +196,7 @@ class lane_group : public thread_group {
     }
 };
 
-// SIZE neighboring lanes, a power of two up to 32.
+// SIZE consecutive lanes, a power of two up to 32.
 template <unsigned int SIZE, typename ParentT = void>
 class thread_block_tile;
 
@@ -257,13 +257,13 @@ SIM_INLINE thread_block_tile<SIZE, ParentT> tiled_partition(const ParentT& paren
 
 class coalesced_group;
 namespace detail {
-// Only the functions below make groups of chosen lanes.
+// Only the functions below create groups of selected lanes.
 struct NewGroup {
     static coalesced_group of(unsigned lanes, unsigned meta_rank = 0, unsigned meta_size = 1);
 };
 }  // namespace detail
 
-// The lanes of a warp that run together, whichever they are.
+// The active lanes of a warp, whichever they are.
 class coalesced_group : public lane_group {
   public:
     SIM_INLINE unsigned meta_group_rank() const { return meta_rank_; }
@@ -304,7 +304,7 @@ SIM_INLINE coalesced_group detail::NewGroup::of(unsigned lanes, unsigned meta_ra
 
 SIM_INLINE coalesced_group coalesced_threads() { return detail::NewGroup::of(::sim::active_mask()); }
 
-// Splits a group of lanes: those with equal labels stay together.
+// Splits a group of lanes: lanes with equal labels form a group.
 template <typename Group, typename Label>
 SIM_INLINE coalesced_group labeled_partition(const Group& parent, Label label, ::sim::Site site = SIM_CALLER) {
     unsigned members = ::sim::match_any(site, parent.lane_mask(), label);
@@ -341,7 +341,7 @@ template <typename Group>
 SIM_INLINE auto group_size(const Group& group) {
     return group.size();
 }
-// One member, always the same, runs the function.
+// One member, always the same, calls the function.
 template <typename Group, typename Function, typename... Arguments>
 SIM_INLINE void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
     if (group.thread_rank() == 0) function(static_cast<Arguments&&>(arguments)...);

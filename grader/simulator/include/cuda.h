@@ -1,5 +1,5 @@
-// The driver API, as far as tensor maps need it. A kernel file is not linked with the driver: it asks the runtime for
-// cuTensorMapEncodeTiled by its name (cudaGetDriverEntryPointByVersion).
+// The part of the driver API that tensor maps need. A kernel file is not linked with the driver: it gets
+// cuTensorMapEncodeTiled by name from the runtime (cudaGetDriverEntryPointByVersion).
 #ifndef __cuda_cuda_h__
 #define __cuda_cuda_h__
 
@@ -27,7 +27,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_UNKNOWN = 999
 } CUresult;
 
-// Where a tensor lies and how it is cut into boxes; only cuTensorMapEncodeTiled writes one.
+// A tensor's layout in memory and its boxes; only cuTensorMapEncodeTiled writes one.
 #define CU_TENSOR_MAP_NUM_QWORDS 16
 typedef struct CUtensorMap_st {
     alignas(128) cuuint64_t opaque[CU_TENSOR_MAP_NUM_QWORDS];
@@ -82,8 +82,8 @@ typedef enum CUtensorMapFloatOOBfill_enum {
 
 #pragma GCC visibility push(default)
 extern "C" {
-// Dimensions go from the innermost, whose elements lie side by side, outwards; strides are bytes, from the second
-// dimension on. What is wrong with an argument, the findings say.
+// Dimensions are ordered from the innermost (contiguous) outwards; strides are in bytes, from the second dimension on.
+// Findings name an invalid argument.
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType,
                                         cuuint32_t tensorRank, void* globalAddress, const cuuint64_t* globalDim,
                                         const cuuint64_t* globalStrides, const cuuint32_t* boxDim,

@@ -72,7 +72,7 @@ struct alignas(2) __nv_bfloat16 {
     }
 };
 
-// Copies itself as one 4-byte word (see vector_types.h): two of them are one access.
+// Copied as one 4-byte word (see vector_types.h), so a pair is one access.
 struct alignas(4) __nv_bfloat162 {
     __nv_bfloat16 x, y;
 
@@ -85,7 +85,7 @@ struct alignas(4) __nv_bfloat162 {
         word() = other.word();
         return *this;
     }
-    // A template, because {} is to be a __nv_bfloat162.
+    // A template, so that {} converts to __nv_bfloat162.
     template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __nv_bfloat162_raw>::value>>
     SIM_INLINE __nv_bfloat162& operator=(const Raw& raw) {
         return *this = __nv_bfloat162(raw);

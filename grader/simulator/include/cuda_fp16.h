@@ -1,5 +1,5 @@
-// half and half2: CUDA's 16-bit floating-point types, and their conversions. What half and bfloat16 have in common, the
-// arithmetic above all, is in sim/half_functions.h.
+// half and half2: CUDA's 16-bit floating-point types, and their conversions. The parts shared with bfloat16, mainly the
+// arithmetic, are in sim/half_functions.h.
 //
 // __half converts from and to every arithmetic type, as CUDA's does, with the same consequence: `h + 1.0f` is ambiguous
 // and does not compile; write `__half2float(h) + 1.0f` or `h + __float2half(1.0f)`.
@@ -79,7 +79,7 @@ struct alignas(2) __half {
     }
 };
 
-// Copies itself as one 4-byte word (see vector_types.h): two halves are one access.
+// Copied as one 4-byte word (see vector_types.h), so a pair is one access.
 struct alignas(4) __half2 {
     __half x, y;
 
@@ -91,7 +91,7 @@ struct alignas(4) __half2 {
         word() = other.word();
         return *this;
     }
-    // A template, because {} is to be a __half2.
+    // A template, so that {} converts to __half2.
     template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __half2_raw>::value>>
     SIM_INLINE __half2& operator=(const Raw& raw) {
         return *this = __half2(raw);

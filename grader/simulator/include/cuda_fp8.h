@@ -1,9 +1,9 @@
-// The two 8-bit floating-point formats, as far as kernels store and load them: conversions from and to float and half.
+// The two 8-bit floating-point formats: storage, and conversions from and to float and half.
 //
-//   e4m3   1 sign, 4 exponent, 3 mantissa bits   largest 448, no infinity, NaN is 0x7f
-//   e5m2   1 sign, 5 exponent, 2 mantissa bits   largest 57344
+//  e4m3   1 sign, 4 exponent, 3 mantissa bits   largest 448, no infinity, NaN is 0x7f
+//  e5m2   1 sign, 5 exponent, 2 mantissa bits   largest 57344
 //
-// What is too large becomes the largest number (satfinite), as the constructors of CUDA's types do.
+// Values that are too large become the largest number (satfinite), as in the constructors of CUDA's types.
 #pragma once
 
 #include <math.h>
@@ -34,7 +34,7 @@ struct Fp8 {
         return sign * ldexpf(significand, static_cast<int>(exponent) - bias - mantissa_bits);
     }
 
-    // To nearest, halfway to the even one: the formats have few numbers, in the order of their bits.
+    // Rounds to nearest even by search: the formats have few numbers, and bit patterns are in numeric order.
     static unsigned char bits(float x) {
         if (x != x) return 0x7f;
         unsigned sign = signbit(x) ? 0x80 : 0;

@@ -1,3 +1,3 @@
-// What drawing programs include: nothing is drawn here, and no buffer is shared with OpenGL.
+// For programs that include it: nothing is drawn, and no buffer is shared with OpenGL.
 #pragma once
 #include <GL/gl.h>

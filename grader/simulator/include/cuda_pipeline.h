@@ -1,14 +1,14 @@
-// The primitives of asynchronous copies from global to shared memory (cp.async): start, commit a group, wait.
+// The primitives for asynchronous copies from global to shared memory (cp.async): start, commit a group, wait.
 //
-// The bytes arrive when the thread that copied waits for them. Other threads of the block see them after a barrier that
-// follows the wait.
+// The bytes arrive when the copying thread waits. Other threads of the block see them after a barrier that follows the
+// wait.
 #pragma once
 
 #include "sim/collective.h"
 #include "sim/device.h"
 #include "sim/c_library.h"
 
-// Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are zeros and are not read.
+// Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are set to zero and not read.
 SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global, size_t bytes,
                                         size_t zero_fill = 0, const char* file = __builtin_FILE(),
                                         unsigned line = static_cast<unsigned>(__builtin_LINE())) {
@@ -23,5 +23,5 @@ SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* _
 
 SIM_INLINE void __pipeline_commit() { ::sim::async_copy_commit(); }
 
-// Waits until at most `groups` of the groups that this thread committed are still under way.
+// Waits until at most `groups` of this thread's committed groups are pending.
 SIM_INLINE void __pipeline_wait_prior(size_t groups) { ::sim::async_copy_wait(static_cast<unsigned>(groups)); }

@@ -1,4 +1,4 @@
-// cudaProfilerStart and cudaProfilerStop, which have nothing to start here: they are with the rest of the runtime's calls.
+// cudaProfilerStart and cudaProfilerStop have no effect here; cuda_runtime_api.h defines them.
 #pragma once
 
 #include "cuda_runtime_api.h"

@@ -1,4 +1,4 @@
-// CUDA's runtime header for the simulator: what nvcc gives every .cu file.
+// CUDA's runtime header for the simulator, which nvcc includes in every .cu file.
 #pragma once
 
 #define __CUDA_RUNTIME_H__
@@ -10,12 +10,12 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_VER_BUILD__ 0
 #endif
-// Kernels may use what the simulated device has.
+// Kernels may use the features of the simulated device.
 #include "sim/architectures.h"
 #if !defined(__CUDA_ARCH__)
 #define __CUDA_ARCH__ (10 * SIM_SM)
 #if SIM_SM == 90
-#define __CUDA_ARCH_FEAT_SM90_ALL 1  // the instructions of sm_90a, which later ones have not
+#define __CUDA_ARCH_FEAT_SM90_ALL 1  // features of sm_90a, which later architectures do not have
 #endif
 #endif
 

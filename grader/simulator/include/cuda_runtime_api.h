@@ -1,5 +1,5 @@
-// The runtime API as a C program sees it. Everything happens in the order of the calls; what order the streams, events and
-// synchronizations give is for the checks to know. No symbol is one of NVIDIA's: sim/symbol.h says why.
+// The runtime API as C programs see it. Operations are performed in the order of the calls; the checks know the order
+// that streams, events and synchronization guarantee. Symbols differ from NVIDIA's: see sim/symbol.h.
 #pragma once
 
 #include "driver_types.h"
@@ -33,7 +33,7 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) SIM_SYMBOL(cudaDevice
 cudaError_t cudaRuntimeGetVersion(int* version) SIM_SYMBOL(cudaRuntimeGetVersion);
 cudaError_t cudaDriverGetVersion(int* version) SIM_SYMBOL(cudaDriverGetVersion);
 cudaError_t cudaSetDeviceFlags(unsigned int flags) SIM_SYMBOL(cudaSetDeviceFlags);
-// Functions of the driver that are here: cuTensorMapEncodeTiled (cuda.h).
+// The supported function of the driver: cuTensorMapEncodeTiled (cuda.h).
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status = nullptr)
     SIM_SYMBOL(cudaGetDriverEntryPoint);
@@ -110,7 +110,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) SIM_SYMBOL(cudaGraphDestroy);
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
-// Nobody looks at a profile.
+// There is no profiler.
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
 inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
@@ -119,7 +119,7 @@ inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
 namespace sim {
 
-// Behind the templates of cuda_runtime.h.
+// Used by the templates of cuda_runtime.h.
 cudaError_t allocate_device(void** pointer, size_t bytes);
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height);
 cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream);

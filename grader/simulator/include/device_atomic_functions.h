@@ -1,4 +1,4 @@
-// atomicAdd and its relatives for the types that CUDA gives them, with the _block and _system variants.
+// atomicAdd and the other atomic functions for CUDA's types, with the _block and _system variants.
 #pragma once
 
 #include "sim/atomics.h"

@@ -41,7 +41,7 @@ SIM_DEVICE_INLINE void __cluster_barrier_arrive_relaxed(::sim::Site site = SIM_C
 SIM_DEVICE_INLINE void __cluster_barrier_wait(::sim::Site site = SIM_CALLER) { ::sim::cluster_wait(site); }
 SIM_DEVICE_INLINE void __threadfence_cluster() { ::sim::fence(::sim::Scope::cluster); }
 
-// A launch with cudaLaunchAttributeProgrammaticStreamSerialization, and the one before it
+// Programmatic dependent launch (cudaLaunchAttributeProgrammaticStreamSerialization)
 SIM_DEVICE_INLINE void cudaGridDependencySynchronize() { ::sim::wait_for_grid_before(); }
 SIM_DEVICE_INLINE void cudaTriggerProgrammaticLaunchCompletion() {}
 

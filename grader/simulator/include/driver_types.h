@@ -1,7 +1,7 @@
 // The types of the runtime API: errors, streams, events, attributes and device properties.
 #pragma once
 
-// NVIDIA's own guard, by which helper headers know that these types are there.
+// NVIDIA's own guard: helper headers test it to find out whether these types exist.
 #define __DRIVER_TYPES_H__
 
 #include <stddef.h>
@@ -175,7 +175,7 @@ enum cudaComputeMode {
     cudaComputeModeExclusiveProcess = 3
 };
 
-// What a launch may ask for beside grid, block, shared memory and stream. The last three change nothing here.
+// Launch attributes. The last three have no effect here.
 enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeCooperative = 2,
@@ -212,7 +212,7 @@ struct cudaLaunchAttribute {
 };
 
 struct cudaLaunchConfig_t {
-    dim3 sim_gridDim;  // without sim_ in a kernel file: there the front end tells them from the built-in variables
+    dim3 sim_gridDim;  // without sim_ in a kernel file: the front end distinguishes them from the built-in variables
     dim3 sim_blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
@@ -221,11 +221,11 @@ struct cudaLaunchConfig_t {
 };
 
 struct cudaFuncAttributes {
-    size_t sharedSizeBytes;  // static; known after the first launch of a kernel
+    size_t sharedSizeBytes;  // static; known after a kernel's first launch
     size_t constSizeBytes;
     size_t localSizeBytes;
     int maxThreadsPerBlock;
-    int numRegs;  // not known to the simulator: 0
+    int numRegs;  // always 0: unknown to the simulator
     int ptxVersion;
     int binaryVersion;
     int cacheModeCA;
@@ -303,7 +303,7 @@ struct cudaDeviceProp {
     int maxSurface2DLayered[3];
     int maxSurfaceCubemap;
     int maxSurfaceCubemapLayered[2];
-    int deviceOverlap;  // this and some others went with CUDA 13: older programs have them
+    int deviceOverlap;  // this and some others were removed in CUDA 13; older programs use them
     int computeMode;
     int singleToDoublePrecisionPerfRatio;
     int cooperativeMultiDeviceLaunch;

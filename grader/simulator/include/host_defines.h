@@ -1,5 +1,5 @@
-// The words that CUDA adds to declarations. `__shared__`, `__constant__`, `__device__` variables and `<<<>>>` are the
-// front end's work; what remains are attributes that mean nothing here, or a plain C++ attribute.
+// CUDA's declaration keywords. The front end translates `__shared__`, `__constant__`, `__device__` variables and
+// `<<<>>>`. The remaining ones are attributes that have no effect here, or are C++ attributes.
 #pragma once
 
 #define __global__
@@ -15,9 +15,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
 
-// What the front end puts before `__device__` functions and for `__noinline__`. The compilers' instrumentation does not
-// see a structure that is copied for a call, so with checks every call that can be is inlined. clang++ leaves recursive
-// calls alone even so; g++ would refuse them, and gets large limits instead.
+// The front end puts this before `__device__` functions and for `__noinline__`. The compilers do not instrument a
+// structure that is copied for a call, so with checks every call that can be is inlined. clang++ still leaves recursive
+// calls alone. g++ would report an error for them, so it gets large limits instead.
 #define SIM_HELPER inline
 #define SIM_NOINLINE __attribute__((noinline))
 #if defined(__SANITIZE_THREAD__)

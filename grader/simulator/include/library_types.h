@@ -1,4 +1,4 @@
-// The types of elements that NVIDIA's libraries name.
+// Element types of NVIDIA's libraries.
 #pragma once
 
 enum cudaDataType_t {

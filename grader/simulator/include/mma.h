@@ -1,21 +1,22 @@
-// nvcuda::wmma: matrix fragments of a warp, and their product on the tensor cores.
+// nvcuda::wmma: matrix fragments of a warp, and their mma on the tensor cores.
 //
-// CUDA leaves open which lane holds which element. Here it is as nvcc compiles it for sm_80 to sm_90: a fragment is a
-// set of 8x8 tiles, and in each of them lane 4g + t holds the elements (g, 2t) and (g, 2t + 1), which is the layout of
-// mma.sync. Loads and stores access memory with the same lanes and widths as nvcc's code does, so requests, sectors and
-// bank conflicts are counted as on the hardware:
+// CUDA does not specify which lane holds which element. This implementation follows nvcc's code for sm_80 to sm_90: a
+// fragment is a set of 8x8 tiles, and in each of them lane 4g + t holds the elements (g, 2t) and (g, 2t + 1), which is
+// the layout of mma.sync. Loads and stores access memory with the same lanes and widths as nvcc's code, so requests,
+// sectors and bank conflicts are counted as on the hardware:
 //
 // clang-format off
-//   f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
-//   other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
-//   f32 accumulators, layout along the rows     64 bits a lane for each tile
-//   f32 accumulators the other way, tf32        32 bits a lane for each element
+//  f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
+//  other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
+//  f32 accumulators, layout along the rows     64 bits a lane for each tile
+//  f32 accumulators the other way, tf32        32 bits a lane for each element
 // clang-format on
 //
-// 8-bit operands come along k as 32 bits, the other way byte by byte, and f64 element by element; this was not compared with nvcc.
+// 8-bit operands are loaded as 32 bits along k and byte by byte the other way, f64 element by element; this was not
+// compared with nvcc.
 //
-// A product of 16x16x16 is two of mma.sync.m16n8k16, as in the hardware; 8x32x16 is 32x8x16 with the operands exchanged:
-// there matrix_b is operand A of mma.sync, and the accumulators are transposed.
+// An mma of 16x16x16 is two mma.sync.m16n8k16, as on the hardware. 8x32x16 is 32x8x16 with exchanged operands: matrix_b
+// is operand A of mma.sync, and the accumulators are transposed.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -27,7 +28,7 @@
 namespace nvcuda {
 namespace wmma {
 
-// Which matrix, and how it lies in memory.
+// The matrix of a fragment, and its layout in memory.
 struct matrix_a;
 struct matrix_b;
 struct accumulator;
@@ -59,8 +60,8 @@ struct Storage<precision::tf32> {
     typedef float type;
 };
 
-// Rows, columns and order of the tiles of a fragment. "Rows" are those that the lanes' groups g walk along: m for
-// mma.sync's operand A, n for its operand B.
+// Rows, columns and order of the tiles of a fragment. "Rows" are indexed by the lanes' groups g: m for mma.sync's
+// operand A, n for its operand B.
 template <typename Use, int M, int N, int K, typename T>
 struct Shape {
     static constexpr bool is_a = Same<Use, matrix_a>::value;
@@ -87,12 +88,12 @@ struct Shape {
     static constexpr bool is_operand_a = operands_exchanged ? is_b : is_a;
     static constexpr int rows = is_accumulator ? (operands_exchanged ? N : M) : (is_a ? M : N);
     static constexpr int columns = is_accumulator ? (operands_exchanged ? M : N) : K;
-    static constexpr int elements = rows * columns / 32;  // of a lane
-    // On sm_70 a lane held more elements of f16 operands; their number stayed, and the rest are copies.
+    static constexpr int elements = rows * columns / 32;  // per lane
+    // On sm_70 a lane held more elements of f16 operands; num_elements stayed the same, and the rest are copies.
     static constexpr int stored = !is_accumulator && is_half ? 16 : elements;
 
-    // The tile that register r holds a part of. Operand A and the accumulators go down two tiles first, operand B goes
-    // along k first: so the registers of each mma.sync lie side by side.
+    // Returns the tile that register r belongs to. Operand A and the accumulators go down two tiles first, operand B
+    // goes along k first, so the registers of each mma.sync are adjacent.
     static constexpr int tiles = rows * columns / 64;
     static constexpr bool down_first = is_operand_a || is_accumulator;
     static constexpr int row_of(int r) { return down_first ? 16 * (r / (2 * across)) + 8 * (r % 2) : 8 * (r / across); }
@@ -135,7 +136,7 @@ SIM_INLINE void unpack(uint32_t word, T& low, T& high) {
 }
 SIM_INLINE uint64_t two_words(uint32_t first, uint32_t second) { return static_cast<uint64_t>(second) << 32 | first; }
 
-// Words `first` and `first + 1` of a fragment, as tensor cores take them.
+// Words `first` and `first + 1` of a fragment, in the format of the tensor cores.
 template <typename T>
 SIM_INLINE uint64_t words(const T* x, int first) {
     return two_words(pack(x[2 * first], x[2 * first + 1]), pack(x[2 * first + 2], x[2 * first + 3]));
@@ -156,7 +157,7 @@ struct Lane {
     SIM_INLINE Lane() : g(static_cast<int>(::sim::lane_index()) / 4), t(static_cast<int>(::sim::lane_index()) % 4) {}
 };
 
-// 16-bit elements. `along` says that memory runs along the tile rows; if not, each tile is transposed in registers.
+// 16-bit elements. `along`: memory runs along the tile rows; otherwise each tile is transposed in registers.
 template <typename Shape, typename T>
 SIM_INLINE void load_words(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
     Lane lane;
@@ -192,7 +193,7 @@ SIM_INLINE void store_words(T* memory, const T* x, unsigned ldm, bool along, ::s
     }
 }
 
-// Four tiles (or two: then only half of the lanes read) at a time.
+// Four tiles at a time, or two, for which only half of the lanes read.
 template <typename Shape, typename T>
 SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
     constexpr int count = Shape::tiles < 4 ? Shape::tiles : 4;
@@ -280,7 +281,7 @@ SIM_INLINE uint32_t byte_word(const T* x, int r) {
     return word;
 }
 
-// f64: an operand's element (g, t), and the accumulators (g, 2t) and right of it.
+// f64: an operand's element (g, t), and the accumulators (g, 2t) and (g, 2t + 1).
 SIM_INLINE void load_double(double* x, const double* memory, unsigned ldm, bool along) {
     Lane lane;
     x[0] =
@@ -308,7 +309,7 @@ SIM_INLINE void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
     for (int i = 0; i < f.num_elements; ++i) f.x[i] = copy;
 }
 
-// `ldm` is the distance, in elements, of neighboring rows (or columns, in col_major).
+// `ldm` is the distance in elements between consecutive rows (or columns, for col_major).
 template <typename Use, int M, int N, int K, typename T, typename Layout>
 SIM_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
                                  const typename fragment<Use, M, N, K, T, Layout>::storage_element_type* memory,
@@ -362,7 +363,7 @@ SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K
 
 namespace detail {
 
-// One of the two mma.sync of a product: accumulators number 4 * part to 4 * part + 3 of the lane.
+// One of the two mma.sync: accumulators 4 * part to 4 * part + 3 of the lane.
 template <typename D, typename C>
 SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma to_floats, D* d, uint64_t a01, uint64_t a23, uint64_t b01,
                               const C* c) {
@@ -395,7 +396,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
                                 : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16_f16
                                                  : ::sim::Mma::m16n8k16_f32_bf16_bf16;
     for (int part = 0; part < 2; ++part) {
-        // 32x8 has two tiles of operand A, 16x16 two of operand B; the first are four words, the others two.
+        // 32x8 has two tiles of operand A, 16x16 two of operand B; a tile of A is four words, one of B two.
         const auto* operand_a = Shape::operands_exchanged ? b.x : a.x;
         const auto* operand_b = Shape::operands_exchanged ? a.x : b.x;
         int first_a = M == 16 ? 0 : 4 * part, first_b = M == 16 ? 2 * part : 0;
@@ -404,7 +405,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
     }
 }
 
-// The same for 8-bit integers. `saturates`: sums that an int does not hold become the nearest that it does; else they wrap.
+// The same for 8-bit integers. `saturates`: sums are clamped to the range of int; otherwise they wrap.
 template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB>
 SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
                          const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, int>& c,
@@ -426,7 +427,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<
     }
 }
 
-// And for f64.
+// The same for f64.
 template <typename LayoutA, typename LayoutB>
 SIM_INLINE void mma_sync(fragment<accumulator, 8, 8, 4, double>& d,
                          const fragment<matrix_a, 8, 8, 4, double, LayoutA>& a,
@@ -439,7 +440,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, 8, 8, 4, double>& d,
     d.x[1] = ::sim::bit_cast<double>(sums.r23);
 }
 
-// The nearest number with tf32's 10 bits of mantissa; halfway cases away from zero.
+// The nearest number with tf32's 10 mantissa bits; halfway cases round away from zero.
 SIM_INLINE float __float_to_tf32(float value) {
     uint32_t bits = ::sim::bit_cast<uint32_t>(value);
     if ((bits & 0x7f800000) == 0x7f800000) return (bits & 0x7fffff) ? ::sim::bit_cast<float>(0x7fffffffu) : value;
@@ -453,8 +454,8 @@ SIM_INLINE float __float_to_tf32(float value) {
 namespace sim {
 namespace ptx {
 
-// wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: the words of a 16-bit fragment, as ptxas loads them when
-// it is told that they lie in shared memory, by ldmatrix. (Through wmma::load_matrix_sync nvcc does not tell it.)
+// wmma.load.{a,b}.sync.aligned.{row,col}.m16n16k16.shared.bf16: the words of a 16-bit fragment, loaded by ldmatrix, as
+// ptxas does when the instruction names the shared state space. (Through wmma::load_matrix_sync nvcc does not name it.)
 template <bool OF_A, bool ROWS, typename D, typename A, typename P>
 SIM_INLINE void wmma_load_bf16(D& d0, D& d1, D& d2, D& d3, A address, P ldm, Site site = SIM_CALLER) {
     namespace wmma = nvcuda::wmma;

@@ -1,4 +1,4 @@
-// make_float4(x, y, z, w) and its siblings: one function for each of CUDA's vector types.
+// make_float4(x, y, z, w) and related functions: one for each of CUDA's vector types.
 #pragma once
 
 #include "vector_types.h"

@@ -1,19 +1,19 @@
 // CUDA's built-in vector types: char1 ... double4. (uint3 and dim3 are in sim/dim.h.)
 //
-// What matters here is how they are read and written. A GPU moves a whole float4 with one 16-byte instruction, and the
-// simulator's counters see what the compiler emits. Compilers like to split a plain struct of four floats into four
-// 4-byte moves, so each type keeps a second view of its bytes, `whole`, as one machine word or vector, and copies
-// through that. Types of 32 bytes copy as two halves of 16, as a GPU does (it has no wider access than 128 bits).
-// Types with three members have no such instruction: they are plain structs and move member by member.
+// Their accesses must match a GPU's. A GPU moves a float4 with one 16-byte instruction, and the simulator counts the
+// accesses that the compiler emits. Compilers often split a plain struct of four floats into four 4-byte accesses. So
+// each type has a second view of its bytes, `whole`, as one machine word or vector, and copies through that. Types of
+// 32 bytes copy as two halves of 16, as on a GPU (no access is wider than 128 bits). Types with three members have no
+// such instruction: they are plain structs, copied member by member.
 #pragma once
 
 #include "sim/dim.h"
 
 #define SIM_VECTOR_INLINE __attribute__((always_inline)) inline
-// A view of N values of type T as one register. may_alias: kernels load, say, eight halves as one uint4.
+// A view of N values of type T as one register. may_alias: kernels load, for example, eight halves as one uint4.
 #define SIM_WHOLE(T, N) T __attribute__((vector_size(N * sizeof(T)), may_alias))
 
-// In a constant expression only the member-wise view may be read.
+// A constant expression may only read the member-wise view.
 #define SIM_COPY(member_wise)                \
     if (__builtin_is_constant_evaluated()) { \
         member_wise;                         \
@@ -22,7 +22,7 @@
     }
 
 namespace sim {
-// Takes the value of `float4 v = {1.0f}` but, being a class, not of `float4 v = 1.0f`, which CUDA rejects.
+// Accepts the value in `float4 v = {1.0f}` but, being a class, not in `float4 v = 1.0f`, which CUDA rejects.
 template <typename T>
 struct First {
     T value;

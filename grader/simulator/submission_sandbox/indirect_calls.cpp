@@ -1,14 +1,14 @@
-// Calls through a pointer, in the code of a kernel file: they must lead to the beginning of one of its functions.
+// Calls through a pointer in a kernel file's code: they must lead to the beginning of one of its functions.
 //
-// On x86-64 kernel libraries are compiled so that each such call goes through a function that is named after the register with
-// the address (-mindirect-branch=thunk-extern of g++, -mretpoline-external-thunk of clang++), and so that what pointers may lead
-// to begins with the instruction endbr64 (-fcf-protection=branch). Elsewhere such calls are not looked at.
+// On x86-64, kernel libraries are compiled so that each such call goes through a thunk named after the register with
+// the address (-mindirect-branch=thunk-extern of g++, -mretpoline-external-thunk of clang++), and so that possible
+// targets begin with the instruction endbr64 (-fcf-protection=branch). On other processors such calls are not checked.
 #include "sandbox.h"
 
 #if defined(__x86_64__)
 
 extern "C" {
-// Null unless the submission is confined; then its library. Read by the assembly below.
+// Base 0 unless the submission is confined; then its library. Read by the assembly below.
 __attribute__((visibility("hidden"))) uintptr_t sim_callable[2] = {0, ~uintptr_t(0)};
 __attribute__((visibility("hidden"), used)) void sim_check_callable(const void* target, const void* code) {
     sim::sandbox::check_callable(target, code);

@@ -26,12 +26,12 @@ Range exception = {};
 
 namespace {
 
-Range variables = {};  // of the submission's library, those that the loader has made read-only left out
-Range image = {};      // all of that library
-Range tables = {};     // what the loader has made read-only: addresses of functions among it
+Range variables = {};  // writable segment of the submission's library, without RELRO
+Range image = {};      // the whole library
+Range tables = {};     // its RELRO segment, with addresses of functions
 const void* lent = nullptr;
-Range host_stack = {};     // of the thread that calls launchers: what lies deeper than who loads the submission
-Range thread_local_ = {};  // variables of the submission
+Range host_stack = {};     // of the thread that calls launchers: the part below the frame that loads the submission
+Range thread_local_ = {};  // thread-local variables of the submission
 
 jmp_buf landing;
 bool in_call = false;
@@ -39,7 +39,7 @@ int call_result = 0;
 
 uintptr_t as_number(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// The parts of the library that holds an address.
+// The segments of the library that holds an address.
 struct Parts {
     uintptr_t address;
     Range image, writable, relro, thread_local_;
@@ -65,7 +65,7 @@ int look(dl_phdr_info* info, size_t, void* context) {
         found.address_writable = (header.p_flags & PF_W) != 0;
     }
     if (!here) return 0;
-    // The loader has made the pages of relro read-only.
+    // The loader has made the RELRO pages read-only.
     uintptr_t end = found.relro.base + found.relro.bytes;
     if (found.relro.bytes && end > found.writable.base) {
         size_t gone = end - found.writable.base;
@@ -83,7 +83,7 @@ bool find_parts(const void* address, Parts& parts) {
 
 bool is_own_code(const void* code) { return image.contains(as_number(code), 1); }
 
-// The submission's library: the first one other than this whose code asks.
+// Sets the submission's library: the first library other than libsim whose code calls.
 void know_library(const void* code) {
     if (image.bytes) return;
     Parts parts;
@@ -103,8 +103,9 @@ bool is_stack(uintptr_t address) {
     return host_stack.contains(address, 1);
 }
 
-// Whether a place on the stack is a local variable of a function of the submission. Each function keeps where it returns to, and
-// the frame of its caller, at the end of its own frame: those are never written, nor is any frame of another library.
+// Returns whether a place on the stack is a local variable of one of the submission's functions. Each function stores
+// its return address and its caller's frame pointer at the end of its frame. Those may not be written, nor may frames
+// of other libraries.
 bool is_own_local(uintptr_t address, size_t bytes, void* const* frame) {
     while (as_number(frame) < address) {
         uintptr_t begin = as_number(frame + 2);
@@ -118,7 +119,7 @@ bool is_own_local(uintptr_t address, size_t bytes, void* const* frame) {
     return false;
 }
 
-// Variables that are local to a thread lie where the loader puts them when they are first used.
+// Thread-local variables lie where the loader puts them at their first use.
 bool is_thread_local(uintptr_t address, size_t bytes) {
     if (!thread_local_.bytes) {
         Parts parts;
@@ -127,7 +128,7 @@ bool is_thread_local(uintptr_t address, size_t bytes) {
     return thread_local_.contains(address, bytes);
 }
 
-// --- memory of new and malloc: blocks of powers of two, those that were given back in lists ---
+// --- the pool for new and malloc: blocks of powers of two, with lists of free blocks ---
 constexpr size_t pool_bytes = size_t(512) << 20;
 constexpr unsigned least_log2 = 5, most_log2 = 29;
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +143,7 @@ struct Block_ {
     uintptr_t base;
     unsigned log2;
 };
-Block_* blocks = nullptr;  // in order of address, as none is ever moved; apart from what the submission can write
+Block_* blocks = nullptr;  // sorted by address; blocks never move. Outside the submission's writable memory
 size_t block_count = 0, block_capacity = 0;
 
 bool make_pool() {
@@ -167,7 +168,7 @@ const Block_* find_block(const void* pointer) {
     return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
 }
 
-// Says it where no report can: a constructor runs while the library is being loaded.
+// For a constructor that runs while the library is loaded: no report is possible yet.
 [[noreturn]] void end_process(const char* what) {
     fprintf(stdout, "stopped: %s\n", what);
     fflush(stdout);
@@ -227,7 +228,7 @@ void check_stack(const void* data, size_t bytes, const void* code, void* const* 
 void check_function(const void* function, const void* code) {
     if (!confined) return;
     know_library(code);
-    if (!is_own_code(code)) return;  // it is the simulator's own
+    if (!is_own_code(code)) return;  // the call is by the simulator itself
     if (!is_own_code(function)) stop(function, 0, false, code, "not_its_function");
 }
 
@@ -262,7 +263,7 @@ void* allocate(size_t bytes, size_t alignment) {
         given = free_one->block;
         free(free_one);
     } else if (make_pool()) {
-        // A block lies at a multiple of its size, up to that of a page.
+        // A block is aligned to its size, up to the page size.
         size_t multiple = size < 4096 ? size : 4096;
         if (alignment > multiple) multiple = alignment;
         size_t begin = (pool_used + multiple - 1) / multiple * multiple;
@@ -293,7 +294,7 @@ bool release(void* pointer) {
     return block != nullptr;
 }
 
-// A function of the submission may return with any of the caller's registers changed: nothing is kept in them.
+// A function of the submission may return with any of the caller's registers changed, so none is kept live.
 #if defined(__x86_64__)
 #define FORGET_REGISTERS() asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15", "memory")
 #elif defined(__aarch64__)
@@ -320,7 +321,7 @@ using namespace sim;
 
 extern "C" {
 
-// From now on. Who calls this will load the submission and call it from the same thread, deeper in the stack.
+// Activates the sandbox. The caller then loads the submission and calls it from the same thread, deeper in the stack.
 __attribute__((visibility("default"))) void sim_confine() {
     constexpr size_t most = 8 << 20;
     sandbox::host_stack = {sandbox::as_number(SIM_FRAME) - most, most};

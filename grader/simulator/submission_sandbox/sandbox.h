@@ -1,10 +1,10 @@
-// What a submission may touch, where its process also holds what it is graded by.
+// The memory and the functions that a submission may use. Its process also holds the simulator that checks it.
 //
-// The runner of the grader asks for it (sim_confine); in notebooks and whole programs nothing here is in force. From then on
-// every access of the kernel file's code, on the host and on the device, every result that a call of the runtime writes for it,
-// and every function that it hands over, is looked at before it happens. What is its own: the variables of its library, its
-// stacks without the places where functions return to, device and shared memory, and what it was given by new and malloc. All
-// else belongs to the runner, the simulator and the C library.
+// The grader's runner activates the sandbox with sim_confine; notebooks and whole programs run without it. From then on
+// every access by the kernel file's code (host and device), every result that a runtime call writes through its
+// pointers, and every function that it passes is checked beforehand. The submission owns the variables of its library,
+// its stacks except for return addresses, device and shared memory, and memory from new and malloc. Everything else
+// belongs to the runner, the simulator and the C library.
 #pragma once
 
 #include <stddef.h>
@@ -22,46 +22,49 @@ struct Range {
     }
 };
 
-extern Range exception;  // what is thrown next: the C++ library has made room for it
+extern Range exception;  // storage of the exception that is thrown next, allocated by the C++ library
 
-// The frame of the function that stands here: where the walk over the stack begins.
+// The frame of the current function: the start of a walk over the stack.
 #define SIM_FRAME static_cast<void* const*>(__builtin_frame_address(0))
 
-// Ends the launch or the launcher when the access is not to its own memory. `code`: where the access is, as a return address.
+// Ends the launch or the launcher if the access is outside the submission's own memory. `code`: return address of the
+// access.
 void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame);
 
-// Something that leads to writes elsewhere was handed to a function of a library.
+// Called when a library function would write through a pointer that was forged.
 [[noreturn]] void refuse(const void* data, const void* code);
 
-// A write to a stack of the submission itself.
+// Checks a write to one of the submission's own stacks.
 void check_stack(const void* data, size_t bytes, const void* code, void* const* frame);
 
-// Whether a place is in the frame of the function that has called the one with `frame`.
+// Returns whether a place is in the frame of the function that called the one with `frame`.
 __attribute__((always_inline)) inline bool in_caller(uintptr_t address, size_t bytes, void* const* frame) {
     uintptr_t begin = reinterpret_cast<uintptr_t>(frame + 2), end = reinterpret_cast<uintptr_t>(frame[0]);
     return address >= begin && address < end && bytes <= end - address;
 }
 
-// Whether a write may happen.
+// Returns whether a write is allowed.
 bool writable(const void* data, size_t bytes, void* const* frame);
 
-// A function that the submission has handed over to be called: it must be its own.
+// Checks a function that the submission passes as a callback: it must be its own.
 void check_function(const void* function, const void* code);
 
-// The same for one that it is about to call itself, and whose address is not the beginning of one of its own: a function of
-// another library that the linker has put into its tables, or the one that `lend` names.
+// Checks a function that the submission is about to call and whose address is not the beginning of one of its own.
+// Allowed are functions of other libraries that the linker has put into its tables, and the function that `lend` names.
 void check_callable(const void* function, const void* code);
 void lend(const void* function);
-// indirect_calls.cpp: where calls through pointers may lead. A base of 0: anywhere.
+// In indirect_calls.cpp: sets the range of allowed targets of calls through pointers. With a base of 0 every target is
+// allowed.
 void set_callable(uintptr_t base, size_t bytes);
 
-// stores.cpp: a range in which any store may happen, of three. From the first call on stores are checked.
+// In store_checks.cpp: sets one of three ranges in which every store is allowed. From the first call on, stores are
+// checked.
 void set_open(unsigned which, uintptr_t base, size_t bytes);
 
-// A variable that the submission registers as one of the device.
+// Checks a variable that the submission registers as a device variable.
 void check_variable(const void* data, size_t bytes, const void* code);
 
-// A place where a call of the runtime leaves a result for the submission.
+// Checks the place where a runtime call writes a result for the submission.
 template <typename T>
 __attribute__((always_inline)) inline T* result(T* place) {
     if (confined) check(place, sizeof(T), true, __builtin_return_address(0), SIM_FRAME);
@@ -71,12 +74,12 @@ __attribute__((always_inline)) inline void copies_to(const void* place, size_t b
     if (confined && bytes) check(place, bytes, true, code, SIM_FRAME);
 }
 
-// What `new` and `malloc` give in host code: memory apart from that of the simulator. Null when there is none left.
+// Memory for `new` and `malloc` in host code, separate from the simulator's. Returns null when none is left.
 void* allocate(size_t bytes, size_t alignment = 16);
-// False for a pointer that is not of allocate().
+// Returns false for a pointer that does not come from allocate().
 bool release(void* pointer);
 
-// Calls a launcher; gives cudaErrorIllegalAddress when it was stopped.
+// Calls a launcher; returns cudaErrorIllegalAddress if it was stopped.
 int call(int (*thunk)(void**), void** arguments);
 
 }  // namespace sim::sandbox

@@ -1,11 +1,12 @@
-// The checks that grader/execution/build/stores.py puts before stores which g++ has left without one.
+// The functions that grader/execution/submission_sandbox/store_checks.py calls before stores that g++ did not
+// instrument.
 #include "sandbox.h"
 
 #if defined(__x86_64__)
 
 extern "C" {
-// Where stores may go without a further look: the submission's variables, device memory, and what new and malloc give.
-// Read by the assembly below.
+// Ranges in which stores need no further check: the submission's variables, device memory, and the pool for new and
+// malloc. Read by the assembly below.
 __attribute__((visibility("hidden"))) uintptr_t sim_open_ranges[6] = {};
 __attribute__((visibility("hidden"))) unsigned char sim_stores_checked = 0;
 __attribute__((visibility("hidden"), used)) void sim_check_store(const void* data, size_t bytes, void* const* frame) {
@@ -13,8 +14,8 @@ __attribute__((visibility("hidden"), used)) void sim_check_store(const void* dat
 }
 }
 
-// r11: where the store goes. All registers are kept, the flags are not. The stack holds the place to return to, r11 and, for a
-// range, r10 (its bytes).
+// r11: address of the store. All registers are preserved, the flags are not. The stack holds the return address, r11
+// and, for a range, r10 (its bytes).
 asm(R"(
     .text
     .macro store bytes

@@ -8,7 +8,7 @@
 
 namespace cooperative_groups {
 
-// How much of the source and of the destination there is, in the forms that CUDA offers.
+// The size of the source and of the destination, in CUDA's forms.
 template <size_t ALIGNMENT>
 struct aligned_size_t {
     size_t bytes;

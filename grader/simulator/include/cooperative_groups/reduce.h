@@ -5,7 +5,7 @@
 
 namespace cooperative_groups {
 
-// What a reduction does with two values. Without an argument the types are those of the call.
+// A reduction's operation on two values. Without a template argument, the types are those of the call.
 #define SIM_REDUCTION(name, expression)                                              \
     template <typename T = void>                                                     \
     struct name {                                                                    \
@@ -28,8 +28,8 @@ SIM_REDUCTION(bit_xor, a ^ b)
 
 namespace detail {
 
-// A tree over ranks: the sum of all in every member. For tiles of a power of two each step exchanges with the member
-// at distance 1, 2, 4 ..., as a butterfly.
+// A tree over ranks with the result in every member. In tiles of a power of two each step exchanges with the member at
+// distance 1, 2, 4 ..., as a butterfly.
 template <typename T, typename Op, unsigned int SIZE, typename Parent>
 SIM_INLINE T reduce_lanes(const thread_block_tile<SIZE, Parent>& group, T value, Op op, ::sim::Site site) {
     for (unsigned distance = SIZE / 2; distance > 0; distance /= 2) {
@@ -38,7 +38,7 @@ SIM_INLINE T reduce_lanes(const thread_block_tile<SIZE, Parent>& group, T value,
     return value;
 }
 
-// Any set of lanes: halves meet, then the first member's result goes to all.
+// Any set of lanes: a tree by halves, then the first member's result is broadcast.
 template <typename T, typename Op>
 SIM_INLINE T reduce_lanes(const coalesced_group& group, T value, Op op, ::sim::Site site) {
     unsigned rank = group.thread_rank();

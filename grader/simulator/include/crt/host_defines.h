@@ -1,4 +1,4 @@
-// CUDA's own place for host_defines.h.
+// CUDA also provides host_defines.h at this path.
 #pragma once
 
 #include "../host_defines.h"

@@ -1,11 +1,11 @@
-// What each generation of GPUs has: one row a compute capability, from the CUDA programming guide's table of technical
-// specifications. The simulated device is one of them.
+// The limits of each GPU generation: one row per compute capability, from the table of technical specifications in the
+// CUDA C++ Programming Guide. The simulated device is one of them.
 #pragma once
 
 #include <stddef.h>
 
-// The compute capability of the simulated device, times ten. grader/frontend/ptx_instructions.py reads this line, too; a kernel
-// file for another one (grader/execution/build/build.py) is compiled with that.
+// The compute capability of the simulated device, times ten. grader/frontend/ptx_instructions.py also reads this line.
+// A kernel file for another one (grader/execution/build/build.py) is compiled with that number.
 #ifndef SIM_SM
 #define SIM_SM 90
 #endif
@@ -16,11 +16,11 @@ struct Architecture {
     unsigned sm;  // 90: compute capability 9.0
     unsigned sm_threads;
     unsigned sm_blocks;
-    unsigned registers;       // of an SM, and of a block at most; 32 bits each
+    unsigned registers;       // of an SM, and the maximum of a block; 32 bits each
     unsigned sm_shared;       // KB
     unsigned block_shared;    // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
     unsigned banks;           // of shared memory, 4 bytes wide
-    unsigned cluster_blocks;  // of a cluster at most, where that need not be portable; 0: there are no clusters
+    unsigned cluster_blocks;  // maximum for a cluster, including non-portable sizes; 0: no clusters
 };
 
 constexpr Architecture architectures[] = {
@@ -41,13 +41,14 @@ constexpr const Architecture& architecture(unsigned sm) {
 
 constexpr Architecture simulated = architecture(SIM_SM);
 
-// libsim is compiled once: what it takes from the row of Hopper holds for the other one that can be simulated, too.
+// libsim is compiled once: the limits that it takes from Hopper's row must hold for the other architecture that can be
+// simulated, too.
 constexpr bool same_limits(const Architecture& x, const Architecture& y) {
     return x.sm_threads == y.sm_threads && x.sm_blocks == y.sm_blocks && x.registers == y.registers &&
            x.sm_shared == y.sm_shared && x.block_shared == y.block_shared && x.banks == y.banks &&
            x.cluster_blocks == y.cluster_blocks;
 }
-// Before a launcher is called, the entry point says which of the two the device is.
+// Called by the entry point before a launcher: sets which of the two architectures the device has.
 #pragma GCC visibility push(default)
 void set_compute_capability(unsigned sm);
 #pragma GCC visibility pop

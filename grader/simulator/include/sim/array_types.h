@@ -1,4 +1,4 @@
-// CUDA arrays, and what a texture or a surface is made of: the types of the runtime API, with NVIDIA's names and values.
+// CUDA arrays and the descriptors of textures and surfaces: types of the runtime API, with NVIDIA's names and values.
 #pragma once
 
 #include "driver_types.h"

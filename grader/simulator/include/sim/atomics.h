@@ -1,8 +1,8 @@
-// Atomic operations: the entry points of libsim, one per element type. The CUDA names (atomicAdd, ...) for the built-in
-// types are in device_atomic_functions.h; those for half and bfloat16 are beside the types.
+// Atomic operations: libsim's entry points, one per element type. The CUDA names (atomicAdd, ...) for built-in types
+// are in device_atomic_functions.h; those for half and bfloat16 are beside the types.
 //
-// They run outside kernel code, so the checks see one atomic and no separate read and write. Each returns the old
-// value.
+// They run outside kernel code, so the checks see one atomic operation rather than a read and a write. Each returns the
+// old value.
 #pragma once
 
 #include <stdint.h>
@@ -35,7 +35,7 @@ uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope = 
 float atomic_f32(AtomicOp op, void* address, float operand, Scope scope = Scope::device);
 double atomic_f64(AtomicOp op, void* address, double operand, Scope scope = Scope::device);
 
-// IEEE half and bfloat16 as bit patterns, one or two to a word: add, min, max, exchange.
+// IEEE half and bfloat16 as bit patterns, one or two per word: add, min, max, exchange.
 uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
 uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
 uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);

@@ -11,7 +11,7 @@ void block_barrier(Site site);                      // __syncthreads
 int block_barrier_count(Site site, int predicate);  // __syncthreads_count
 int block_barrier_and(Site site, int predicate);    // __syncthreads_and
 int block_barrier_or(Site site, int predicate);     // __syncthreads_or
-// griddepcontrol.wait. Grids run one after another here, so it is the checks that tell who forgets it.
+// griddepcontrol.wait. Grids run one after another here, so only the checks detect that it is missing.
 void wait_for_grid_before();
 void grid_barrier(Site site);  // grid_group::sync of a cooperative launch
 

@@ -1,8 +1,8 @@
-// What CUDA had and CUDA 13 has not, for programs that are older (`grader run`, `grader nvcc`); exercises do without. The
-// warp functions without a mask meant the lanes that run together: here all those of the warp that have not returned.
+// Features that CUDA 13 removed, for older programs (`grader run`, `grader nvcc`); exercises cannot use them. The warp
+// functions without a mask used the active lanes: here all lanes of the warp that have not returned.
 #pragma once
 
-#define SIM_WHOLE_PROGRAM  // cuda.h has more for it
+#define SIM_WHOLE_PROGRAM  // cuda.h has more for whole programs
 
 #include "cuda_runtime_api.h"
 
@@ -27,7 +27,7 @@ inline cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
     return cudaSuccess;
 }
 
-// Graphs without data of their edges.
+// The signatures without edge data.
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                             size_t count) {
     return cudaGraphAddDependencies(graph, from, to, nullptr, count);

@@ -1,7 +1,7 @@
 // printf, assert, clock, malloc and free, wherever they are called.
 //
-// The names keep their declarations from the C library; only the symbols that they stand for change. In host code the
-// functions behind them do what the C library does.
+// The names keep their declarations from the C library; only their symbols change. In host code the simulator's
+// functions do what the C library does.
 #pragma once
 
 #include <assert.h>
@@ -17,7 +17,7 @@ extern "C" {
 
 int printf(const char* format, ...) SIM_SYMBOL(printf);
 #if defined(__GLIBC__)
-// In a kernel memory comes from the device's heap.
+// In a kernel, memory comes from the device heap.
 void* malloc(size_t bytes) __THROW SIM_SYMBOL(malloc);
 void free(void* pointer) __THROW SIM_SYMBOL(free);
 clock_t clock(void) __THROW SIM_SYMBOL(clock);

@@ -23,7 +23,7 @@ struct Same {
 
 }  // namespace sim
 
-// The value converts to what the pointer points at, as in CUDA's overloads.
+// The value converts to the pointer's element type, as in CUDA's overloads.
 #define SIM_STORE_WITH_HINT(name)                                                                             \
     template <typename T>                                                                                     \
     inline __attribute__((always_inline)) void name(T* address, const typename ::sim::Same<T>::type& value) { \

@@ -1,4 +1,4 @@
-// Thread block clusters: who a block is in its cluster, the cluster's barrier, and the shared memory of its blocks.
+// Thread block clusters: a block's position in its cluster, the cluster barrier, and the shared memory of its blocks.
 //
 // In a launch without clusters each block is a cluster of its own.
 #pragma once
@@ -19,16 +19,16 @@ namespace sim {
 [[gnu::const]] unsigned block_rank() noexcept;           // %cluster_ctarank, x fastest
 [[gnu::const]] unsigned cluster_size() noexcept;         // %cluster_nctarank
 
-// By each thread of a kernel with __cluster_dims__, which its launch may not have known.
+// Called by each thread of a kernel with __cluster_dims__, which its launch may not have known.
 void require_clusters(Site site, unsigned x, unsigned y = 1, unsigned z = 1);
 
-// barrier.cluster: every thread of the cluster that has not exited arrives; a wait ends when all have. `releases`: what
-// the thread did before is ordered before those who wait.
+// barrier.cluster: every thread of the cluster that has not exited arrives; a wait ends when all have. `releases`: the
+// thread's earlier accesses are ordered before waiting threads.
 void cluster_arrive(Site site, bool releases);
 void cluster_wait(Site site);
-void cluster_barrier(Site site);  // both
+void cluster_barrier(Site site);  // arrive and wait
 
-// The place in the shared memory of the block with that rank which `shared` is in the shared memory of its own (mapa).
+// mapa: the address in the shared memory of the block with that rank at the offset of `shared` in its own block.
 void* map_shared_rank(Site site, const void* shared, unsigned rank);
 unsigned shared_rank(const void* shared);  // getctarank: of the block whose shared memory holds the address
 bool is_cluster_shared(const void* generic);

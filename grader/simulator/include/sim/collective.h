@@ -1,7 +1,7 @@
-// What the headers of collective operations (cooperative groups, CUB, tensor cores) share.
+// Common code of the headers for collective operations (cooperative groups, CUB, tensor cores).
 //
-// Their functions are always inlined, so that an access inside them has the learner's line, and they take the place
-// where they were called as a defaulted last argument, so that a finding names that line and not one of theirs.
+// Their functions are always inlined, so that an access inside them has the learner's line. They receive the place of
+// the call as a defaulted last argument, so that a finding names that line rather than one of the header.
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +21,7 @@ namespace sim {
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// A shuffle of a value of up to 32 bytes (what cooperative groups and CUB allow), 8 bytes a time.
+// A shuffle of a value of up to 32 bytes (the limit of cooperative groups and CUB), 8 bytes at a time.
 template <typename T>
 SIM_INLINE T shuffle_value(Site site, Shuffle kind, unsigned mask, const T& value, unsigned argument,
                            unsigned width = 32) {
@@ -36,12 +36,12 @@ SIM_INLINE T shuffle_value(Site site, Shuffle kind, unsigned mask, const T& valu
     return result;
 }
 
-// The lanes of `mask` below this one, counted: a lane's rank in a group.
+// The number of lanes of `mask` below this one: a lane's rank in a group.
 SIM_INLINE unsigned rank_in(unsigned mask) {
     return static_cast<unsigned>(__builtin_popcount(mask & ((1u << lane_index()) - 1)));
 }
 
-// The lane with a rank, or an impossible one.
+// The lane with a rank, or an invalid lane.
 inline unsigned lane_of_rank(unsigned mask, unsigned rank) {
     for (; rank > 0 && mask; --rank) mask &= mask - 1;
     return mask ? static_cast<unsigned>(__builtin_ctz(mask)) : 32;

@@ -1,9 +1,10 @@
-// Copies of memory by functions: memcpy, memmove and memset.
+// Memory copies by functions: memcpy, memmove and memset.
 //
-// What a kernel file calls by these names, the front end turns into sim::copy_bytes and its like, which g++ would else
-// leave uninstrumented. What the compilers and the C++ library make calls of themselves (the copy of a large structure,
-// std::copy) lands in the functions below, as kernel libraries are linked with --wrap=memcpy (grader/simulator/hooks.py);
-// they are in the kernel library itself, and go on to the checks under names of the simulator's own.
+// The front end turns calls by these names in a kernel file into sim::copy_bytes and related functions, because g++
+// would leave them uninstrumented. Calls that the compilers and the C++ library generate (the copy of a large
+// structure, std::copy) go to the functions below, because kernel libraries are linked with --wrap=memcpy
+// (grader/simulator/hooks.py). Those are part of the kernel library and call the checks by names that only the
+// simulator defines.
 #pragma once
 
 #include <stddef.h>
@@ -11,22 +12,22 @@
 #pragma GCC visibility push(default)
 namespace sim {
 
-// What the C functions do, and the checks are told. `code`: where the call returns to.
+// The C functions, with a report to the checks. `code`: return address of the call.
 void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memmove(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memset(void* to, int value, size_t bytes, const void* code);
-// The same, as called from here.
+// As above, with the caller's own return address.
 void* memcpy_here(void* to, const void* from, size_t bytes);
 void* memmove_here(void* to, const void* from, size_t bytes);
 void* memset_here(void* to, int value, size_t bytes);
-// Told of in code of the host alone.
+// Reported for host code only.
 void* host_memcpy(void* to, const void* from, size_t bytes, const void* code);
 void* host_memset(void* to, int value, size_t bytes, const void* code);
 
 }  // namespace sim
 #pragma GCC visibility pop
 
-// g++ turns copies of so many bytes into a load and a store, which it instruments; clang++ instruments all of them.
+// g++ turns copies of this many bytes into an instrumented load and store; clang++ instruments all of them.
 #if defined(__SANITIZE_THREAD__)
 #define SIM_CALL(BYTES) (!(__builtin_constant_p(BYTES) && (BYTES == 1 || BYTES == 2 || BYTES == 4 || BYTES == 8)))
 #else
@@ -47,10 +48,10 @@ inline __attribute__((always_inline)) void* set_bytes(void* to, int value, size_
 }  // namespace sim
 #undef SIM_CALL
 
-// Weak: a program may have several files.
+// Weak, because a program may have several files.
 #define SIM_COPY extern "C" __attribute__((visibility("hidden"), weak, used, noinline, no_sanitize("thread"))) void*
 #if defined(__SANITIZE_THREAD__)
-// g++ has told of a structure that it copies by memcpy.
+// g++ instruments the copy of a structure besides its call of memcpy.
 SIM_COPY __wrap_memcpy(void* to, const void* from, size_t bytes) {
     return ::sim::host_memcpy(to, from, bytes, __builtin_return_address(0));
 }

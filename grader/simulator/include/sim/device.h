@@ -1,4 +1,4 @@
-// What else a running thread can ask for: clocks, traps, sleeping, and asynchronous copies.
+// Other operations of a running thread: clocks, traps, sleeping, and asynchronous copies.
 #pragma once
 
 #include <stddef.h>
@@ -7,13 +7,13 @@
 #pragma GCC visibility push(default)
 namespace sim {
 
-long long clock_cycles();  // clock64(): nanoseconds of real time, so only differences of one run mean something
+long long clock_cycles();  // clock64(): nanoseconds of real time, so only differences within one run have a meaning
 uint64_t global_timer();   // %globaltimer
 void nanosleep(unsigned nanoseconds);
 [[noreturn]] void trap();  // __trap()
 
-// cp.async and __pipeline_memcpy_async. The bytes arrive when the copying thread waits for them, not before: a kernel
-// that forgets the wait reads what was there earlier. `zero_fill` bytes at the end are zeros, not copied.
+// cp.async and __pipeline_memcpy_async. The bytes arrive only when the copying thread waits: a kernel that forgets the
+// wait reads the old contents. The last `zero_fill` bytes are zeros, not copied.
 void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill);
 void async_copy_commit();
 void async_copy_wait(unsigned groups_that_may_be_pending);

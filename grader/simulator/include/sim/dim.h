@@ -1,7 +1,7 @@
 // uint3 and dim3: the types of threadIdx, blockIdx, blockDim and gridDim.
 //
-// They are trivially copyable and 12 bytes long, so a function returns them in two registers and reading `.x` of the
-// result is no memory access that a check could see.
+// They are trivially copyable and 12 bytes long, so a function returns them in two registers, and reading `.x` of the
+// result is not a memory access that the checks see.
 #pragma once
 
 struct uint3 {

@@ -1,4 +1,4 @@
-// Of the driver API what older programs ask beside the runtime API: which devices there are, and how much memory is left.
+// The driver API calls of older programs that mainly use the runtime API: device queries and free memory.
 #pragma once
 
 #include "cuda_runtime_api.h"

@@ -1,4 +1,4 @@
-// cudaError_t: the codes that the runtime can return, with CUDA's numbers.
+// cudaError_t: the codes that the runtime can return, with CUDA's values.
 #pragma once
 
 enum cudaError {

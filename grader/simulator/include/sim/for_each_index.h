@@ -1,4 +1,4 @@
-// A kernel of a library's header: f(i) for each i below n, each by a thread of its own.
+// A kernel for library headers: f(i) for each i below n, one thread each.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -12,7 +12,7 @@ void thread_for_each(F f, ptrdiff_t n) {
     if (i < n) f(i);
 }
 
-// Inlined, so that the line of the launch is the one that calls the library: what the kernel does wrong is told there.
+// Inlined, so that the launch has the line that calls the library: findings about the kernel name that line.
 template <typename F>
 SIM_INLINE void for_each_index(cudaStream_t stream, const char* name, ptrdiff_t n, F f) {
     if (n <= 0) return;

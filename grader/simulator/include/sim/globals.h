@@ -8,9 +8,9 @@ namespace sim {
 
 enum class GlobalKind : int { device, constant };
 
-// A static object of this type stands behind each variable at namespace scope.
+// A static object of this type accompanies each variable at namespace scope.
 struct RegisterGlobal {
-    // `named`: host code has its name.
+    // `named`: host code names the variable.
     RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind, bool named = false) noexcept;
     ~RegisterGlobal();
     RegisterGlobal(const RegisterGlobal&) = delete;
@@ -20,22 +20,22 @@ struct RegisterGlobal {
     void* address_;
 };
 
-// The registration of a variable that is a template, named where that is declared: so there is one wherever there is the other.
+// The registration of a variable template, referenced in its declaration: so each instantiation is registered.
 template <RegisterGlobal* registered>
 struct Known {
     static constexpr size_t alignment = 256;
 };
 
-// What the name of a variable means on the host: a copy of the host's own, as nvcc makes it. Kernels neither read nor write it.
+// The meaning of a variable's name on the host: a host copy, as nvcc makes it. Kernels neither read nor write it.
 void* host_name_of(void* variable) noexcept;
 template <typename T>
 T& host_name(T& variable) {
     return *reinterpret_cast<T*>(host_name_of((void*)&variable));
 }
 
-// Red zones around the variables of one declaration: unused bytes in each section where the compiler may put them, so
-// that an access past the end of one does not land in the next. Those among constants are registered, because an access
-// there looks like one to a table of the compiler's own.
+// Red zones around the variables of one declaration: unused bytes in each section that the compiler may use for them,
+// so that an access past the end of one does not land in the next. Those among constants are registered, because an
+// access there looks like one to a table of the compiler's own.
 constexpr size_t zone_bytes = 256;
 struct RegisterZone {
     explicit RegisterZone(const char* zone) noexcept;
@@ -47,7 +47,7 @@ struct RegisterZone {
     const char* zone_;
 };
 
-// A static object of this type stands behind each kernel with __cluster_dims__.
+// A static object of this type accompanies each kernel with __cluster_dims__.
 struct RegisterClusters {
     RegisterClusters(const void* kernel, unsigned x, unsigned y = 1, unsigned z = 1) noexcept;
     ~RegisterClusters();
@@ -58,7 +58,7 @@ struct RegisterClusters {
     const void* kernel_;
 };
 
-// Launches a kernel whose address is all that is left of its type, with the arguments that the pointers lead to.
+// Launches a kernel of which only the address is known, with the arguments that the pointers refer to.
 struct LaunchConfig;
 using KernelLauncher = void (*)(const LaunchConfig& config, const char* name, void** arguments);
 void register_kernel(const void* kernel, const char* name, KernelLauncher launcher) noexcept;
@@ -66,17 +66,17 @@ void register_kernel(const void* kernel, const char* name, KernelLauncher launch
 }  // namespace sim
 #pragma GCC visibility pop
 
-// What makes a compiler lay out variables in the order of the file.
+// Makes the compiler lay out variables in file order.
 #if defined(__clang__)
 #define SIM_IN_ORDER __attribute__((used))
 #else
 #define SIM_IN_ORDER __attribute__((used, no_reorder))
 #endif
 
-// Several variables of one declaration are kept apart by their alignment alone.
+// Several variables of one declaration are separated by their alignment only.
 #define SIM_SEVERAL_IN_ORDER SIM_IN_ORDER __attribute__((aligned(512)))
 
-// Variables of this file alone and those that others may see are laid out apart, zeros and values too.
+// Internal and external variables are laid out separately, and so are zero-initialized ones and others.
 #define SIM_ZONE(NAME)                                                            \
     SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes];                        \
     SIM_IN_ORDER static char sim_own_zeros_##NAME[::sim::zone_bytes];             \

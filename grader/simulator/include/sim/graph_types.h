@@ -1,4 +1,4 @@
-// Graphs that are put together node by node.
+// Graphs that are built node by node.
 #pragma once
 
 #include "driver_types.h"
@@ -110,7 +110,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
                                         const cudaGraphEdgeData* edges, size_t count)
     SIM_SYMBOL(cudaGraphRemoveDependencies);
 
-// Each fills at most *count places, and says in it how many there are, or were filled.
+// Each fills at most *count places, and sets *count to the number that exist or were filled.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) SIM_SYMBOL(cudaGraphGetNodes);
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count)
     SIM_SYMBOL(cudaGraphGetRootNodes);

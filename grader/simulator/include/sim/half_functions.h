@@ -1,14 +1,14 @@
-// The intrinsics that half and bfloat16 share: __hadd, __hfma2, __hlt, hexp, ...
+// The intrinsics shared by half and bfloat16: __hadd, __hfma2, __hlt, hexp, ...
 //
-// CUDA gives both types functions of the same names, so cuda_fp16.h and cuda_bf16.h each include this file, after
+// CUDA's functions have the same names for both types, so cuda_fp16.h and cuda_bf16.h each include this file after
 // setting these macros (there is no include guard on purpose):
-//   SIM_HALF    the type, __half or __nv_bfloat16
-//   SIM_HALF2   two of them, __half2 or __nv_bfloat162
-//   SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
-// and the names of what differs: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC_HALF and SIM_ATOMIC_HALF2
-// for libsim's atomics.
+//  SIM_HALF    the type, __half or __nv_bfloat16
+//  SIM_HALF2   a pair, __half2 or __nv_bfloat162
+//  SIM_FORMAT  its conversions, sim::F16 or sim::BF16 (sim/small_float.h)
+// and the names that differ: SIM_TO_HALF and SIM_FROM_HALF for conversions of integers, SIM_ATOMIC_HALF and
+// SIM_ATOMIC_HALF2 for libsim's atomics.
 //
-// Every result is the exact one, rounded once to nearest even. Functions of a pair work on each half by itself.
+// Every result is the exact one, rounded once to nearest even. Functions of a pair treat each half independently.
 
 namespace sim {
 
@@ -36,8 +36,8 @@ SIM_INLINE SIM_HALF SIM_JOIN(bits_to_, SIM_HALF)(unsigned bits) {
 
 // ---------------------------------------------------------------------------------------------------- arithmetic
 
-// A float holds enough bits that rounding twice equals rounding once for sums; double for the rest, where bfloat16's
-// wide exponent range needs it.
+// For sums, a float has enough bits that rounding twice equals rounding once. Other operations use double where
+// bfloat16's wide exponent range needs it.
 SIM_INLINE SIM_HALF __hadd(SIM_HALF a, SIM_HALF b) {
     SIM_COUNTS(1_operation);
     return SIM_ROUND(::sim::to_float(a) + ::sim::to_float(b));
@@ -68,7 +68,7 @@ SIM_INLINE SIM_HALF __hadd_rn(SIM_HALF a, SIM_HALF b) { return __hadd(a, b); }
 SIM_INLINE SIM_HALF __hsub_rn(SIM_HALF a, SIM_HALF b) { return __hsub(a, b); }
 SIM_INLINE SIM_HALF __hmul_rn(SIM_HALF a, SIM_HALF b) { return __hmul(a, b); }
 
-// A NaN gives the one NaN that arithmetic gives, as on an H200.
+// A NaN becomes the canonical NaN, as on an H200.
 SIM_INLINE SIM_HALF __hneg(SIM_HALF a) {
     return SIM_FROM_BITS((a.bits & 0x7fff) > SIM_FORMAT::infinity ? SIM_FORMAT::nan : a.bits ^ 0x8000);
 }
@@ -98,7 +98,7 @@ SIM_INLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
 SIM_INLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
 SIM_INLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
 
-// The number, when one of the two is NaN; +0 is greater than -0.
+// The number if one operand is NaN; +0 is greater than -0.
 SIM_INLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
     if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
     if (__hisnan(b)) return a;
@@ -111,7 +111,7 @@ SIM_INLINE SIM_HALF __hmin(SIM_HALF a, SIM_HALF b) {
     if (__heq(a, b)) return SIM_FROM_BITS(a.bits | b.bits);
     return __hlt(a, b) ? a : b;
 }
-// NaN, when one of the two is NaN.
+// NaN if one operand is NaN.
 SIM_INLINE SIM_HALF __hmax_nan(SIM_HALF a, SIM_HALF b) {
     return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmax(a, b);
 }
@@ -249,7 +249,7 @@ SIM_INLINE SIM_HALF2 __hcmadd(SIM_HALF2 a, SIM_HALF2 b, SIM_HALF2 c) {
     return SIM_HALF2(real, imaginary);
 }
 
-// Comparisons of pairs: as 1.0 or 0.0 in each half, as one bool (both true), as a mask of 16 bits for each half.
+// Comparisons of pairs: as 1.0 or 0.0 per half, as one bool (both true), or as a mask of 16 bits per half.
 #define SIM_COMPARE(relation)                                                                         \
     SIM_INLINE SIM_HALF2 __h##relation##2(SIM_HALF2 a, SIM_HALF2 b) {                                 \
         return SIM_HALF2(SIM_FROM_BITS(__h##relation(a.x, b.x) ? SIM_FORMAT::one : 0),                \
@@ -331,7 +331,7 @@ SIM_INLINE SIM_HALF2& operator--(SIM_HALF2& a) {
 SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a) { return a; }
 SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a) { return __hneg2(a); }
 SIM_INLINE bool operator==(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbeq2(a, b); }
-// True when both halves differ: not the opposite of ==.
+// True if both halves differ: not the opposite of ==.
 SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbneu2(a, b); }
 SIM_INLINE bool operator<(const SIM_HALF2& a, const SIM_HALF2& b) { return __hblt2(a, b); }
 SIM_INLINE bool operator<=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hble2(a, b); }
@@ -374,7 +374,7 @@ SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
 SIM_INLINE SIM_HALF atomicAdd(SIM_HALF* address, SIM_HALF value) {
     return SIM_FROM_BITS(::sim::SIM_ATOMIC_HALF(::sim::AtomicOp::add, address, value.bits));
 }
-// The two halves are added one by one: each is atomic, the pair is not.
+// The two halves are added separately: each addition is atomic, the pair is not.
 SIM_INLINE SIM_HALF2 atomicAdd(SIM_HALF2* address, SIM_HALF2 value) {
     uint32_t bits = static_cast<uint32_t>(value.y.bits) << 16 | value.x.bits;
     uint32_t old = ::sim::SIM_ATOMIC_HALF2(::sim::AtomicOp::add, address, bits);

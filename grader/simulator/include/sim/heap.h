@@ -1,5 +1,5 @@
-// new in device code: the front end writes new (::sim::heap) T there. Such an operator new may give null, so what it makes is
-// constructed only where there is memory, as on a GPU. delete is the language's own: the linker leads it to the simulator.
+// new in device code: the front end writes new (::sim::heap) T. This operator new may return null, and then nothing is
+// constructed, as on a GPU. delete is the language's own: the linker redirects it to the simulator.
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@ struct Heap {};
 constexpr Heap heap{};
 
 #pragma GCC visibility push(default)
-// Of the device in a kernel, else of the host.
+// From the device heap in a kernel, else from the host.
 void* heap_allocate(size_t bytes) noexcept;
 #pragma GCC visibility pop
 

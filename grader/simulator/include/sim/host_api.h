@@ -1,4 +1,4 @@
-// The C++ side of the runtime API: calls that take a typed pointer, a variable or a kernel.
+// The C++ side of the runtime API: functions that take a typed pointer, a variable or a kernel.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 #include "cuda_runtime_api.h"
 #include "sim/launch.h"
 
-// Memory. The templates spare a kernel's author the cast to void**, as in CUDA.
+// Memory. The templates avoid the cast to void**, as in CUDA.
 template <typename T>
 inline cudaError_t cudaMalloc(T** pointer, size_t bytes) {
     return ::sim::allocate_device(reinterpret_cast<void**>(pointer), bytes);
@@ -37,7 +37,8 @@ inline cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned int) {
     return ::sim::allocate_host(reinterpret_cast<void**>(pointer), bytes);
 }
 
-// Hints about managed memory: there is nowhere to move it. The place is a device number, or since CUDA 13 a location.
+// Hints about managed memory, which never migrates here. The location is a device number, or since CUDA 13 a
+// cudaMemLocation.
 template <typename Place>
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, Place, unsigned int, cudaStream_t = nullptr) {
     return cudaSuccess;
@@ -78,7 +79,7 @@ inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t b
     return ::sim::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, &symbol, bytes, offset, kind, stream, true);
 }
 
-// The signature of CUDA 11, which later ones take, too.
+// The signature of CUDA 11, which later versions also accept.
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
                                         size_t) {
     return cudaGraphInstantiate(executable, graph, 0ull);
@@ -133,7 +134,7 @@ inline void launch_from_pointers(const LaunchConfig& config, const char* name, v
     (void)arguments;
 }
 
-// A kernel whose address becomes a void*: it can be launched by that alone.
+// A kernel whose address becomes a void*: it can be launched with that alone.
 template <typename... Parameters>
 inline auto known_kernel(const char* name, void (&kernel)(Parameters...)) -> void (&)(Parameters...) {
     using Kernel = void (*)(Parameters...);
@@ -145,7 +146,7 @@ inline auto known_kernel(const char* name, void (&kernel)(Parameters...)) -> voi
                     });
     return kernel;
 }
-// A variable that has the name of a kernel.
+// A variable that has the same name as a kernel.
 template <typename T>
 inline T& known_kernel(const char*, T& variable) {
     return variable;
@@ -195,7 +196,7 @@ inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig
 
 }  // namespace sim
 
-// Macros, for the name of the kernel.
+// Macros, to get the kernel's name.
 #define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
 #define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)
 #define cudaLaunchKernelEx(CONFIG, KERNEL, ...) ::sim::launch_with(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)

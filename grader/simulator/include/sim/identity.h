@@ -1,8 +1,8 @@
-// Who am I: threadIdx, blockIdx, blockDim, gridDim and what follows from them.
+// threadIdx, blockIdx, blockDim, gridDim and values derived from them.
 //
 // The functions live in libsim and are `const`: a thread's identity never changes while it runs, so the compiler may
-// call once and keep the result. They are never inlined into kernel code; reads of the simulator's own state are
-// therefore not seen by the checks.
+// call once and keep the result. They are never inlined into kernel code, so the checks do not see their reads of the
+// simulator's state.
 #pragma once
 
 #include "sim/dim.h"

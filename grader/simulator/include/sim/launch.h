@@ -1,4 +1,4 @@
-// Launching a kernel: what `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes.
+// Kernel launches: the translation of `kernel<<<grid, block, bytes, stream>>>(arguments)`.
 #pragma once
 
 #include <stddef.h>
@@ -15,10 +15,10 @@ struct LaunchConfig {
     size_t dynamic_shared_bytes;
     cudaStream_t stream;
     const void* caller = nullptr;  // where the launch is written, as the runtime sees it
-    const void* kernel = nullptr;  // the kernel's address where it is known: finds its cudaFuncSetAttribute
+    const void* kernel = nullptr;  // the kernel's address if it is known: used to find its cudaFuncSetAttribute
     bool cooperative = false;
-    dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel says
-    bool programmatic = false;     // may begin before the kernel before it in the stream has ended
+    dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel specifies
+    bool programmatic = false;     // may begin before the previous kernel in the stream has ended
     size_t parameter_bytes = 0;    // of the object that holds the kernel's arguments
 
     LaunchConfig(dim3 grid_, dim3 block_, size_t dynamic_shared_bytes_ = 0, cudaStream_t stream_ = nullptr)
@@ -28,7 +28,7 @@ struct LaunchConfig {
         cluster = dim3(x, y, z);
         return *this;
     }
-    // Of cudaLaunchKernelEx.
+    // For cudaLaunchKernelEx.
     LaunchConfig& attributes(const cudaLaunchAttribute* list, unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
             const cudaLaunchAttributeValue& value = list[i].val;
@@ -48,8 +48,8 @@ struct LaunchConfig {
     }
 };
 
-// One thread's work, with its arguments. `clone` and `destroy` are for a launch made by a kernel, which runs after the
-// launching thread has gone.
+// The work of one thread, with its arguments. `clone` and `destroy` are for a launch by a kernel, which runs after the
+// launching thread has ended.
 struct LaunchBody {
     void (*call)(void* context);
     void* context;
@@ -57,11 +57,11 @@ struct LaunchBody {
     void (*destroy)(void* context);
 };
 
-// Runs the body once for each thread of the grid and returns when all blocks have ended. Sets the last CUDA error when
-// the configuration is refused or a thread faults.
+// Runs the body once for each thread of the grid and returns when all blocks have ended. Sets the last CUDA error if
+// the configuration is invalid or a thread faults.
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
-// NULL, and 0 for a pointer, as an argument of a launch: as in a call, it becomes what the parameter is.
+// NULL, and 0 for a pointer, as a launch argument: converted to the parameter's type, as in a call.
 struct Zero {
     template <typename T>
     constexpr operator T*() const {
@@ -73,13 +73,13 @@ struct Zero {
     }
 };
 
-// The first look of a loop around atomicCAS.
+// The first read of a loop around atomicCAS.
 template <typename T>
 inline __attribute__((always_inline)) T first_look(const T* address) {
     return *const_cast<const volatile T*>(address);
 }
 
-// {} as an argument of a launch.
+// {} as a launch argument.
 struct Empty {
     template <typename T>
     constexpr operator T() const {
@@ -91,7 +91,7 @@ struct Empty {
 template <typename Kernel, typename... Arguments>
 __attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,
                                                   Arguments... arguments) {
-    // Not instrumented: passing the arguments is no memory access of the kernel.
+    // Not instrumented: passing the arguments is not a memory access of the kernel.
     auto thread = [=]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
     using Thread = decltype(thread);
     LaunchBody body;

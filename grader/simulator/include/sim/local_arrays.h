@@ -1,8 +1,10 @@
-// A thread's own array between two red zones, where the front end (grader/frontend/local_arrays.py) has seen a pointer into it.
+// A local array between two red zones, for arrays that the front end (grader/frontend/local_arrays.py) has seen a
+// pointer into.
 //
-// A red zone repeats one word, and says at its outer end whose it is; the checks look at accesses on the stack
-// (checks/memory/local_arrays.cpp). That the zones are written is no access of the kernel: it happens where no checks are told.
-// Compilers tell them of no access to what they know to be the function's own variable, so they are kept from knowing it.
+// A red zone repeats one word; its outer end names the array. The checks look at accesses on the stack
+// (checks/memory/local_arrays.cpp). Writing the zones is not an access of the kernel: that code is not instrumented.
+// Compilers do not instrument accesses to what they know to be the function's own variable, so that knowledge is hidden
+// from them.
 #pragma once
 
 #include <stddef.h>
@@ -13,11 +15,11 @@ namespace sim {
 constexpr uint32_t red_word = 0x5edc0de5u;
 constexpr unsigned red_words = 12;
 
-// A red zone is one only where both numbers go together; the words that an array has left behind it may lie next to another one's.
+// A red zone is valid only if both numbers match; words left behind by an earlier array may lie next to another one.
 struct __attribute__((packed, aligned(4))) RedOwner {
-    uint64_t name;   // address of a text
+    uint64_t name;   // address of the name's text
     uint64_t check;  // of `name`, the bytes of the array, and the side of it
-    RedOwner() {}    // nothing is written before its time
+    RedOwner() {}    // not initialized here: mark() writes it
 };
 constexpr uint64_t behind_it = uint64_t(1) << 63;
 struct RedWords {
@@ -51,7 +53,7 @@ struct alignas(16) LocalArray {
         asm("" : "+r"(known));
         return *known;
     }
-    // What lies there next has no red zones.
+    // The next object at this address has no red zones.
     SIM_RED ~LocalArray() { unmark(this); }
 
   private:
@@ -64,7 +66,7 @@ struct alignas(16) LocalArray {
     }
     static SIM_UNTOLD void unmark(LocalArray* red) {
         red->owner_before.name = red->owner_behind.name = 0;
-        asm volatile("" : : "r"(red) : "memory");  // no compiler leaves it out because the array is gone
+        asm volatile("" : : "r"(red) : "memory");  // keeps the stores, although the array's lifetime ends
     }
 };
 

@@ -1,12 +1,12 @@
-// Device math: what CUDA adds to the C library. cuda_runtime.h includes this file.
+// Device math: CUDA's additions to the C library. cuda_runtime.h includes this file.
 //
 // Rounded results (__fadd_rz, __float2int_rn, ...) are exact. The fast intrinsics (__expf, __sinf, ...) follow the
-// hardware's recipe step by step, so they lose accuracy where a GPU does: __expf(x) for large |x|, because x * log2(e)
-// is rounded first, and __sinf(x) for large |x|, because x / (2 pi) is.
+// hardware's algorithm step by step, so they lose accuracy where a GPU does: __expf(x) for large |x|, because x *
+// log2(e) is rounded first, and __sinf(x) for large |x|, because x / (2 pi) is.
 //
-// Names that a C library declares, or one day may (__expf, rsqrtf, sinpif, ...), become others first: a function of the same
-// name would clash with its declaration. The macros take no arguments, so that a program may have such a name for a function
-// of its own in a namespace or a class, and may take its address.
+// Names that a C library declares, or may declare in the future (__expf, rsqrtf, sinpif, ...), are renamed by macros,
+// because a function of the same name would conflict with the declaration. The macros take no arguments, so that a
+// program may use such a name for a function of its own in a namespace or a class, and may take its address.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ SIM_INLINE double __hiloint2double(int high, int low) {
 
 // ---------------------------------------------------------------------------------------------- minimum and maximum
 
-// The overloads that CUDA has, mixed signs included. For floats the number wins over NaN, as with fmaxf.
+// CUDA's overloads, including mixed signs. For floats, the number wins over NaN, as with fmaxf.
 #define SIM_MIN_MAX(Result, A, B)                                                                                 \
     SIM_INLINE Result min(A a, B b) {                                                                             \
         return static_cast<Result>(a) < static_cast<Result>(b) ? static_cast<Result>(a) : static_cast<Result>(b); \
@@ -118,7 +118,7 @@ SIM_INLINE float cospi(float a) { return static_cast<float>(cospi(static_cast<do
 SIM_INLINE float sinpif(float a) { return sinpi(a); }
 SIM_INLINE float cospif(float a) { return cospi(a); }
 
-// The stores are made here, not in the C library, so that the checks see them.
+// The stores are here rather than in the C library, so that the checks see them.
 SIM_INLINE void sincos(double a, double* sine, double* cosine) {
     *sine = ::sin(a);
     *cosine = ::cos(a);
@@ -174,7 +174,7 @@ SIM_INLINE float __logf(float a) { return ::log2f(a) * 0.693147181f; }    // log
 SIM_INLINE float __log10f(float a) { return ::log2f(a) * 0.301029996f; }  // log2(a) * log10(2)
 SIM_INLINE float __powf(float a, float b) { return ::exp2f(b * ::log2f(a)); }
 SIM_INLINE float __tanhf(float a) { return ::tanhf(a); }  // tanh.approx
-// The special function unit takes turns: the angle over 2 pi, rounded to float.
+// The special function unit takes the angle in turns: x / (2 pi), rounded to float.
 SIM_INLINE float __sinf(float a) { return static_cast<float>(sinpi(2.0 * static_cast<double>(a * 0.159154943f))); }
 SIM_INLINE float __cosf(float a) { return static_cast<float>(cospi(2.0 * static_cast<double>(a * 0.159154943f))); }
 SIM_INLINE float __tanf(float a) { return __sinf(a) / __cosf(a); }
@@ -242,7 +242,7 @@ SIM_INLINE double __drcp_rn(double a) { return 1.0 / a; }
 SIM_INLINE double __dsqrt_rn(double a) { return ::sqrt(a); }
 SIM_INLINE double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 
-// __int2float_rn, __float2int_rz, ...: to an integer they saturate, and NaN becomes 0 (INT64_MIN for 64 bits).
+// __int2float_rn, __float2int_rz, ...: conversions to an integer saturate, and NaN becomes 0 (INT64_MIN for 64 bits).
 #define SIM_INTEGER_CONVERSION(word, Integer, suffix, mode)                                             \
     SIM_INLINE float __##word##2float##suffix(Integer a) { return ::sim::float_from_integer(a, mode); } \
     SIM_INLINE Integer __float2##word##suffix(float a) {                                                \
@@ -264,7 +264,7 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 
 namespace sim {
 
-// A double holds every int; of 64 bits the nearest one may lie beyond the integer, and is then one step too far.
+// A double holds every int. For 64 bits the nearest double may lie beyond the integer, and is then one step too far.
 template <typename Integer>
 SIM_INLINE double double_from_integer(Integer a, Rounding mode) {
     double nearest = static_cast<double>(a);
@@ -303,7 +303,7 @@ SIM_INLINE unsigned long long __brevll(unsigned long long a) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned int>(a))) << 32 |
            __brev(static_cast<unsigned int>(a >> 32));
 }
-// The n-th set bit of mask from position base: upward for n > 0, downward for n < 0; 0xffffffff when there is none.
+// The n-th set bit of mask from position base: upward for n > 0, downward for n < 0; 0xffffffff if there is none.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     int step = offset < 0 ? -1 : 1, wanted = offset < 0 ? -offset : offset == 0 ? 1 : offset;
     if (offset == 0) return mask >> base & 1 ? base : 0xffffffffu;
@@ -345,7 +345,8 @@ SIM_INLINE unsigned int __urhadd(unsigned int a, unsigned int b) {
 
 namespace sim {
 
-// PTX's prmt: each nibble of the selector picks one of the 8 bytes of (b, a); its top bit spreads that byte's sign.
+// PTX's prmt: each nibble of the selector selects one of the 8 bytes of (b, a); its top bit replicates that byte's
+// sign.
 SIM_INLINE unsigned int permute_bytes(unsigned int a, unsigned int b, unsigned int selector) {
     uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
     unsigned int result = 0;
@@ -381,7 +382,7 @@ SIM_INLINE unsigned int __funnelshift_rc(unsigned int low, unsigned int high, un
 
 namespace sim {
 
-// The dot product of LANES packed integers. Signed or unsigned follows from the type that a lane is cut out as.
+// The dot product of LANES packed integers, signed or unsigned according to the lane's type.
 template <typename A, typename B, int LANES, typename Sum>
 SIM_INLINE Sum dot(uint32_t a, uint32_t b, Sum sum, int shift_of_b = 0) {
     for (int i = 0; i < LANES; ++i) {
@@ -431,7 +432,7 @@ SIM_INLINE unsigned int __dp2a_hi(unsigned int a, unsigned int b, unsigned int c
     return ::sim::dot<uint16_t, uint8_t, 2, unsigned int>(a, b, c, 16);
 }
 
-// __vadd2 works on two 16-bit lanes, __vadd4 on four bytes. Those with ss or us stop at the ends of their type.
+// __vadd2 works on two 16-bit lanes, __vadd4 on four bytes. Functions with ss or us saturate.
 namespace sim {
 template <typename T>
 constexpr int clamped(int value) {

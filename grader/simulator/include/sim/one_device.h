@@ -1,5 +1,5 @@
-// Calls about several devices, processes and places of memory, as they come out where there is one device: included at the
-// end of cuda_runtime_api.h. What cannot be had here is refused by its error code.
+// API functions for several devices, other processes and memory placement, with their results for one device. Included
+// at the end of cuda_runtime_api.h. What is not supported returns its error code.
 #pragma once
 
 #define cudaHostRegisterDefault 0x00
@@ -14,7 +14,7 @@
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 #define cudaInvalidDeviceId (-2)
 
-// Peers: a device is none of its own.
+// Peers: a device is not its own peer.
 enum cudaDeviceP2PAttr {
     cudaDevP2PAttrPerformanceRank = 1,
     cudaDevP2PAttrAccessSupported = 2,
@@ -78,7 +78,7 @@ inline cudaError_t cudaIpcCloseMemHandle(void*) { return cudaErrorNotSupported; 
 inline cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) { return cudaErrorNotSupported; }
 inline cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) { return cudaErrorNotSupported; }
 
-// Memory of the host. Registering pins it, which changes nothing here; a kernel can reach cudaHostAlloc's alone.
+// Host memory. Registering pins it, which has no effect here; kernels can access only memory from cudaHostAlloc.
 inline cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int) {
     return pointer && bytes ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -96,7 +96,7 @@ inline cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned int
     return cudaSuccess;
 }
 
-// Pools: memory of all of them is the device's.
+// Memory pools: all of their memory belongs to the device.
 enum cudaMemPoolAttr {
     cudaMemPoolReuseFollowEventDependencies = 1,
     cudaMemPoolReuseAllowOpportunistic = 2,

@@ -1,16 +1,16 @@
-// The PTX instructions that inline assembly may use, as functions.
+// The PTX instructions of inline assembly, as functions.
 //
-// The front end turns each instruction of an asm statement into one call here. grader/frontend/ptx_instructions.py
-// says which instruction becomes which function; operands keep their order:
+// The front end turns each instruction of an asm statement into one call of a function here.
+// grader/frontend/ptx_instructions.py maps instructions to functions; operands keep their order:
 //
-//   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
-//   ::sim::ptx::ldmatrix<false>((a), (b), (address));
+//  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
+//  ::sim::ptx::ldmatrix<false>((a), (b), (address));
 //
-// Results come first, by reference, into variables of any type of the right size. Registers have a size but hardly a
-// type in PTX, so a float may be passed where 32 bits are wanted. An address is a generic pointer or its number for
-// global memory, and for shared memory an offset in the block's shared window (__cvta_generic_to_shared).
+// Results come first, by reference, into variables of any type of the right size. PTX registers have a size but few
+// type rules, so a float may be passed where 32 bits are expected. An address is a generic pointer or its number for
+// global memory; for shared memory it is an offset in the block's shared window (__cvta_generic_to_shared).
 //
-// Modifiers that only advise (cache operators, eviction priorities, prefetch sizes) are dropped. ".approx" results are
+// Modifiers that are hints (cache operators, eviction priorities, prefetch sizes) are dropped. ".approx" results are
 // computed in full precision.
 #pragma once
 
@@ -47,7 +47,7 @@ template <typename T>
 constexpr bool is_integer = std::is_integral<T>::value || std::is_enum<T>::value;
 }  // namespace detail
 
-// A register read as a T: integers convert, everything else keeps its bits.
+// Reads a register as a T: integers convert, everything else keeps its bits.
 template <typename T>
 struct In {
     T value;
@@ -72,7 +72,7 @@ SIM_INLINE void put(D& destination, T value) {
     }
 }
 
-// An operand `_`: the result is not wanted.
+// An operand `_`: the result is discarded.
 struct Sink {};
 template <typename T>
 SIM_INLINE void put(Sink&, T) {}
@@ -94,7 +94,7 @@ SIM_INLINE const char* at(const T* address, long long offset) {
     return reinterpret_cast<const char*>(address) + offset;
 }
 
-// The state spaces, which say what an address means.
+// The state spaces, which determine the meaning of an address.
 struct Generic {
     template <typename T>
     static SIM_INLINE char* pointer(T* address) {
@@ -147,7 +147,7 @@ SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1
                     In<uint32_t> c1, In<uint32_t> c2, In<uint32_t> c3, Site site = SIM_CALLER) {
     mma<KIND>(d0, d1, d2, d3, a0, a1, 0u, 0u, b0, 0u, c0, c1, c2, c3, site);
 }
-// With the accumulators in two registers (f16, and s32 of 8 rows).
+// With two accumulator registers (f16, and s32 of 8 rows).
 template <Mma KIND, typename D>
 SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3, In<uint32_t> b0,
                     In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, Site site = SIM_CALLER) {
@@ -173,8 +173,8 @@ SIM_INLINE void mma_f64(double& d0, double& d1, double a, double b, double c0, d
     d1 = bit_cast<double>(d.r23);
 }
 
-// ldmatrix: lanes 0-7 give the addresses of the rows of the first matrix, 8-15 of the second, ... Each of them reads
-// its 16 bytes here.
+// ldmatrix: lanes 0-7 provide the row addresses of the first matrix, 8-15 of the second, ... Each of them reads its 16
+// bytes here.
 template <bool TRANSPOSED, typename A>
 SIM_INLINE Registers read_matrices(int count, A address, Site site) {
     uint4 row = {0u, 0u, 0u, 0u};
@@ -228,7 +228,7 @@ SIM_INLINE void movmatrix(D& d, In<uint32_t> a, Site site = SIM_CALLER) {
 
 // ------------------------------------------------------------------------------------------------ asynchronous copies
 
-// cp.async: 4, 8 or 16 bytes, of which `source_bytes` are copied and the rest are zeros.
+// cp.async: 4, 8 or 16 bytes; `source_bytes` are copied and the rest are zeros.
 template <typename S, typename G>
 SIM_INLINE void cp_async(S shared, G global, int bytes, In<uint32_t> source_bytes) {
     uint32_t copied = source_bytes;
@@ -330,7 +330,7 @@ SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s) { re
 SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s) { return atomic_f32(op, address, v, s); }
 SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s) { return atomic_f64(op, address, v, s); }
 
-// Their order: .release is a fence before it, .acquire one after it, .acq_rel both.
+// Memory order: .release is a fence before the operation, .acquire one after it, .acq_rel both.
 template <typename Space, typename T, AtomicOp OP, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename D, typename A>
 SIM_INLINE void atom(D& d, A address, In<T> value) {
     if (RELEASE) ::sim::fence(SCOPE);
@@ -360,7 +360,7 @@ SIM_INLINE void load_atomic(D& d, A address) {
     if (ACQUIRE) ::sim::fence(SCOPE);
 }
 template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
-SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // each of the two by itself
+SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // each of the two separately
     const auto at = reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address));
     T* first = reinterpret_cast<T*>(at);
     put(d0, atomic(AtomicOp::load, first, T(), SCOPE));
@@ -375,8 +375,8 @@ SIM_INLINE void store_atomic(A address, In<T> value) {
 
 // --------------------------------------------------------------------------------------------------- lanes of a warp
 
-// shfl.sync: `clamp` holds the mask of the segment in bits 8-12 and the last lane in bits 0-4. `inside` says whether
-// the source lane was in range.
+// shfl.sync: `clamp` holds the segment mask in bits 8-12 and the last lane in bits 0-4. `inside` receives whether the
+// source lane was in range.
 template <Shuffle KIND>
 SIM_INLINE bool source_inside(uint32_t argument, uint32_t clamp) {
     uint32_t lane = lane_index(), segment = clamp >> 8 & 31, offset = argument & 31;
@@ -428,7 +428,7 @@ template <typename T, typename D>
 SIM_INLINE void mov(D& d, In<T> a) {
     put(d, a.value);
 }
-// mov.b32 d, {low, high} and the way back; Half is the type of a half.
+// mov.b32 d, {low, high} and the reverse; Half is the type of a half.
 template <typename Half, typename Whole, typename D>
 SIM_INLINE void pack(D& d, In<Half> low, In<Half> high) {
     put(d, static_cast<Whole>(static_cast<Whole>(high.value) << (8 * sizeof(Half)) | low.value));
@@ -589,7 +589,7 @@ SIM_INLINE void bfi(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> position,
     uint32_t field = start > 31 ? 0 : static_cast<uint32_t>(ones << start);
     put(d, (b.value & ~field) | (start > 31 ? 0 : (a.value << start) & field));
 }
-// Bit i of the table is the result where the bits of a, b, c read as the number i.
+// Bit i of the table is the result where the bits of a, b, c form the number i.
 template <typename D>
 SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int table) {
     uint32_t result = 0;
@@ -624,7 +624,7 @@ SIM_INLINE void dp4a(D& d, In<T> a, In<T> b, In<T> c) {
     put(d, __dp4a(a.value, b.value, c.value));
 }
 
-// setp and selp. For floats a comparison with NaN is false, but for neu, ltu, ...: true.
+// setp and selp. Float comparisons with NaN are false, except neu, ltu, ...: true.
 enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu };
 template <Compare RELATION, typename T>
 SIM_INLINE bool compare(T a, T b) {
@@ -697,7 +697,7 @@ SIM_PTX_PAIR_2(pair_min, __hmin2)
 SIM_PTX_PAIR_2(pair_max, __hmax2)
 #undef SIM_PTX_PAIR_1
 #undef SIM_PTX_PAIR_2
-// One number of 16 bits: what the pair's instruction gives for the lower one.
+// One 16-bit number: the lower result of the pair's instruction.
 #define SIM_PTX_HALF_1(name)                                      \
     template <typename Pair, typename D>                          \
     SIM_INLINE void half_##name(D& d, In<uint16_t> a) {           \
@@ -742,7 +742,7 @@ SIM_INLINE void nanosleep(In<uint32_t> nanoseconds) { ::sim::nanosleep(nanosecon
 SIM_INLINE uint32_t sreg_laneid() { return lane_index(); }
 SIM_INLINE uint32_t sreg_warpid() { return warp_index(); }
 SIM_INLINE uint32_t sreg_nwarpid() { return 32; }
-SIM_INLINE uint32_t sreg_smid() { return 0; }  // one block after another: all on one SM
+SIM_INLINE uint32_t sreg_smid() { return 0; }  // blocks run one after another: all on one SM
 SIM_INLINE uint32_t sreg_nsmid() { return 1; }
 SIM_INLINE uint32_t sreg_tid_x() { return thread_index().x; }
 SIM_INLINE uint32_t sreg_tid_y() { return thread_index().y; }

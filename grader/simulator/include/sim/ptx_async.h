@@ -1,4 +1,4 @@
-// Part of sim/ptx.h: mbarriers, bulk copies, and what else Hopper's asynchronous kernels use.
+// Part of sim/ptx.h: mbarriers, bulk copies, and other instructions of Hopper's asynchronous kernels.
 #pragma once
 
 #include "sim/cluster.h"
@@ -33,8 +33,8 @@ template <typename Space, typename A>
 SIM_INLINE void mbarrier_complete_tx(A object, In<uint32_t> bytes, Site site = SIM_CALLER) {
     ::sim::mbarrier_complete_bytes(site, Space::pointer(object), bytes);
 }
-// test_wait and try_wait: both let other threads run when the phase is not complete. The time that try_wait may be
-// suspended is a hint.
+// test_wait and try_wait: both let other threads run if the phase is not complete. try_wait's suspend-time hint is
+// ignored.
 template <typename Space, bool ACQUIRES, typename D, typename A>
 SIM_INLINE void mbarrier_wait(D& complete, A object, In<uint64_t> state, In<uint32_t> = 0u, Site site = SIM_CALLER) {
     put(complete, ::sim::mbarrier_test_state(site, Space::pointer(object), state, ACQUIRES));
@@ -54,14 +54,14 @@ SIM_INLINE void cp_async_mbarrier_arrive(A object, Site site = SIM_CALLER) {
     ::sim::async_copy_arrive(site, Space::pointer(object), COUNTED);
 }
 
-// With .L2::cache_hint a policy follows, which is a hint.
+// With .L2::cache_hint a cache policy follows, which is ignored.
 template <typename S, typename G, typename A>
 SIM_INLINE void cp_async_bulk_load(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint64_t> = 0ull,
                                    Site site = SIM_CALLER) {
     ::sim::bulk_load(site, SharedCluster::pointer(shared), Global::pointer(global), bytes,
                      SharedCluster::pointer(mbarrier));
 }
-// To several blocks of the cluster.
+// Multicast to several blocks of the cluster.
 template <typename S, typename G, typename A>
 SIM_INLINE void cp_async_bulk_load_multicast(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint16_t> blocks,
                                              In<uint64_t> = 0ull, Site site = SIM_CALLER) {
@@ -99,7 +99,7 @@ SIM_INLINE void cp_reduce_async_bulk(G global, S shared, In<uint32_t> bytes, In<
     ::sim::bulk_reduce(site, Global::pointer(global), Shared::pointer(shared), bytes, REDUCTION, TYPE);
 }
 
-// The {x, y} of a tensor's [map, {x, y}].
+// The {x, y} of a tensor operand [map, {x, y}].
 template <unsigned N>
 struct Coordinates {
     int32_t at[N];
@@ -108,7 +108,7 @@ template <typename... T>
 SIM_INLINE Coordinates<sizeof...(T)> coordinates(T... value) {
     return {{static_cast<int32_t>(In<uint32_t>(value).value)...}};
 }
-// PAIR: the mbarrier may be that of the other block of the pair (cta_group::2).
+// PAIR: the mbarrier may be that of the other block of the CTA pair (cta_group::2).
 template <unsigned DIMENSIONS, bool PAIR = false, typename S, typename M, unsigned N, typename A>
 SIM_INLINE void cp_async_bulk_tensor_load(S shared, M map, Coordinates<N> box, A mbarrier, In<uint64_t> = 0ull,
                                           Site site = SIM_CALLER) {
@@ -138,7 +138,7 @@ template <typename M>
 SIM_INLINE void prefetch_tensormap(M map, Site site = SIM_CALLER) {
     ::sim::tensor_map_prefetch(site, Generic::pointer(map));
 }
-// What the host has written of a map is seen anyway; the device does not change maps.
+// The host's writes to a map are visible anyway; the device does not change maps.
 template <typename M>
 SIM_INLINE void fence_proxy_tensormap(M map, In<uint32_t>) {
     Generic::pointer(map);
@@ -151,12 +151,12 @@ SIM_INLINE void cp_async_bulk_wait_group(In<uint32_t> groups) {
 }
 
 SIM_INLINE void fence_proxy_async() { ::sim::proxy_fence(); }
-// Shows initialized mbarriers to the other blocks of a cluster.
+// Makes initialized mbarriers visible to the other blocks of a cluster.
 SIM_INLINE void fence_mbarrier_init() {
     if (cluster_size() > 1) ::sim::fence(Scope::cluster);
 }
 SIM_INLINE void griddepcontrol_wait() { ::sim::wait_for_grid_before(); }
-// Lets the next grid begin, which here waits for the end of this one.
+// Lets the next grid begin; here that grid waits for the end of this one.
 SIM_INLINE void griddepcontrol_launch_dependents() {}
 template <uint32_t REGISTERS>
 SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
@@ -165,8 +165,8 @@ SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
     ::sim::set_max_registers(site, REGISTERS);
 }
 
-// wgmma.mma_async: scale-d, then a, b and the accumulators, which are variables that the product takes until its group has
-// been waited for. The immediate operands that a form does not have are left out.
+// wgmma.mma_async: scale-d, then a, b and the accumulators, which are variables that stay pending until the wait for
+// the group. Immediate operands that a form does not have are omitted.
 template <unsigned N, Element D, Element A, Element B, bool SATURATES, int SCALE_A = 1, int SCALE_B = 1,
           int TRANSPOSE_A = 0, int TRANSPOSE_B = 0>
 struct WgmmaForm {

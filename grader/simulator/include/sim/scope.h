@@ -1,4 +1,4 @@
-// How far an atomic operation or a fence reaches.
+// The scope of an atomic operation or a fence.
 #pragma once
 
 namespace sim {

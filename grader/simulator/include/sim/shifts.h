@@ -1,5 +1,5 @@
-// Shifts as a GPU does them: by as many bits as a number has, or more, leaves 0, and the sign where a negative number goes to
-// the right. C++ leaves it open, and a CPU takes the amount modulo the width. The front end writes `a << ::sim::gpu << b` in
+// Shifts with GPU semantics: a shift by the width or more gives 0, or the sign for a negative number shifted right. In
+// C++ this is undefined, and a CPU takes the amount modulo the width. The front end writes `a << ::sim::gpu << b` in
 // the device code of programs, which keeps the order of evaluation.
 #pragma once
 
@@ -39,7 +39,7 @@ template <typename T, typename Amount>
     return all ? (left.value < T(0) ? T(-1) : T(0)) : static_cast<T>(left.value >> amount);
 }
 
-// Whatever has shifts of its own keeps them.
+// Types with shift operators of their own keep them.
 template <typename T>
 struct Passed {
     T& value;

@@ -1,7 +1,8 @@
-// Where in the source a barrier or a warp intrinsic stands.
+// The place of a barrier or a warp intrinsic in the source.
 //
-// Threads that meet must meet at the same place. A return address cannot tell: unrolling gives one barrier several
-// addresses and tail merging gives several barriers one. The line with a counter (two on one line) survives both.
+// Threads must synchronize at the same place. A return address cannot identify it: unrolling gives one barrier several
+// addresses, and tail merging gives several barriers one. The line with a counter (two may be on one line) survives
+// both.
 #pragma once
 
 namespace sim {
@@ -15,6 +16,6 @@ struct Site {
 
 }  // namespace sim
 
-// This place in the source, one value per textual occurrence.
+// This place in the source; a distinct value per textual occurrence.
 #define SIM_HERE \
     ::sim::Site { __LINE__, __COUNTER__ }

@@ -11,14 +11,14 @@
 #include <cstring>
 
 #define SIM_INLINE __attribute__((always_inline)) inline
-// A function that is called, not copied to where it is used: kernels may use hundreds of conversions, and g++ takes
-// milliseconds for each copy. They take and return values, so there is nothing in them that the checks should see.
+// Not inlined: kernels may use hundreds of conversions, and g++ needs milliseconds for each copy. The functions take
+// and return values, so they have no accesses that the checks should see.
 #define SIM_OUTLINE __attribute__((noinline, const, unused)) static
 #define SIM_JOIN(a, b) SIM_JOIN_EXPANDED(a, b)
 #define SIM_JOIN_EXPANDED(a, b) a##b
 
-// In a kernel that is built to count floating-point operations: calls that stand for those of 16-bit types. What emulates
-// these does not count (grader/simulator/disassembly.py).
+// In a kernel that is built to count floating-point operations: marker calls for operations on 16-bit types. The code
+// that emulates those is not counted (grader/simulator/disassembly.py).
 #ifdef SIM_COUNT_OPERATIONS
 #if defined(__clang__)
 #define SIM_MARK __attribute__((noinline, unused, no_sanitize("coverage"))) static void
@@ -47,11 +47,12 @@ SIM_INLINE To bit_cast(From from) {
 // The rounding modes of PTX: to nearest even, toward zero, toward minus infinity, toward plus infinity.
 enum class Rounding { nearest, zero, down, up };
 
-// All ones where a condition holds: selects without branches, which keeps kernels with many conversions quick to compile.
+// All ones if the condition holds: selection without branches, which keeps kernels with many conversions fast to
+// compile.
 SIM_INLINE uint32_t mask_if(bool condition) { return -static_cast<uint32_t>(condition); }
 
-// double -> float that keeps the value's inexactness visible in the last bit ("round to odd"). A second rounding, to
-// 16 bits, then gives what one rounding of the double would have given.
+// double -> float that keeps inexactness visible in the last bit ("round to odd"). A second rounding to 16 bits then
+// gives the result of rounding the double once.
 SIM_INLINE float round_to_odd(double value) {
     float rounded = static_cast<float>(value);
     double back = static_cast<double>(rounded);
@@ -62,8 +63,8 @@ SIM_INLINE float round_to_odd(double value) {
     return bit_cast<float>(bits);
 }
 
-// The sum of two numbers, rounded to odd, for the same reason: the error of a sum is exact (Knuth's two-sum), or NaN
-// when the sum is not finite.
+// The sum of two numbers, rounded to odd for the same reason. The error of a sum is exact (Knuth's two-sum), or NaN if
+// the sum is not finite.
 SIM_INLINE double add_to_odd(double a, double b) {
     double sum = a + b, b_part = sum - a;
     double error = (a - (sum - b_part)) + (b - b_part);
@@ -99,10 +100,10 @@ struct F16 {
         uint32_t bits = bit_cast<uint32_t>(value);
         uint32_t sign = (bits >> 16) & 0x8000;
         bits &= 0x7fffffff;
-        // Up to infinity, rounded to even by adding just less than half a unit. May carry, into infinity too.
+        // Up to infinity: rounded to even by adding just less than half a unit. May carry, also into infinity.
         uint32_t normal = (bits - ((127u - 15) << 23) + 0xfff + ((bits >> 13) & 1)) >> 13;
-        // Below 2^-14 the result is a multiple of 2^-24, which is the last bit of a float near 0.5: an addition rounds
-        // for us.
+        // Below 2^-14 the result is a multiple of 2^-24, which is the last bit of a float near 0.5, so an addition does
+        // the rounding.
         uint32_t small = bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000;
         uint32_t is_small = mask_if(bits < 0x38800000), is_large = mask_if(bits >= 0x47800000);
         uint32_t is_nan = mask_if(bits > 0x7f800000);
@@ -116,7 +117,7 @@ struct F16 {
 };
 
 struct BF16 {
-    static constexpr bool product_fits_float = false;  // its exponent can lie below a float's
+    static constexpr bool product_fits_float = false;  // its exponent can be below a float's
     static constexpr uint16_t nan = 0x7fff, infinity = 0x7f80, largest = 0x7f7f, one = 0x3f80;
 
     static SIM_INLINE float decode(uint16_t bits) { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
@@ -137,7 +138,7 @@ SIM_INLINE uint16_t small_from_double(double value) {
     return Format::encode(round_to_odd(value));
 }
 
-// Rounding other than to nearest: round to nearest, then step back by one unit if that went the wrong way.
+// Other rounding modes: round to nearest, then step back by one unit if that went in the wrong direction.
 template <typename Format>
 inline uint16_t small_from_double(double value, Rounding mode) {
     uint16_t bits = small_from_double<Format>(value);
@@ -147,14 +148,15 @@ inline uint16_t small_from_double(double value, Rounding mode) {
     bool is_above = rounded > value;
     bool want_below = mode == Rounding::down || (mode == Rounding::zero && !negative);
     if (is_above == want_below) {
-        // Bit patterns of one sign are ordered by magnitude. A step below plus zero is the smallest negative number.
+        // Bit patterns of one sign are ordered by magnitude. One step below plus zero is the smallest negative number.
         if ((bits & 0x7fff) == 0) return want_below ? 0x8001 : 0x0001;
         return bits + (want_below == negative ? 1 : -1);
     }
     return bits;
 }
 
-// integer -> 16 bits. A 64-bit integer may not fit a double: odd rounding again keeps what the second one must know.
+// integer -> 16 bits. A 64-bit integer may not fit into a double: round to odd preserves what the second rounding
+// needs.
 template <typename Format, typename Integer>
 inline uint16_t small_from_integer(Integer value, Rounding mode) {
     constexpr int low_bits = sizeof(Integer) < 8 ? 0 : 32;
@@ -164,7 +166,7 @@ inline uint16_t small_from_integer(Integer value, Rounding mode) {
     return small_from_double<Format>(add_to_odd(upper, lower), mode);
 }
 
-// float -> integer as the GPU does it: rounds, saturates, NaN gives 0 (or the sign bit for 64-bit results).
+// float -> integer as on a GPU: rounds, saturates; NaN gives 0 (or the sign bit for 64-bit results).
 template <typename Integer>
 inline Integer saturating_integer(double value, Rounding mode) {
     constexpr bool is_signed = static_cast<Integer>(-1) < static_cast<Integer>(0);

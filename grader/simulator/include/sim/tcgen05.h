@@ -1,6 +1,6 @@
-// Blackwell's tensor cores (PTX: tcgen05): products that one thread asks for, and tensor memory, which holds their
-// accumulators: 128 lanes of 512 columns of 32 bits a block. An address there has the lane in its upper 16 bits and the
-// column in its lower ones.
+// Blackwell's tensor cores (PTX ISA, tcgen05 instructions): MMAs issued by one thread, and tensor memory for their
+// accumulators, 128 lanes x 512 columns x 32 bits per block. An address has the lane in its upper 16 bits and the
+// column in its lower 16.
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ namespace sim {
 
 constexpr unsigned tensor_lanes = 128, tensor_columns = 512;
 
-// Of ld and st: lanes, and bits of each, that one repetition moves.
+// For ld and st: lanes, and bits per lane, that one repetition moves.
 enum class TensorShape : uint8_t { lanes32_bits32, lanes16_bits64, lanes16_bits128, lanes16_bits256 };
 
 constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
@@ -21,7 +21,7 @@ constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
                                                    : repetitions;
 }
 
-// `pair`: the block and its neighbor in the cluster do it together (cta_group::2). By all lanes of a warp.
+// `pair`: the CTA pair does it together (cta_group::2). By all lanes of a warp.
 void tensor_allocate(Site site, bool pair, void* address_goes_to, uint32_t columns);
 void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns);
 void tensor_give_up_allocating(Site site, bool pair);
@@ -34,13 +34,13 @@ struct TensorProduct {
     bool pair, a_in_tensor_memory, adds;
 };
 void tensor_multiply(Site site, const TensorProduct& product);
-// 128 lanes of 128 or 256 bits from shared memory.
+// tcgen05.cp: copies 128 lanes of 128 or 256 bits from shared memory.
 void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits);
-// An arrival at the mbarrier, and with `blocks` at that of each of these blocks of the cluster, when all that the thread
-// has asked for is complete.
+// tcgen05.commit: an arrival at the mbarrier, or with `multicast` at those of `blocks`, when all operations that the
+// thread has issued are complete.
 void tensor_commit(Site site, bool pair, void* mbarrier, bool multicast, uint32_t blocks);
 
-// The variables or values of a thread follow, as many as registers_of() says. By all lanes of a warp.
+// The variables or values of a thread follow, registers_of() of them. By all lanes of a warp.
 void tensor_load(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
 void tensor_store(Site site, TensorShape shape, unsigned repetitions, uint32_t address, ...);
 void tensor_wait_loaded(Site site);

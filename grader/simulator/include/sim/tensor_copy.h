@@ -1,5 +1,4 @@
-// Copies of boxes of a tensor between shared and global memory (the Tensor Memory Accelerator, TMA), and reductions by the
-// copy engine.
+// Copies and reductions of tensor boxes between shared and global memory by the Tensor Memory Accelerator (TMA).
 #pragma once
 
 #include <stdint.h>
@@ -13,13 +12,14 @@ enum class Reduction : uint8_t { none, add, min, max, inc, dec, bit_and, bit_or,
 // The first ten in the order of CUtensorMapDataType.
 enum class ElementType : uint8_t { u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16 };
 
-// `map` is a CUtensorMap; `multicast`: as of bulk_load; `at` holds the coordinates of the box's first element, innermost dimension first.
+// `map` is a CUtensorMap. `multicast` as in bulk_load. `at` has the coordinates of the box's first element, innermost
+// dimension first.
 void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier,
                  uint32_t multicast = 0);
-// Into the bulk group that the thread is filling; combined with what is there, unless the reduction is `none`.
+// In the bulk group that the thread is filling. Combined with the memory's contents, unless the reduction is `none`.
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
                   Reduction reduction);
-// That the instruction could be executed; a hint otherwise.
+// Only checks that the instruction is valid; otherwise a hint.
 void tensor_prefetch(Site site, const void* map, unsigned dimensions);
 void tensor_map_prefetch(Site site, const void* map);
 

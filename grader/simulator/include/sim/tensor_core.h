@@ -1,9 +1,9 @@
-// Tensor cores and the instructions that feed them: mma, ldmatrix, stmatrix, movmatrix.
+// Warp-level tensor core instructions: mma, ldmatrix, stmatrix, movmatrix.
 //
-// A warp does them together, each lane holding a few 32-bit registers of each matrix. The functions here take and
-// return a lane's registers by value, two to a word, so a kernel's fragments stay registers: nothing is written to
-// memory that the checks would see. Memory is read and written by the callers (sim/ptx.h, mma.h), lane by lane, as the
-// hardware does. Layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbors.
+// A warp executes them together, and each lane holds a few 32-bit registers of each matrix. The functions here take and
+// return a lane's registers by value, two per word, so a kernel's fragments stay registers, and the checks see no
+// memory accesses. The callers (sim/ptx.h, mma.h) read and write memory lane by lane, as the hardware does. Layouts:
+// PTX ISA, "Matrix Fragments for mma.m16n8k16" and the sections around it.
 #pragma once
 
 #include <stdint.h>
@@ -24,17 +24,17 @@ enum class Mma : int {
 #include "sim/mma_shapes.def"
 #undef SIM_MMA
 };
-// The same product of integers, whose sums do not wrap but stay at the largest or smallest int.
+// The same shape for integers with sums clamped to the range of int instead of wrapping (.satfinite).
 constexpr int saturating_bit = 1 << 8;
 constexpr Mma saturating(Mma kind) { return static_cast<Mma>(static_cast<int>(kind) | saturating_bit); }
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
 
-// Lane i hands over the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits); each lane gets its pair of
-// elements of every matrix: those at (lane / 4, 2 * (lane % 4)) and right of it, or of the transposed matrix.
+// Lane i provides the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits). Each lane gets a pair of
+// elements of every matrix: (lane / 4, 2 * (lane % 4)) and the next column, or those of the transposed matrix.
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23);
-// The other way: from each lane's pairs to the row that this lane stores.
+// The reverse: from each lane's pairs to the row that this lane stores.
 Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23);
-// Transposes each of four 8x8 matrices that are spread over the lanes.
+// Transposes each of four 8x8 matrices that are distributed over the lanes.
 Registers movmatrix(Site site, uint64_t r01, uint64_t r23);
 
 }  // namespace sim

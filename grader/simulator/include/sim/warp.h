@@ -1,8 +1,8 @@
 // Warp intrinsics: shuffles, votes, matches, reductions, __syncwarp and __activemask.
 //
-// Every lane that a mask names must arrive before any of them goes on, as on GPUs since Volta. The functions in
-// namespace sim are the primitives; the CUDA names below them are what kernels call. An intrinsic is a macro so that it
-// carries its place in the source.
+// Every lane in the mask must arrive before any of them continues, as on GPUs since Volta. The functions in namespace
+// sim are the primitives; kernels call the CUDA names below them. An intrinsic is a macro so that it carries its place
+// in the source.
 #pragma once
 
 #include <stdint.h>
@@ -26,9 +26,9 @@ unsigned warp_match_all(Site site, unsigned mask, uint64_t value, bool* all_equa
 uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool is_signed);
 [[gnu::noinline]] unsigned active_mask();
 
-// A collective of any shape (mma.sync, ldmatrix, ...): each lane hands over a pointer to its arguments, which stay
-// valid while it waits; the last lane to arrive runs `finish` once, with arguments[lane] null for lanes that take no
-// part. `name` appears in findings. Orders no memory.
+// A general collective (mma.sync, ldmatrix, ...): each lane passes a pointer to its arguments, which stay valid while
+// it waits. The last lane to arrive runs `finish` once; arguments[lane] is null for lanes that do not participate.
+// `name` appears in findings. Does not order memory.
 using WarpFinish = void (*)(void* const arguments[32], unsigned participants);
 void warp_exchange(Site site, const char* name, unsigned mask, void* arguments, WarpFinish finish);
 

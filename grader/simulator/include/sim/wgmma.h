@@ -1,7 +1,8 @@
-// Hopper's tensor cores: products of a warpgroup, whose operands lie in shared memory and which complete some time later.
+// wgmma: asynchronous matrix multiply-accumulate of a warpgroup, with operands in shared memory (PTX ISA, "Asynchronous
+// Warpgroup Level Matrix Multiply-Accumulate Instructions").
 //
-// Accumulators are registers on a GPU and variables of the threads here: a product takes them, and gives them back when its
-// group has been waited for. Until then they hold NaNs.
+// Accumulators are registers on a GPU and variables of the threads here. From the wgmma until the wait for its group
+// they hold NaNs.
 #pragma once
 
 #include <stdint.h>
@@ -20,15 +21,16 @@ struct Wgmma {
     Element d, a, b;
     bool a_in_registers;
     bool negate_a, negate_b;
-    bool transpose_a, transpose_b;  // the elements of a column of A, of a row of B are neighbors in shared memory
+    // consecutive elements of a column of A, or of a row of B, are contiguous in shared memory
+    bool transpose_a, transpose_b;
     bool saturate;
 
     constexpr unsigned k() const { return a == Element::tf32 ? 8 : a == Element::f16 || a == Element::bf16 ? 16 : 32; }
-    constexpr unsigned registers() const { return d == Element::f16 ? n / 4u : n / 2u; }  // of accumulators, a thread
+    constexpr unsigned registers() const { return d == Element::f16 ? n / 4u : n / 2u; }  // of accumulators, per thread
 };
 
-// `a01` and `a23`: four registers of A, or the descriptor of A and nothing. Then the addresses of the accumulators, as many
-// as kind.registers().
+// `a01` and `a23`: four registers of A, or the descriptor of A and nothing. The addresses of the accumulators follow,
+// kind.registers() of them.
 void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int adds, ...);
 void wgmma_fence(Site site);
 void wgmma_commit(Site site);

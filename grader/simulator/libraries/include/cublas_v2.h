@@ -1,5 +1,6 @@
-// cuBLAS on the host, for whole programs: real matrices and vectors, column by column as in Fortran. Sums are kept in double
-// precision and rounded once, so results are at least as exact as a GPU's. runtime/blas.cpp computes.
+// cuBLAS on the host, for whole programs: real matrices and vectors in column-major order. Sums are accumulated in
+// double precision and rounded once, so results are at least as accurate as a GPU's. Implemented in
+// libraries/runtime/blas.cpp.
 #pragma once
 #define CUBLAS_API_H_
 
@@ -52,14 +53,15 @@ typedef struct cublasContext* cublasHandle_t;
 namespace sim {
 namespace blas {
 
-// A matrix in device memory; of a batch they lie `stride` elements apart.
+// A matrix in device memory; the matrices of a batch are `stride` elements apart.
 struct Matrix {
     const void* data;
     cudaDataType type;
     long long ld, stride;
     cublasOperation_t operation;
 };
-// c = alpha * a * b + beta * c, with a m x k and b k x n after their operations; null b: c = alpha * a + beta * other.
+// c = alpha * a * b + beta * c, where a is m x k and b is k x n after transposition; null b: c = alpha * a + beta *
+// other.
 cublasStatus_t multiply(const char* call, cublasHandle_t handle, long long m, long long n, long long k,
                         const void* alpha, Matrix a, Matrix b, const void* beta, Matrix c, int batches,
                         cudaDataType scalars);
@@ -107,7 +109,7 @@ inline cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
         return ::sim::blas::multiply("cublas" #LETTER "gemm", handle, m, n, k, alpha, {a, TYPE, lda, 0, of_a},         \
                                      {b, TYPE, ldb, 0, of_b}, beta, {c, TYPE, ldc, 0, CUBLAS_OP_N}, 1, TYPE);          \
     }
-// A vector is a matrix of one row, whose columns are as far apart as its elements.
+// A vector is a matrix of one row whose leading dimension is the vector's increment.
 #define SIM_BLAS_REAL(LETTER, T, TYPE)                                                                                 \
     SIM_BLAS_TYPE(LETTER, T, TYPE)                                                                                     \
     SIM_BLAS cublas##LETTER##gemv(cublasHandle_t handle, cublasOperation_t of_a, int m, int n, const T* alpha,         \
@@ -166,7 +168,7 @@ SIM_BLAS_TYPE(H, __half, CUDA_R_16F)
 #undef SIM_BLAS_REAL
 #undef SIM_BLAS_TYPE
 
-// The index of the largest size, from 1.
+// The 1-based index of the element of largest magnitude.
 SIM_BLAS cublasIsamax(cublasHandle_t handle, int n, const float* x, int x_step, int* result) {
     return ::sim::blas::vectors("cublasIsamax", ::sim::blas::Vectors::largest, handle, n, nullptr, x, x_step, nullptr,
                                 1, result, CUDA_R_32F);
@@ -184,7 +186,7 @@ inline cudaDataType scalars_of(cublasComputeType_t compute) {
            : compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC ? CUDA_R_32I
                                                                                      : CUDA_R_32F;
 }
-inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // as cuBLAS 10 had it
+inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // as in cuBLAS 10
 }  // namespace blas
 }  // namespace sim
 
@@ -209,7 +211,7 @@ SIM_BLAS cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t of_
 }
 #undef SIM_BLAS
 
-// Copies between the host and the device, `step` elements apart on each side.
+// Copies between the host and the device, with increments `step`.
 inline cublasStatus_t cublasSetVector(int n, int bytes, const void* x, int x_step, void* y, int y_step) {
     size_t size = static_cast<size_t>(bytes);
     return cudaMemcpy2D(y, size * static_cast<size_t>(y_step), x, size * static_cast<size_t>(x_step), size,

@@ -1,5 +1,5 @@
-// cuRAND on the host, for whole programs: generators that are kernels of the device API, so that the checks see what they
-// write. XORWOW and Philox4x32-10, in the order of NVIDIA's own (as curandCreateGeneratorHost of cuRAND 10.4 gives them).
+// cuRAND on the host, for whole programs. The generators are kernels that use the device API, so the checks see their
+// writes. XORWOW and Philox4x32-10, in the order of NVIDIA's (as from curandCreateGeneratorHost in cuRAND 10.4).
 #pragma once
 #define CURAND_H_
 
@@ -27,7 +27,7 @@ enum curandStatus_t {
     CURAND_STATUS_ARCH_MISMATCH = 204,
     CURAND_STATUS_INTERNAL_ERROR = 999
 };
-// Those that are simulated; the compiler does not know the names of the others.
+// The supported ones; other names do not compile.
 enum curandRngType_t {
     CURAND_RNG_PSEUDO_DEFAULT = 100,
     CURAND_RNG_PSEUDO_XORWOW = 101,
@@ -43,7 +43,8 @@ struct curandGenerator_st {
     curandRngType_t type;
     bool on_host;
     cudaStream_t stream = nullptr;
-    unsigned long long seed = 0, offset = 0, position = 0;  // of the next draw of XORWOW, or number of Philox
+    // position: of the next draw of XORWOW, or the next number of Philox
+    unsigned long long seed = 0, offset = 0, position = 0;
     curandStateXORWOW_t* states = nullptr;
 };
 typedef curandGenerator_st* curandGenerator_t;
@@ -52,7 +53,7 @@ namespace sim {
 
 constexpr unsigned xorwow_states = 4096, philox_states = 65536;
 
-// The numbers of one draw: as many as Philox has in a block, one or two of XORWOW.
+// The numbers per draw: a block for Philox, one or two for XORWOW.
 template <typename State>
 SIM_INLINE void draw_uniform(State* state, unsigned* out, int count) {
     for (int i = 0; i < count; ++i) out[i] = curand(state);
@@ -93,7 +94,7 @@ SIM_INLINE void generate_each(curandGenerator_t generator, const char* name, siz
         for_each_index(generator->stream, name, static_cast<ptrdiff_t>(n), f);
 }
 
-// Each draw of XORWOW is by the next of 4096 states, in turn.
+// Draws of XORWOW cycle through 4096 states.
 template <typename T, typename F>
 SIM_INLINE curandStatus_t from_xorwow(curandGenerator_t generator, const char* name, T* out, size_t n, int count,
                                       F draw) {
@@ -121,7 +122,7 @@ SIM_INLINE curandStatus_t from_xorwow(curandGenerator_t generator, const char* n
     generator->position += draws;
     return CURAND_STATUS_SUCCESS;
 }
-// Each block of four of Philox is by the next of 65536 sequences; of doubles each takes two.
+// Blocks of Philox cycle through 65536 sequences; a double needs two blocks each.
 template <typename T, typename F>
 SIM_INLINE curandStatus_t from_philox(curandGenerator_t generator, const char* name, T* out, size_t n, F draw) {
     unsigned long long seed = generator->seed, begin = generator->position, end = begin + n;

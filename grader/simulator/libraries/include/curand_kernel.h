@@ -1,7 +1,7 @@
-// cuRAND's device API: the generators XORWOW and Philox4x32-10, whose numbers are NVIDIA's, bit for bit.
+// cuRAND's device API: the generators XORWOW and Philox4x32-10, whose numbers equal NVIDIA's bit for bit.
 //
-// XORWOW: G. Marsaglia, Xorshift RNGs, 2003. Philox: J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3, 2011.
-// The states hold what cuRAND's do, so that they have its sizes. Functions are always inlined: see sim/collective.h.
+// XORWOW: G. Marsaglia, Xorshift RNGs, 2003. Philox: J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3,
+// 2011. The states have the fields and sizes of cuRAND's. Functions are always inlined: see sim/collective.h.
 #pragma once
 
 #include "sim/collective.h"
@@ -11,7 +11,7 @@ struct curandStateXORWOW {
     unsigned int d, v[5];
     int boxmuller_flag, boxmuller_flag_double;
     float boxmuller_extra;
-    int sim_unused;  // cuRAND has a gap here; written, as a copy of the structure reads it
+    int sim_unused;  // cuRAND has padding here; written, because a copy of the structure reads it
     double boxmuller_extra_double;
 };
 struct curandStatePhilox4_32_10 {
@@ -28,7 +28,7 @@ typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 #pragma GCC visibility push(default)
 namespace sim {
 
-// The words that follow after n * 2^log2_unit steps. In libsim, so the words are those of a copy: the checks see none of it.
+// Computes the state words after n * 2^log2_unit steps. In libsim and on a copy, so that the checks see no accesses.
 void skip_xorwow(unsigned (&words)[5], unsigned long long n, unsigned log2_unit);
 
 }  // namespace sim
@@ -53,7 +53,7 @@ SIM_INLINE void skip(curandStateXORWOW* state, unsigned long long n, unsigned lo
     for (int i = 0; i < 5; ++i) state->v[i] = words[i];
     if (log2_unit < 32) state->d += 362437u * static_cast<unsigned>(n << log2_unit);
 }
-// Adds to the counter of 128 bits, whose upper half is the sequence, and computes its block of four numbers.
+// Adds to the 128-bit counter, whose upper half is the sequence, and computes its block of four numbers.
 SIM_INLINE void skip_blocks(curandStatePhilox4_32_10* state, unsigned long long blocks, unsigned long long sequences) {
     uint4 counter = state->ctr;
     unsigned long long low = counter.x | static_cast<unsigned long long>(counter.y) << 32;

@@ -1,5 +1,5 @@
-// cuBLAS: an operation of its stream that plain loops perform. Its operands must be device memory; bounds are looked at, and
-// what other streams do meanwhile, but not whether each element was written before.
+// cuBLAS: each call is an operation of its stream, performed by plain loops. Its operands must be device memory. Bounds
+// and conflicts with other streams are checked, uninitialized elements are not.
 #include "cublas_v2.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ void set(void* data, cudaDataType type, size_t i, double value) {
     }
 }
 
-// One call: what it is named in findings, and whether anything was wrong.
+// One call: its name in findings, and its status.
 class Call {
   public:
     Call(const char* name, cublasHandle_t handle, const void* caller) : name_(name), handle_(handle), caller_(caller) {}
@@ -105,7 +105,7 @@ class Call {
     }
     bool good() const { return status_ == CUBLAS_STATUS_SUCCESS; }
 
-    // Whether the bytes are all in device memory.
+    // Returns whether all bytes are in device memory.
     bool on_device(const void* data, size_t bytes) {
         GlobalVariable variable;
         const char* end = static_cast<const char*>(data) + bytes;
@@ -121,8 +121,8 @@ class Call {
         return get(at, type, 0);
     }
 
-    // `columns` of `rows` elements, `ld` apart, in double precision one behind the other; null when it failed. `told`: the
-    // checks learn of it; they know of what is stored later anyway.
+    // Loads `columns` of `rows` elements, `ld` apart, as contiguous doubles; null after an error. `told`: the read is
+    // reported to the checks; for a matrix that is stored later this is unnecessary.
     double* load(const Matrix& matrix, const char* base, long long rows, long long columns, bool told = true) {
         if (!check(matrix, base, rows, columns)) return nullptr;
         auto* values = static_cast<double*>(malloc(static_cast<size_t>(rows * columns + 1) * sizeof(double)));
@@ -153,10 +153,10 @@ class Call {
         }
     }
 
-    // Performs it as an operation of the handle's stream. `waits`: the host gets a result.
+    // Performs the operation in the handle's stream. `waits`: the host receives a result.
     template <typename F>
     cublasStatus_t run(F function, bool waits = false) {
-        if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // of a kernel file, which is linked against nothing
+        if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // a kernel file is linked against nothing
         if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
         CUstream_st* stream = streams::find(handle_->stream);
         if (stream && stream->capture) {

@@ -1,5 +1,5 @@
-// XORWOW advances by a linear map of bits, so n steps at once are its n-th power. Its powers of two are computed when a
-// program first asks for them, in about 20 ms.
+// XORWOW's step is a linear map of bits, so n steps at once are its n-th power. The powers of two are computed when a
+// program first needs them, in about 20 ms.
 #include <pthread.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned words = 5, bits = 32 * words, powers = 67 + 64;
 
-// Row i is what becomes of bit i.
+// Row i is the image of bit i.
 struct BitMatrix {
     unsigned rows[bits][words];
 };

@@ -1,7 +1,7 @@
-// Texture and surface objects, and which texels a fetch takes with which weights.
+// Texture and surface objects, and the texels and weights of a fetch.
 //
-// CUDA C++ Programming Guide, "Texture Fetching": filters weigh by fractions of 8 bits, coordinates outside are brought inside
-// as the address mode says, and those that are not normalized know clamp and border alone.
+// CUDA C++ Programming Guide, "Texture Fetching": filter weights have 8 fractional bits, the address mode maps
+// coordinates outside of the texture, and non-normalized coordinates support clamp and border only.
 #include "sim/textures.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ void take_array(Object& object, const cudaArray& array) {
     object.channels = array.channels;
 }
 
-// What is wrong with memory that a texture is to read; null: nothing.
+// Returns why memory cannot be bound to a texture, or null.
 const char* take_resource(Object& object, const cudaResourceDesc& resource) {
     size_t base_multiple = 256, pitch_multiple = 32;
     switch (resource.resType) {
@@ -157,7 +157,7 @@ Texel texel_of(const Object& object, const void* address, float weight, unsigned
     return texel;
 }
 
-// The texel that lies at `index` along a dimension, or -1: the border.
+// Returns the texel at `index` along a dimension, or -1 for the border.
 long long inside(long long index, long long size, cudaTextureAddressMode mode) {
     if (index >= 0 && index < size) return index;
     switch (mode) {
@@ -174,7 +174,7 @@ long long inside(long long index, long long size, cudaTextureAddressMode mode) {
     }
 }
 
-// Which texel along a dimension a corner of the filter is, and its weight.
+// Returns the texel along a dimension of one filter corner, and its weight.
 long long along(const Object& object, unsigned dimension, float coordinate, bool second, float* weight) {
     const cudaTextureDesc& texture = object.texture;
     long long size = static_cast<long long>(object.size[dimension]);
@@ -185,7 +185,7 @@ long long along(const Object& object, unsigned dimension, float coordinate, bool
         mode = cudaAddressModeClamp;
     bool linear = texture.filterMode == cudaFilterModeLinear;
     if (linear) coordinate -= 0.5f;
-    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // NaN, too
+    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // also NaN
     if (coordinate > 1e9f) coordinate = 1e9f;
     float whole = floorf(coordinate);
     if (linear) {
@@ -220,7 +220,7 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
     return texel_of(object, border ? nullptr : address, weight, corners);
 }
 
-// Outside there are zeros: the border of a texture of linear memory.
+// Zeros outside: the border of a texture of linear memory.
 Texel texel_at(cudaTextureObject_t handle, unsigned wanted, int index) {
     const Object& object = find_texture(handle, wanted, CALLER);
     if (!object.linear) misused("tex1Dfetch reads textures of linear memory alone", CALLER);

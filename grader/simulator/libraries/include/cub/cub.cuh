@@ -1,4 +1,4 @@
-// The parts of CUB that this course uses: collectives of a warp and of a block.
+// The simulated parts of CUB: warp and block collectives.
 #pragma once
 
 #include "cub/block/block_reduce.cuh"

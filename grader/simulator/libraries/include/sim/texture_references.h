@@ -1,5 +1,5 @@
-// Texture references, which CUDA 12 removed: for programs that are older (`grader run`, `grader nvcc`). What one is bound to
-// is a texture object of sim/textures.h.
+// Texture references, which CUDA 12 removed, for older programs (`grader run`, `grader nvcc`). Binding one creates a
+// texture object of sim/textures.h.
 #pragma once
 
 #include <limits.h>
@@ -54,12 +54,13 @@ inline cudaError_t bind(const textureReference& reference, const cudaResourceDes
     return cudaCreateTextureObject(&reference.sim_object, &resource, &desc, nullptr);
 }
 
-// Kernels have the object of the launch; that it lies in a variable of the host is no access of theirs.
+// Kernels use the object that was bound at the launch; reading it from the host variable is not an access by the
+// kernel.
 __attribute__((noinline, no_sanitize("thread"))) inline cudaTextureObject_t bound(const textureReference& reference) {
     return reference.sim_object;
 }
 
-// What a fetch gives: the elements, or floats of as many channels.
+// The result type of a fetch: the elements, or floats with as many channels.
 template <typename T, cudaTextureReadMode, size_t = sizeof(T) / sizeof(typename Elements<T>::type)>
 struct Fetched {
     typedef T type;

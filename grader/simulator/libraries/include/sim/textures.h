@@ -1,7 +1,8 @@
 // Texture and surface functions of kernels: tex2D<float>(object, x, y), surf2Dwrite(value, object, x, y), ...
 //
-// The runtime says where the texels of a fetch lie and with which weights (runtime/textures.cpp); they are read here, by
-// ordinary loads of the kernel. So initcheck and racecheck see them, and the counters have them as global reads.
+// The runtime computes the addresses and weights of a fetch's texels (libraries/runtime/textures.cpp). They are read
+// here, by ordinary loads of the kernel, so initcheck and racecheck see them, and the counters include them as global
+// reads.
 #pragma once
 
 #include <stddef.h>
@@ -15,14 +16,14 @@
 
 namespace sim {
 
-// One texel of a fetch: the weight of a filter's corner, and its format. A null address: the border.
+// One texel of a fetch: its format, and its filter weight. A null address is the border.
 struct Texel {
     const void* address;
     float weight;
     unsigned bytes : 5, channels : 3, kind : 2, corners : 4, normalized : 1;
 };
 
-// What a fetch wants, as bits.
+// The kind of fetch, as bits.
 namespace fetch {
 constexpr unsigned one = 1, two = 2, three = 3, layered = 4, floats = 8;
 }
@@ -31,7 +32,7 @@ constexpr unsigned one = 1, two = 2, three = 3, layered = 4, floats = 8;
 Texel texel(cudaTextureObject_t object, unsigned wanted, unsigned corner, float x, float y, float z);
 Texel texel_at(cudaTextureObject_t object, unsigned wanted, int index);
 uint32_t border_of(cudaTextureObject_t object, unsigned channel);
-// Where a surface's element lies; null: outside, where reads give zero and writes do nothing.
+// Returns the address of a surface's element; null outside, where reads give zero and writes do nothing.
 void* surface_element(cudaSurfaceObject_t object, unsigned wanted, int x, int y, int z, unsigned bytes,
                       cudaSurfaceBoundaryMode mode);
 #pragma GCC visibility pop
@@ -65,7 +66,7 @@ SIM_INLINE uint4 load(const Texel& texel) {
     return {word, 0u, 0u, 0u};
 }
 
-// A channel of a texel: an integer with its sign, or the bits of a float.
+// A channel of a texel: a sign-extended integer, or the bits of a float.
 SIM_INLINE uint32_t channel(const uint4& words, const Texel& texel, unsigned c) {
     if (c >= texel.channels) return 0;
     unsigned bits = 8 * texel.bytes / texel.channels, first = bits * c;
@@ -142,7 +143,7 @@ SIM_INLINE void write(T value, cudaSurfaceObject_t object, unsigned how, int x, 
 }  // namespace textures
 }  // namespace sim
 
-// Each function comes in two forms: with the value as its result, and through a pointer as its first argument.
+// Each function has two forms: one returns the value, one stores it through a pointer passed first.
 #define SIM_TEXTURE(NAME, PARAMETERS, ...)              \
     template <typename T>                               \
     SIM_INLINE T NAME PARAMETERS {                      \
@@ -159,7 +160,7 @@ SIM_TEXTURE(tex2D, (cudaTextureObject_t t, float x, float y), t, ::sim::fetch::t
 SIM_TEXTURE(tex3D, (cudaTextureObject_t t, float x, float y, float z), t, ::sim::fetch::three, x, y, z)
 SIM_TEXTURE(tex1DLayered, (cudaTextureObject_t t, float x, int layer), t, ::sim::fetch::one | ::sim::fetch::layered, x, 0, static_cast<float>(layer))
 SIM_TEXTURE(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer), t, ::sim::fetch::two | ::sim::fetch::layered, x, y, static_cast<float>(layer))
-// There are no mipmapped arrays, so each level is the one that there is.
+// There are no mipmapped arrays, so every level is level 0.
 SIM_TEXTURE(tex1DLod, (cudaTextureObject_t t, float x, float), t, ::sim::fetch::one, x)
 SIM_TEXTURE(tex2DLod, (cudaTextureObject_t t, float x, float y, float), t, ::sim::fetch::two, x, y)
 SIM_TEXTURE(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float), t, ::sim::fetch::three, x, y, z)

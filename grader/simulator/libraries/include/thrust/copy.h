@@ -1,4 +1,4 @@
-// copy and copy_n. Between the host and the device each is a cudaMemcpy, through a buffer of the host's.
+// copy and copy_n. Between host and device each is a cudaMemcpy through a host buffer.
 #pragma once
 
 #include <algorithm>

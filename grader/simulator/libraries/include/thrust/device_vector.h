@@ -1,10 +1,11 @@
-// A vector in device memory: cudaMalloc's, so that the checks know its bounds and which of its elements were written.
+// A vector in device memory, allocated with cudaMalloc, so that the checks know its bounds and its initialized
+// elements.
 #pragma once
 
 #include <initializer_list>
 
 #include "thrust/host_vector.h"
-// Programs rely on what NVIDIA's header brings along.
+// Programs rely on the headers that NVIDIA's header includes.
 #include "thrust/reduce.h"
 #include "thrust/transform.h"
 
@@ -109,7 +110,7 @@ class device_vector {
 
   private:
     static std::ptrdiff_t difference(size_t n) { return static_cast<std::ptrdiff_t>(n); }
-    // Makes the size n; allocates no more than that, so that an overrun by one is seen.
+    // Sets the size to n and allocates no more than that, so that an overrun by one element is detected.
     SIM_INLINE void hold(size_t n) {
         if (n > capacity_) {
             T* memory;

@@ -1,4 +1,4 @@
-// A std::vector that takes a device_vector's elements, too.
+// A std::vector that can also be constructed from a device_vector.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Algorithms over a whole range. On the device one thread runs them: those of the C++ library by its name, and reductions.
+// Algorithms over a whole range. On the device one thread runs them: the C++ library's algorithm of the same name, or a
+// reduction.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace thrust {
 
 namespace detail {
 
-// f(begin) ... f(end - 1), combined by halves, as exactly as a GPU's tree does it.
+// Combines f(begin) ... f(end - 1) pairwise, with the rounding error of a GPU's tree.
 template <typename T, typename F, typename Op>
 T fold(const F& f, std::ptrdiff_t begin, std::ptrdiff_t end, const Op& op) {
     if (end - begin == 1) return f(begin);
@@ -69,7 +70,8 @@ SIM_INLINE pair<OutKeys, OutValues> reduce_by_key(const Policy& policy, Keys fir
     return {out_keys + runs, out_values + runs};
 }
 
-// Results that are iterators, as the caller's: the last argument of that kind is the output, or in the same range.
+// Converts iterators in results to the caller's type: the last argument of that kind is the output, or in the same
+// range.
 template <typename Result>
 SIM_INLINE Result as_given(const Result& result) {
     return result;

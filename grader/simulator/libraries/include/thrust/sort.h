@@ -8,7 +8,7 @@ namespace thrust {
 
 namespace detail {
 
-// Sorts data[0 ... n) and returns where the result lies: there or in `other`.
+// Sorts data[0 ... n) and returns the location of the result: `data` or `other`.
 template <typename T, typename Less>
 T* merge_sort(T* data, T* other, std::ptrdiff_t n, const Less& less) {
     for (std::ptrdiff_t run = 1; run < n; run *= 2) {

@@ -1,4 +1,4 @@
-// What treats each element by itself, with a thread for each on the device.
+// Algorithms that treat each element independently, with one thread per element on the device.
 #pragma once
 
 #include "thrust/device_ptr.h"

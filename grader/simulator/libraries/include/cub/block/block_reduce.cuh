@@ -1,8 +1,8 @@
-// cub::BlockReduce: all threads of a block reduce their values; thread 0 gets the result, the others garbage.
+// cub::BlockReduce: all threads of a block reduce their values; only thread 0 gets a valid result.
 //
-// As CUB's default algorithm: each warp reduces with shuffles, its first lane writes to the shared TempStorage, and
-// after a barrier thread 0 combines what the warps wrote. So a second reduction through the same storage needs a
-// barrier before it, or it overwrites what thread 0 has yet to read.
+// As in CUB's default algorithm, each warp reduces with shuffles, its first lane writes to the shared TempStorage, and
+// after a barrier thread 0 combines these. A second reduction through the same storage therefore needs a barrier first,
+// or it overwrites values that thread 0 still needs.
 #pragma once
 
 #include "cub/warp/warp_reduce.cuh"
@@ -10,7 +10,7 @@
 
 namespace cub {
 
-// Different ways to the same result (but for rounding). All are simulated as the second.
+// Different algorithms with the same result, except for rounding. All are simulated as the second.
 enum BlockReduceAlgorithm {
     BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
     BLOCK_REDUCE_RAKING,
@@ -67,7 +67,7 @@ class BlockReduce {
     }
 
   private:
-    // A block smaller than a warp has a warp with lanes missing: the mask names only those that exist.
+    // In a block smaller than a warp, the mask contains only the lanes that exist.
     template <typename Op>
     static SIM_INLINE T reduce_warp(T input, Op op, int valid, ::sim::Site site) {
         int lane = static_cast<int>(::sim::lane_index());
@@ -81,7 +81,7 @@ class BlockReduce {
         }
         return input;
     }
-    // A lane that has no partner reads from itself.
+    // A lane without a partner reads from itself.
     static SIM_INLINE unsigned source(int lane, int distance, int existing) {
         return lane + distance < existing ? static_cast<unsigned>(distance) : 0;
     }

@@ -1,7 +1,7 @@
 // cub::BlockScan: each thread of a block gets the reduction over the threads up to it.
 //
-// Each warp scans with shuffles, its last lane writes the warp's total to the shared TempStorage, and after a barrier
-// each thread adds the totals of the warps before its own. Using the same storage again needs a barrier before it.
+// Each warp scans with shuffles, and its last lane writes the warp's total to the shared TempStorage. After a barrier
+// each thread adds the totals of the warps before its own. Reuse of the storage needs a barrier first.
 #pragma once
 
 #include "cub/warp/warp_scan.cuh"

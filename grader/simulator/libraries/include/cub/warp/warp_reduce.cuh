@@ -6,7 +6,7 @@
 
 namespace cub {
 
-// What CUB calls an empty storage: shuffles need no shared memory.
+// CUB's name for an empty TempStorage: shuffles need no shared memory.
 struct NullType {};
 
 template <typename T, int LOGICAL_WARP_THREADS = 32>

@@ -1,7 +1,9 @@
-// Where an algorithm of Thrust runs: in host code, or as a kernel of the simulated device, whose checks then see what it touches.
+// Execution of Thrust's algorithms: in host code, or as a kernel of the simulated device, whose checks see its
+// accesses.
 //
-// On the device what treats each element by itself is a kernel with a thread for each; everything else is a kernel of one
-// thread, which runs the C++ library's algorithm. So their traffic says nothing about Thrust's own kernels.
+// On the device, an algorithm that treats each element independently is a kernel with one thread per element. Every
+// other algorithm is a kernel of one thread, which runs the C++ library's algorithm. Its traffic says nothing about
+// Thrust's own kernels.
 #pragma once
 
 #include <iterator>
@@ -14,7 +16,7 @@
 
 namespace thrust {
 
-// What is thrown when CUDA reports an error.
+// Thrown when CUDA reports an error.
 struct system_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -37,7 +39,7 @@ struct device_policy : policy {
     }
 };
 
-// In whose memory an iterator's elements are. Numbers, functions and iterators without memory are nowhere.
+// The memory that holds an iterator's elements. Numbers, functions and iterators without memory are nowhere.
 enum : int { nowhere = 0, on_host = 1, on_device = 2 };
 template <typename T, typename = void>
 struct system_of : std::integral_constant<int, nowhere> {};
@@ -46,11 +48,11 @@ struct system_of<T, std::void_t<typename std::iterator_traits<T>::iterator_categ
     : std::integral_constant<int, std::is_void_v<typename std::iterator_traits<T>::pointer> ? nowhere : on_host> {};
 template <typename... Arguments>
 constexpr int system_of_all = (nowhere | ... | system_of<Arguments>::value);
-// Where no policy is given: the device, unless there is memory of the host.
+// The default without a policy: the device, unless an argument is host memory.
 template <typename... Arguments>
 using policy_for = std::conditional_t<system_of_all<Arguments...> == on_host, host_policy, device_policy>;
 
-// What an iterator has to be, from advance, difference and operator*.
+// The members that an iterator needs, from advance, difference and operator*.
 template <typename Iterator, typename Value, typename Reference>
 struct facade {
     using value_type = Value;
@@ -79,7 +81,7 @@ struct facade {
 #undef SIM_COMPARE
 };
 
-// An element as kernels reach it. No pointer: the C++ library copies whole ranges of those past the checks.
+// An element as kernels access it. Not a pointer, because the C++ library would copy ranges of those past the checks.
 template <typename T>
 struct element_iterator : facade<element_iterator<T>, std::remove_cv_t<T>, T&> {
     T* place;
@@ -90,7 +92,7 @@ struct element_iterator : facade<element_iterator<T>, std::remove_cv_t<T>, T&> {
     SIM_INLINE std::ptrdiff_t difference(const element_iterator& other) const { return place - other.place; }
 };
 
-// An argument of an algorithm as the code that runs it gets it.
+// An argument of an algorithm as the code that runs it receives it.
 template <typename T>
 SIM_INLINE auto raw(const T& argument, int) -> decltype(argument.raw()) {
     return argument.raw();
@@ -113,7 +115,7 @@ SIM_INLINE bool launches(const Policy&) {
     return std::is_same_v<Policy, device_policy> && !::sim::on_device();
 }
 
-// f(i) for each i below n, in no order.
+// f(i) for each i below n, in any order.
 template <typename Policy, typename F>
 SIM_INLINE void for_each_index(const Policy& policy, const char* name, std::ptrdiff_t n, F f) {
     if constexpr (std::is_same_v<Policy, device_policy>) {
@@ -125,7 +127,7 @@ SIM_INLINE void for_each_index(const Policy& policy, const char* name, std::ptrd
     for (std::ptrdiff_t i = 0; i < n; ++i) f(i);
 }
 
-// Memory for an algorithm, where the policy's code can reach it.
+// Memory for an algorithm that the policy's code can access.
 template <typename T>
 struct temporary {
     T* data = nullptr;
@@ -148,7 +150,7 @@ struct temporary {
     }
 };
 
-// What f() gives, computed by one thread where the policy says.
+// The result of f(), computed by one thread according to the policy.
 template <typename Policy, typename F>
 SIM_INLINE auto result_of(const Policy& policy, const char* name, F f) {
     using T = decltype(f());
@@ -169,7 +171,7 @@ SIM_INLINE auto result_of(const Policy& policy, const char* name, F f) {
 
 }  // namespace thrust
 
-// thrust::name with a policy and without one, for a function in detail that wants one.
+// thrust::name with and without a policy, for a function in detail that takes one.
 #define SIM_THRUST(name)                                                                                   \
     template <typename First, typename... Rest>                                                            \
     SIM_INLINE auto name(First first, Rest... rest) {                                                      \

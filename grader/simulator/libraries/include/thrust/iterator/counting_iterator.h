@@ -1,4 +1,4 @@
-// Iterators without memory: numbers that count up, and one value again and again.
+// Iterators without memory: consecutive numbers, and a constant.
 #pragma once
 
 #include "thrust/detail/system.h"
