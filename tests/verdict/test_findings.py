@@ -10,7 +10,7 @@ import pytest
 from grader import simulator
 from grader.verdict import Finding
 from grader.verdict.findings import FAMILIES, KINDS, FindingKind
-from grader.verdict.wording import catalog, findings
+from grader.verdict.wording import catalog, findings, outputs
 
 REPORT = Path(simulator.__file__).parent / "checks" / "report"
 TABLE = re.findall(r"^FINDING\((\w+), (\w+), (\w+)\)$", (REPORT / "finding_kinds.def").read_text(), re.MULTILINE)
@@ -48,7 +48,7 @@ def test_a_kind_has_all_its_texts(kind: FindingKind) -> None:
     made = catalog.sample(kind)
     message, said = findings.message(made), findings.text(made)
     assert message.startswith(kind.title) and message.count(kind.title) == 1
-    assert message.count("kernel.cu:31") == 1 or kind.name == "output_not_written"
+    assert message.count("kernel.cu:31") == 1 or kind.name == "output_not_written" or kind.check == "report"
     assert f"Why it matters: {findings.why(made)}" in said and f"Fix: {findings.fix(made)}" in said
     for text in (findings.why(made), findings.fix(made)):
         assert text[0].isupper() and text[-1] in ".)" and "  " not in text
@@ -64,3 +64,5 @@ def test_the_catalog_has_every_kind() -> None:
     page = catalog.page()
     for kind in KINDS.values():
         assert f"`{kind.name}`" in page and findings.fix(catalog.sample(kind)) in page
+    for diagnosis in outputs.LOOKS:
+        assert outputs.looks(catalog.sample_diagnosis(diagnosis)) in page

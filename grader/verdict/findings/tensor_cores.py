@@ -188,7 +188,7 @@ KINDS = (
         name="tensor_memory_race",
         check="synccheck",
         title="race on tensor memory",
-        text=lambda f: f"on {_cell(f)}: {_now(f)} and {_before(f)} are not ordered",
+        text=lambda f: f"on {_cell(f).removesuffix(' of tensor memory')}: {_now(f)} and {_before(f)} are not ordered",
         why=_OLD_VALUES,
         fix="The warp that has finished calls tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then tcgen05_fence_before_thread_sync, and "
         "arrives at a barrier. The next one waits at it, then calls tcgen05_fence_after_thread_sync.",

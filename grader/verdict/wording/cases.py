@@ -26,6 +26,10 @@ _IN_SHORT = {
 }
 
 
+PROBLEMS = tuple(_IN_SHORT)
+"""The problems of a case that have a text of their own."""
+
+
 def heading(case: CaseResult) -> str:
     """Return ``not a multiple of the block (f32: rows=3 columns=129)``."""
     sizes = words.sizes(case.dims)

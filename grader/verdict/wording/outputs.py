@@ -185,9 +185,10 @@ def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
 
 def _rows_scaled(d: Diagnosis) -> str:
     v = d.values
-    which = "each row is" if v["rows"] == v["of"] else f"{v['rows']:.0f} of {v['of']:.0f} rows are"
+    whole = v["rows"] == v["of"]
+    which = "each row is off" if whole else f"{v['rows']:.0f} of {v['of']:.0f} rows are off, each"
     factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
-    return f"{which} off by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not rescaled?"
+    return f"{which} by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not rescaled?"
 
 
 PRECISIONS = ((2.0**-18, "f32"), (2.0**-10.5, "f16"), (math.inf, "bf16"))

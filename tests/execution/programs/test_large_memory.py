@@ -10,6 +10,7 @@ from grader.execution.programs.build import Options, build_program
 from grader.execution.programs.execute import execute
 from grader.execution.programs.files import unit
 from grader.execution.programs.results import ending
+from grader.verdict.findings.launches import RefusedCall
 from tests.execution.programs.test_run import line_of
 
 FILE = Path(__file__).parent / "kernels" / "large_memory.cu"
@@ -57,5 +58,6 @@ def test_who_ignores_that_there_is_no_room_is_told_with_what_came_of_it(
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.exit_code == 1
     first, second, *_ = outcome.report.findings
-    assert (first.kind, first.number, first.line) == ("refused", 2, line_of(line, FILE))
+    assert isinstance(first.payload, RefusedCall)
+    assert (first.kind, first.payload.error, first.line) == ("refused", 2, line_of(line, FILE))
     assert second.kind == other
