@@ -211,7 +211,7 @@ def _along(d: Diagnosis) -> str:
 
 def _factor(value: float) -> str:
     """Return a factor as a fraction where it is one: 1/8; sqrt(2) stays a number."""
-    if value and abs(value) < 1:
+    if value and abs(value) < 0.999:
         inverse = 1 / value
         if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
             return f"1/{round(inverse)}" if inverse > 0 else f"-1/{abs(round(inverse))}"
