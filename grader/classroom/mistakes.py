@@ -66,7 +66,7 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
         else:
             yield made(case.problem, cases.in_short(case), f"First {place}.")
     for finding in stage.findings[:1]:
-        title = f"{finding.check}: {finding.kind.replace('_', ' ')}"
+        title = f"{finding.check}: {findings.title(finding)}"
         yield made(f"{finding.check} {finding.kind}", title, findings.message(finding), finding)
     for bar in stage.bars:
         if not bar.passed:
