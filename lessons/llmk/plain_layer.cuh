@@ -1,5 +1,5 @@
 // The kernels of a decoder layer that use neither positions nor a cache, in f32 and without optimizations: one row per
-// sequence. Day 14 combines them into a layer; the earlier days derive the fast versions.
+// sequence. Day 16 combines them into a layer; the earlier days derive the fast versions.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -39,7 +39,7 @@ STEPS = ("attacks", "cost", "together")
 RUNS = 7
 AT_ONCE = (
     "day04_linear/transpose",
-    "day13_performance/pipelined_norm",
+    "day15_performance/pipelined_norm",
     "day06_flash_attention/flash_no_rescale",
     "day02_reductions/racy_reduce",
 )

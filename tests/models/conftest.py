@@ -1,4 +1,4 @@
-"""Day 14's library, and its tiny models."""
+"""Day 16's library, and its tiny models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
-DAY = ROOT / "lessons" / "day14_whole_models"
+DAY = ROOT / "lessons" / "day16_whole_models"
 TINY = {name: DAY / "tiny" / name for name in ("qwen2", "neox")}
 sys.path.insert(0, str(DAY))
 

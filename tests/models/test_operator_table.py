@@ -1,4 +1,4 @@
-"""Day 14's table of operators.
+"""Day 16's table of operators.
 
 Every row can be drawn, the small ones are right on the simulator, and what goes wrong is told.
 """
@@ -115,7 +115,7 @@ def test_what_cannot_be_done_is_said(
 
 def test_the_record_covers_the_table() -> None:
     if not operator_table.RECORD.exists():
-        pytest.skip("not recorded yet: run `python lessons/day14_whole_models/operator_table.py --record` on a GPU")
+        pytest.skip("not recorded yet: run `python lessons/day16_whole_models/operator_table.py --record` on a GPU")
     content = json.loads(operator_table.RECORD.read_text())
     again = f"run `{content['command']}` on a GPU"
     recorded = {(row["operator"], row["kernel"], row["dtype"], row["size"]) for row in content["rows"]}

@@ -43,8 +43,8 @@ def test_tokens_and_text_are_those_of_transformers(name: str, theirs: Any) -> No
     assert used == set(OPERATORS) - NOT_HERE - ONLY["neox" if name == "qwen2" else "qwen2"]
     assert not [who for _, who in model.operators.calls if who == "torch"]
     layers = model.config.layers
-    assert model.operators.calls["attention_prefill", "lessons/day14_whole_models/operators.cu"] == layers
-    assert model.operators.calls["attention_decode", "lessons/day14_whole_models/operators.cu"] == layers * (NEW - 1)
+    assert model.operators.calls["attention_prefill", "lessons/day16_whole_models/operators.cu"] == layers
+    assert model.operators.calls["attention_decode", "lessons/day16_whole_models/operators.cu"] == layers * (NEW - 1)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
@@ -111,6 +111,6 @@ def test_the_record_belongs_to_the_files(name: str) -> None:
     files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in TINY[name].iterdir()}
     del files["record.json"]
     assert record["sha256"] == files
-    assert record["command"] == f"python lessons/day14_whole_models/train.py {name}"
+    assert record["command"] == f"python lessons/day16_whole_models/train.py {name}"
     assert isinstance(record["seed"], int) and record["loss"] < 3
     assert sum(file.stat().st_size for file in TINY[name].iterdir()) < 1_000_000

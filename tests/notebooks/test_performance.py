@@ -1,4 +1,4 @@
-"""The versions of day 13's sum of squares.
+"""The versions of day 15's sum of squares.
 
 Each that the lesson or its measurement names exists, and is right at any size.
 """
@@ -14,12 +14,12 @@ import torch
 
 from grader import load_kernel
 
-LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day13_performance"
+LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day15_performance"
 
 
 def measure() -> ModuleType:
     """Load the lesson's script, which is not a package."""
-    spec = importlib.util.spec_from_file_location("day13_measure", LESSON / "measure.py")
+    spec = importlib.util.spec_from_file_location("day15_measure", LESSON / "measure.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from llm.cache import Batch
 
 NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-HERE = "lessons/day14_whole_models/operators.cu"
+HERE = "lessons/day16_whole_models/operators.cu"
 FEW_ROWS = 16
 """The number of rows up to which a linear layer is bound by reading the weights."""
 WIDE = 16384

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Profile versions 1 and 4 of the sum of squares with Nsight Compute, as text, which the lesson reads line by line.
 #
-#   sh lessons/day13_performance/profile.sh          print it
-#   sh lessons/day13_performance/profile.sh --record also write ncu_gpu.txt beside the lesson
+#   sh lessons/day15_performance/profile.sh          print it
+#   sh lessons/day15_performance/profile.sh --record also write ncu_gpu.txt beside the lesson
 #
 # ncu comes with the CUDA toolkit. If it reports ERR_NVGPUCTRPERM, the administrator must allow counters.
 set -eu

@@ -1,6 +1,6 @@
 """Decode as a CUDA graph: the launches of one token are captured once, and replayed from then on.
 
-A launch from Python takes some microseconds, and a token has hundreds of them. The rule of day 13: values that change
+A launch from Python takes some microseconds, and a token has hundreds of them. The rule of day 15: values that change
 from token to token must lie in device memory, because a graph repeats the captured arguments. So the id, position, slot
 and length are tensors, which the captured kernels advance, and all pages of the text are allocated beforehand.
 """

@@ -1,9 +1,9 @@
 """Time every operator of a transformer beside torch's, per dtype, small and large; and a whole layer, fused and not.
 
-    python lessons/day14_whole_models/operator_table.py                      print the table, on a GPU
-    python lessons/day14_whole_models/operator_table.py --record             also write operators_gpu.json for the lesson
-    python lessons/day14_whole_models/operator_table.py --only RoPE,softmax  some operators
-    python lessons/day14_whole_models/operator_table.py --device cpu         the smallest sizes, simulated: correctness
+    python lessons/day16_whole_models/operator_table.py                      print the table, on a GPU
+    python lessons/day16_whole_models/operator_table.py --record             also write operators_gpu.json for the lesson
+    python lessons/day16_whole_models/operator_table.py --only RoPE,softmax  some operators
+    python lessons/day16_whole_models/operator_table.py --device cpu         the smallest sizes, simulated: correctness
 
 An operator, its inputs, torch's version, and its bytes and operations come from its exercise; the kernel is that
 exercise's solution. All times are medians of one run, after a warm-up:
@@ -55,7 +55,7 @@ LIMIT = {"f32": 5e-3, "f16": 3e-2, "bf16": 1e-1}
 """The difference from torch, relative to the norm, above which a time is meaningless."""
 
 GELU = Exercise(
-    name="day14_whole_models/operators",
+    name="day16_whole_models/operators",
     summary="GELU, element by element",
     launchers="void gelu_{dtype}(const {T}* x, {T}* out, long long n, cudaStream_t stream)",
     dtypes=ALL,

@@ -1,7 +1,7 @@
 """Train the day's two tiny models on some of the course's lessons, in a few minutes on one CPU core.
 
-    python lessons/day14_whole_models/train.py            both models
-    python lessons/day14_whole_models/train.py qwen2      one of them
+    python lessons/day16_whole_models/train.py            both models
+    python lessons/day16_whole_models/train.py qwen2      one of them
 
 Each becomes a checkpoint folder in Hugging Face's format, in tiny/: config.json, model.safetensors (f16),
 tokenizer.json. record.json says how it was created, with the hash of every file. The text is what people read in the
@@ -143,7 +143,7 @@ def save(name: str, model: torch.nn.Module, tokenizer: Tokenizer, loss: float, t
 
 def main() -> None:
     """Train the named models, or both."""
-    parser = argparse.ArgumentParser(description="trains the tiny models of day 14")
+    parser = argparse.ArgumentParser(description="trains the tiny models of day 16")
     parser.add_argument("names", nargs="*", metavar="model", help="qwen2 or neox; without a name both")
     names = parser.parse_args().names or list(FOLDERS)
     for name in names:

@@ -1,4 +1,4 @@
-"""What each exercise of day 13 must do."""
+"""What each exercise of day 15 must do."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""Measure the figures of day 13's lesson on this machine's GPU.
+"""Measure the figures of day 15's lesson on this machine's GPU.
 
-    python lessons/day13_performance/measure.py            print tables
-    python lessons/day13_performance/measure.py --record   also write performance_gpu.json, which the lesson shows
+    python lessons/day15_performance/measure.py            print tables
+    python lessons/day15_performance/measure.py --record   also write performance_gpu.json, which the lesson shows
 
 Ceilings and latencies; every version of the sum of squares, and a sweep of its loads; the cost of a launch in four
 ways; the effect of tiny sizes, the cache, the first call and the clock on a measurement; copies beside kernels; pools
@@ -292,7 +292,7 @@ def profile() -> Row:
 
 def solutions(x: Tensor) -> Row:
     """Time the day's solutions and their starting points beside torch, in GPU microseconds."""
-    task, solved = "exercises/day13_performance", "solutions/day13_performance"
+    task, solved = "exercises/day15_performance", "solutions/day15_performance"
     rows, cols = 16384, 4096
     a, weight = torch.randn(rows, cols, device="cuda"), torch.rand(cols, device="cuda")
     out = torch.empty_like(a)
@@ -373,7 +373,7 @@ def show(found: Row) -> None:
 
 def main() -> None:
     """Measure, print, and record if requested."""
-    parser = argparse.ArgumentParser(description="day 13's figures of this machine's GPU")
+    parser = argparse.ArgumentParser(description="day 15's figures of this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write performance_gpu.json for the lesson")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():

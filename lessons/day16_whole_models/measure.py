@@ -1,7 +1,7 @@
 """Measure whole models on this machine's GPU: time to the first token and time per token, ours and transformers'.
 
-    python lessons/day14_whole_models/measure.py            print tables
-    python lessons/day14_whole_models/measure.py --record   also write models_gpu.json, which the lesson shows
+    python lessons/day16_whole_models/measure.py            print tables
+    python lessons/day16_whole_models/measure.py --record   also write models_gpu.json, which the lesson shows
 
 The models have the shapes of Qwen2 0.5B and 1.5B (bf16) and Pythia 2.8B (f16), with random weights: nothing is
 downloaded, and they take the same time as trained weights. Both programs get the same weights. The time of a token is

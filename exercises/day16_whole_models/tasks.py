@@ -1,4 +1,4 @@
-"""What each exercise of day 14 must do."""
+"""What each exercise of day 16 must do."""
 
 import torch
 

@@ -1,6 +1,6 @@
 // A complete program without Python and torch. To build it for this machine's GPU and run it:
 //
-//   nvcc -O3 -std=c++17 -arch=native -I lessons lessons/day13_performance/program.cu -o program && ./program
+//   nvcc -O3 -std=c++17 -arch=native -I lessons lessons/day15_performance/program.cu -o program && ./program
 #include <cuda_runtime.h>
 
 #include <cmath>
