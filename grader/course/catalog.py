@@ -262,6 +262,11 @@ def _hint_blocks(text: str) -> str:
     )
 
 
+def tasks_of_day(file: str, folder: str) -> ModuleType:
+    """Return the tasks.py of another day, for the tasks.py ``file`` whose exercises are variants of it."""
+    return _tasks_module(Path(file).resolve().parent.with_name(folder) / "tasks.py")
+
+
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
 
 

@@ -600,7 +600,7 @@ _REFUSED = [
     (r"tcgen05\.(?:ld|st)\..*",
      "Supported are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32, without pack::16b, unpack::16b "
      "or red."),
-    (r"tcgen05\..*", "See the lesson of day 12 for the forms that are simulated."),
+    (r"tcgen05\..*", "See the lessons of days 12 to 14 for the forms that are simulated."),
     (r"cp\.async\.bulk\.tensor\..*multicast::cluster\.cta_group::.*",
      "A multicast copy has no .cta_group here: remove it, and let each block's mbarrier count its own bytes."),
 ]  # fmt: skip

@@ -39,7 +39,7 @@ FILES = {
     "scores_softmax": "day05_fusion/scores_softmax",
     "gqa_decode": "day07_grouped_query_attention/gqa_decode",
     "kv_cache_append": "day10_paged_attention/kv_cache_append",
-    "mma_flash_attention": "day12_tensor_cores/mma_flash_attention",
+    "mma_flash_attention": "day12_tensor_cores_ampere/mma_flash_attention",
     "scores": "../lessons/day05_fusion/scores",
 }
 """The solutions by the names of their launchers; the plain matmul of scores is from day 5's lesson."""

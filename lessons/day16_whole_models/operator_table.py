@@ -121,7 +121,7 @@ def sizes() -> Iterator[Size]:
         yield Size("linear", "day04_linear/linear_decode", name, {**product, "has_bias": True}, SHORT, small=k == 4)
     product = {"rows": 512, "in_features": 4096, "out_features": 4096}
     yield Size("linear", "day04_linear/linear_register_tiled", "512 x 4096 -> 4096", product, ("f32",))
-    yield Size("linear", "day12_tensor_cores/wgmma_linear", "512 x 4096 -> 4096", product, SHORT)
+    yield Size("linear", "day13_tensor_cores_hopper/wgmma_linear", "512 x 4096 -> 4096", product, SHORT)
     few = {"batch": 1, "heads": 4, "kv_heads": 2, "head_dim": 32}
     many = {"batch": 1, "heads": 28, "kv_heads": 4, "head_dim": 128, "causal": True}
     prefill = "day07_grouped_query_attention/gqa_prefill"
@@ -130,7 +130,7 @@ def sizes() -> Iterator[Size]:
     name = "N 1024, 28 of 4 heads, causal"
     yield Size("prefill", prefill, name, {**many, "query_len": 1024, "key_len": 1024}, ("f32",))
     packed = {**many, "queries": 1024, "keys": 1024, "max_queries": 1024, "q_pad": 0, "kv_pad": 0}
-    yield Size("prefill", "day12_tensor_cores/hopper_flash_attention", name, packed, SHORT)
+    yield Size("prefill", "day13_tensor_cores_hopper/hopper_flash_attention", name, packed, SHORT)
     decode = "day07_grouped_query_attention/gqa_decode"
     full = {"lengths": lambda shape, dims: torch.full(shape, dims["max_len"], dtype=torch.int32)}
     yield Size("decode", decode, "11 keys, 4 of 2 heads", {**few, "max_len": 11, "splits": 1}, small=True, inputs=full)

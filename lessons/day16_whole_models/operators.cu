@@ -1,4 +1,4 @@
-// Kernels for the models beside those of days 1 to 12: GELU, paged attention in f32, and the copy of a page.
+// Kernels for the models beside those of days 1 to 14: GELU, paged attention in f32, and the copy of a page.
 //
 // The attention kernels are those of day 10, which take f16 and bf16. They are needed in f32 because only in f32 two
 // programs choose the same tokens for certain. Only the type is new: llmk/decode.cuh and llmk/prefill.cuh do the work.

@@ -1,7 +1,7 @@
 // mbarriers (Hopper): barriers in shared memory that count arrivals and bytes. A phase completes when (1) the expected
 // number of arrivals has come and (2) all announced bytes have been copied; then the next phase begins. A waiting
 // thread names the phase by its parity: 0 for the first phase, 1 for the second, 0 for the third. Source: PTX ISA,
-// section "Parallel Synchronization and Communication Instructions: mbarrier". Day 12 derives them.
+// section "Parallel Synchronization and Communication Instructions: mbarrier". Day 13 derives them.
 //
 // `barrier` points to 8 aligned bytes of shared memory.
 #pragma once

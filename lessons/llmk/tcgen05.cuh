@@ -2,7 +2,7 @@
 // 256 rows for two blocks of a cluster. A and B are in shared memory, the accumulators in tensor memory: 128 lanes by
 // 512 columns of 32 bits. A warp allocates columns of it and deallocates them before the block ends. Lane r of tensor
 // memory is row r of the block's tile; warp w can read lanes 32 (w % 4) to 32 (w % 4) + 31. All of it is asynchronous.
-// Source: PTX ISA, section "TensorCore 5th Generation Family Instructions". Day 12 derives it.
+// Source: PTX ISA, section "TensorCore 5th Generation Family Instructions". Day 14 derives it.
 //
 // BLOCKS (cta_group) is 1 or 2, the same everywhere in a kernel: the number of blocks that multiply together. Of two,
 // the block of even rank issues the mma. Each block holds its own 128 rows of A, its half of the columns of B, and the

@@ -1,7 +1,7 @@
 // Tensor memory accelerator (TMA, Hopper): one thread starts the copy of a box of a tensor to shared memory and
 // continues. The host encodes a tensor map: where the tensor lies and how a box is laid out. Elements of a box outside
 // the tensor are loaded as zeros and not stored. Source: PTX ISA, section "Data Movement and Conversion Instructions:
-// cp.async.bulk.tensor"; CUDA Driver API, "Tensor Map Object Management". Day 12 derives it.
+// cp.async.bulk.tensor"; CUDA Driver API, "Tensor Map Object Management". Day 13 derives it.
 #pragma once
 
 #include <cuda.h>

@@ -2,7 +2,7 @@
 // It multiplies a tile of 64 rows by a tile of N columns, 16 deep. B is in shared memory, A in shared memory or
 // registers, the accumulators are in registers. wgmma is asynchronous: between wgmma_fence and wgmma_wait_group, do not
 // touch the accumulators, the registers of A or the tiles. Source: PTX ISA, section "Asynchronous Warpgroup Level
-// Matrix Multiply-Accumulate Instructions". Day 12 derives it.
+// Matrix Multiply-Accumulate Instructions". Day 13 derives it.
 //
 // Accumulators c [64, N]: warp w of the warpgroup holds rows 16 w to 16 w + 15. Of these, lane i holds in c[4 g + 2 h +
 // e] the element of row i / 4 + 8 h and column 8 g + i % 4 * 2 + e, with h and e 0 or 1.

@@ -210,7 +210,7 @@ def test_an_attack_calls_the_honest_solution() -> None:
 
 
 def test_the_profile_of_tensor_cores_has_all_that_the_lesson_shows() -> None:
-    folder = course_root() / "lessons" / "day12_tensor_cores"
+    folder = course_root() / "lessons" / "day13_tensor_cores_hopper"
     spec = importlib.util.spec_from_file_location("profile_tensor_cores", folder / "profile_tensor_cores.py")
     assert spec is not None and spec.loader is not None
     command = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Statements of day 12 about nvcc flags, checked with nvcc."""
+"""Statements of day 14 about nvcc flags, checked with nvcc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from grader.frontend.toolchain.compilers import find_nvcc
 
 ROOT = Path(__file__).resolve().parents[2]
-DAY = ROOT / "lessons" / "day12_tensor_cores"
+DAY = ROOT / "lessons" / "day14_tensor_cores_blackwell"
 
 WGMMA = 'extern "C" __global__ void f() { asm volatile("wgmma.fence.sync.aligned;"); }'
 TENSOR_MEMORY = 'extern "C" __global__ void f() { asm volatile("tcgen05.fence::after_thread_sync;"); }'
@@ -23,10 +23,10 @@ PLAIN = 'extern "C" __global__ void f(float* x) { *x += 1; }'
 
 def load() -> ModuleType:
     """Load the lesson's module, which is not in a package."""
-    spec = importlib.util.spec_from_file_location("day12_architectures", DAY / "architectures.py")
+    spec = importlib.util.spec_from_file_location("day14_architectures", DAY / "architectures.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["day12_architectures"] = module
+    sys.modules["day14_architectures"] = module
     spec.loader.exec_module(module)
     return module
 
@@ -46,13 +46,17 @@ def nvcc(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("architecture", architectures.ARCHITECTURES, ids=lambda architecture: architecture.name)
 def test_each_flag_builds_mma_sync(architecture: Any, tmp_path: Path) -> None:
-    source = (DAY / "gemm_4_pipeline.cu").read_text(encoding="utf-8")
+    source = (ROOT / "lessons" / "day12_tensor_cores_ampere" / "gemm_4_pipeline.cu").read_text(encoding="utf-8")
     done = nvcc(tmp_path, source, architecture.flag, "-cubin")
     assert done.returncode == 0, done.stderr
 
 
 def test_without_a_flag_there_is_no_such_mma(tmp_path: Path) -> None:
-    refused = nvcc(tmp_path, (DAY / "gemm_4_pipeline.cu").read_text(encoding="utf-8"), "-cubin")
+    refused = nvcc(
+        tmp_path,
+        (ROOT / "lessons" / "day12_tensor_cores_ampere" / "gemm_4_pipeline.cu").read_text(encoding="utf-8"),
+        "-cubin",
+    )
     assert refused.returncode != 0 and "sm_80 or higher" in refused.stderr, refused.stderr
 
 

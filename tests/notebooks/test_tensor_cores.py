@@ -1,4 +1,4 @@
-"""Headers and lesson kernels of day 12, at more sizes than the lesson shows."""
+"""Headers and lesson kernels of days 12 and 13, at more sizes than the lesson shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from torch import Tensor
 
 from grader import load_kernel
 
-DAY = Path(__file__).resolve().parents[2] / "lessons" / "day12_tensor_cores"
+LESSONS = Path(__file__).resolve().parents[2] / "lessons"
+AMPERE, HOPPER = LESSONS / "day12_tensor_cores_ampere", LESSONS / "day13_tensor_cores_hopper"
 
 TILES = """
 #include <cuda_fp16.h>
@@ -78,7 +79,7 @@ def reference(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Te
     [(1, 1, 1, 64), (2, 65, 33, 64), (1, 31, 130, 128), (1, 90, 40, 128), (1, 3, 0, 64)],
 )
 def test_float32_attention_by_3xtf32(heads: int, queries: int, keys: int, dim: int, causal: bool) -> None:
-    kernel = load_kernel(DAY / "attention_f32_tf32x3.cu", device="cpu")
+    kernel = load_kernel(AMPERE / "attention_f32_tf32x3.cu", device="cpu")
     generator = torch.Generator().manual_seed(queries + keys)
     q, k, v = (torch.randn(heads, n, dim, generator=generator) for n in (queries, keys, keys))
     expected, off = reference(q, k, v, dim**-0.5, causal), {}
@@ -90,7 +91,7 @@ def test_float32_attention_by_3xtf32(heads: int, queries: int, keys: int, dim: i
     assert keys == 0 or off["attention_tf32"] > 1e-4, "plain tf32 is less accurate than float32"
 
 
-@pytest.mark.parametrize("file", sorted(DAY.glob("gemm_*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(AMPERE.glob("gemm_*.cu")), ids=lambda file: file.stem)
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 320)])
 def test_each_version_of_the_gemm(file: Path, m: int, n: int, k: int) -> None:
     kernel = load_kernel(file, device="cpu")
@@ -101,7 +102,7 @@ def test_each_version_of_the_gemm(file: Path, m: int, n: int, k: int) -> None:
     assert (y - x.double() @ w.double().T).abs().max() < 0.05
 
 
-@pytest.mark.parametrize("file", sorted(DAY.glob("hopper_linear_*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(HOPPER.glob("hopper_linear_*.cu")), ids=lambda file: file.stem)
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 8, 8), (130, 200, 264)])
 def test_each_version_of_hoppers_linear(file: Path, rows: int, inner: int, columns: int) -> None:
     kernel = load_kernel(file, device="cpu")
@@ -114,7 +115,7 @@ def test_each_version_of_hoppers_linear(file: Path, rows: int, inner: int, colum
 
 
 def test_hoppers_attention_by_one_warpgroup() -> None:
-    kernel = load_kernel(DAY / "hopper_attention_1_one_warpgroup.cu", device="cpu")
+    kernel = load_kernel(HOPPER / "hopper_attention_1_one_warpgroup.cu", device="cpu")
     generator = torch.Generator().manual_seed(1)
     q, k, v = (torch.randn(2, 256, 128, generator=generator).bfloat16() for _ in range(3))
     out = torch.full_like(q, torch.nan)

@@ -1,4 +1,4 @@
-// A product of one warpgroup, 16 deep at a time, as day 12's kernels do it: 64 x 256 accumulators a warpgroup.
+// A product of one warpgroup, 16 deep at a time, as day 13's kernels do it: 64 x 256 accumulators a warpgroup.
 #include <cuda_runtime.h>
 #include <cstdint>
 

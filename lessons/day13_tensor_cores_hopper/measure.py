@@ -1,7 +1,7 @@
-"""Time each version of the day's GEMMs and attentions, and torch's, on this machine's GPU.
+"""Time each version of the GEMMs and attentions of days 12 and 13, and torch's, on this machine's GPU.
 
-    python lessons/day12_tensor_cores/measure.py            print tables
-    python lessons/day12_tensor_cores/measure.py --record   also write tensor_cores_gpu.json, which the lesson shows
+    python lessons/day13_tensor_cores_hopper/measure.py            print tables
+    python lessons/day13_tensor_cores_hopper/measure.py --record   also write tensor_cores_gpu.json, which the lesson shows
 
 Versions that differ from a solution in a few words are made from its text, so every row can be reproduced. Each result is first
 compared with a matmul or attention in float32. These kernels draw so much power that the GPU lowers its clock within milliseconds;
@@ -33,6 +33,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+AMPERE = HERE.with_name("day12_tensor_cores_ampere")
 sys.path.insert(0, str(ROOT))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
@@ -84,11 +85,11 @@ ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
 def build_all() -> None:
     """Build all kernels in parallel, each in its own process, and leave them in the build cache."""
     steps = ((LINEAR, LINEAR_STEPS), (ATTENTION, ATTENTION_STEPS))
-    files = [*HERE.glob("gemm_*.cu"), *HERE.glob("hopper_*.cu"), HERE / "attention_f32_tf32x3.cu"]
+    files = [*AMPERE.glob("gemm_*.cu"), *HERE.glob("hopper_*.cu"), AMPERE / "attention_f32_tf32x3.cu"]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         jobs = [pool.submit(build, name, changes) for name, versions in steps for changes in versions.values()]
         jobs += [
-            pool.submit(build, path) for path in (*files, ROOT / "solutions" / HERE.name / "mma_flash_attention.cu")
+            pool.submit(build, path) for path in (*files, ROOT / "solutions" / AMPERE.name / "mma_flash_attention.cu")
         ]
         for job in jobs:
             job.result()
@@ -183,7 +184,7 @@ def gemms() -> dict[str, list[dict[str, Any]]]:
 
         runs: dict[str, Run] = {"torch (cuBLAS)": lambda x=x, w=w, y=y: torch.mm(x, w.T, out=y)}
         in_half = [t.half() for t in (x, w, y)]
-        for path in sorted(HERE.glob("gemm_*.cu")):
+        for path in sorted(AMPERE.glob("gemm_*.cu")):
             kernel = load_kernel(path, device="cuda")
             name = "mma.sync " + path.stem.removeprefix("gemm_").replace("_", ": ")
             runs[name] = lambda kernel=kernel, t=in_half, n=n: kernel.gemm(*t, n, n, n) or t[2]
@@ -196,7 +197,7 @@ def gemms() -> dict[str, list[dict[str, Any]]]:
 def attentions() -> dict[str, list[dict[str, Any]]]:
     """Time attention in bf16, by size, with torch's cuDNN and FlashAttention-2 backends."""
     plain = load_kernel(HERE / "hopper_attention_1_one_warpgroup.cu", device="cuda")
-    ampere = load_kernel(ROOT / "solutions" / HERE.name / "mma_flash_attention.cu", device="cuda")
+    ampere = load_kernel(ROOT / "solutions" / AMPERE.name / "mma_flash_attention.cu", device="cuda")
     steps = {name: solution(ATTENTION, changes) for name, changes in ATTENTION_STEPS.items()}
     taken = torch.zeros(1, dtype=torch.int32, device="cuda")
     found = {}
@@ -257,7 +258,7 @@ def attentions() -> dict[str, list[dict[str, Any]]]:
 
 def attentions_f32() -> dict[str, list[dict[str, Any]]]:
     """Time attention in f32, 4 x 16 heads, 4096 tokens: 3xTF32, plain TF32, and torch's memory-efficient backend."""
-    kernel = load_kernel(HERE / "attention_f32_tf32x3.cu", device="cuda")
+    kernel = load_kernel(AMPERE / "attention_f32_tf32x3.cu", device="cuda")
     found = {}
     for d in (64, 128):
         q, k, v = (torch.randn(4, 16, 4096, d, device="cuda") for _ in range(3))

@@ -1,7 +1,7 @@
 """Profile the day's Hopper kernels and the library's with Nsight Compute on this machine's GPU.
 
-    python lessons/day12_tensor_cores/profile_tensor_cores.py            print tables
-    python lessons/day12_tensor_cores/profile_tensor_cores.py --record   also write ncu_gpu.json, which the lesson shows
+    python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py            print tables
+    python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py --record   also write ncu_gpu.json, which the lesson shows
 
 ncu runs each kernel many times by itself, so the GPU has its full clock. A kernel that takes as many cycles here as its rival but
 more time in measure.py ran at a lower clock there.

@@ -1,0 +1,117 @@
+"""What each exercise of day 13 must do."""
+
+import dataclasses
+
+import torch
+
+from grader.course.catalog import tasks_of_day
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of
+
+ampere = tasks_of_day(__file__, "day12_tensor_cores_ampere")
+
+# --------------------------------------------------------------------------------------------------------- wgmma_linear
+
+
+def one_way_then_back(shape, generator):
+    """Weights near 10 in the first half of the columns, near -10 in the second: partial sums are large, the whole is not."""
+    sign = torch.where(torch.arange(shape[1]) < shape[1] // 2, 10.0, -10.0)
+    return sign + torch.randn(shape, generator=generator)
+
+
+wgmma_linear = Exercise(
+    summary="""\
+y = x w^T on the tensor cores of Hopper: tiles come by the copy engine (TMA) and are counted by mbarriers, products are
+wgmma's, with f32 accumulators, f16 and bf16 in and out. The next tiles are on their way while these are multiplied. in_features and
+out_features are multiples of 8, rows is any number; all tensors are 16-byte aligned. in_features is not 0.
+(On a GPU: as fast as cuBLAS.)""",
+    launchers="void wgmma_linear_{dtype}(const {T}* x, const {T}* w, {T}* y, int rows, int in_features, "
+    "int out_features, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(channel_offset=0.5)),
+        "w": Input("out_features in_features", normal(scale=0.5)),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w: x @ w.T,
+    cases=[
+        Case("one row, eight columns", rows=1, in_features=8, out_features=8),
+        Case("one tile", rows=128, in_features=64, out_features=256),
+        Case("a little more than a tile", dtypes=["bf16"], rows=129, in_features=72, out_features=264),
+        Case("more of k than a ring of tiles holds", rows=70, in_features=840, out_features=136),
+        Case("k that no tile divides, several tiles of y", dtypes=["f16"], rows=300, in_features=200, out_features=520),
+        Case("a row of tiles without a neighbor", rows=400, in_features=128, out_features=40),
+        Case("more tiles than blocks that fit the GPU", dtypes=["bf16"], rows=2, in_features=8, out_features=16904),
+        Case(
+            "partial sums beyond 65504",
+            dtypes=["f16"],
+            inputs={"x": lambda shape, generator: 20 + torch.randn(shape, generator=generator), "w": one_way_then_back},
+            rows=33,
+            in_features=1024,
+            out_features=24,
+        ),
+        Case(
+            "random sizes",
+            rows=between(1, 400),
+            in_features=one_of(8, 56, 64, 120, 256),
+            out_features=one_of(8, 72, 256, 312),
+        ),
+        Case("no rows", dtypes=["f16"], rows=0, in_features=64, out_features=64),
+        Case("no columns", dtypes=["bf16"], rows=5, in_features=64, out_features=0),
+    ],
+    efficient=Case("256 x 256 x 512", dtypes=["f16"], rows=256, in_features=256, out_features=512),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="The products go through wgmma."),
+        Bar("global_bytes / minimum", at_most=2.1, look="A block should own at least 128 x 128 of y."),
+        Bar("sectors / ideal", at_most=1.3, look="The copy engine moves whole rows; only y may touch a sector twice."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory as the tensor map says."),
+        Bar("launches", at_most=1, look="One kernel does it all."),
+        Bar("scratch_bytes", at_most=0, look="No working memory is needed."),
+    ],
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[Bench(f"{n} x {n} x {n}", rows=n, in_features=n, out_features=n) for n in (2048, 4096, 8192)],
+    torch_baseline=lambda x, w: torch.nn.functional.linear(x, w),
+)
+
+
+# ----------------------------------------------------------------------------------------------- hopper_flash_attention
+
+hopper_flash_attention = dataclasses.replace(
+    ampere.mma_flash_attention,
+    summary="""\
+out = softmax(scale * q k^T) v for several sequences at once, as in mma_flash_attention, on Hopper: tiles come by the copy engine
+(TMA), both products are wgmma's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, at most max_queries, and
+keys likewise; queries and keys are those of all sequences together. heads query heads share kv_heads key/value heads: head h
+uses h / (heads / kv_heads). A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements,
+in out heads * head_dim. head_dim is a multiple of 8 up to 256, scale is positive, all tensors are 16-byte aligned, and strides
+multiples of 8. With `causal`, query i of a sequence of n queries and m keys sees the keys up to i + m - n; a query that sees no
+key gives zeros. What belongs to another sequence may be anything, NaN too. `taken` is one int of working memory, for blocks
+that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
+    launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
+    "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "
+    "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
+    outputs={"out": Output("queries heads head_dim"), "taken": Output("1", dtype="i32", scratch=True)},
+    cases=[
+        *ampere.mma_flash_attention.cases,
+        ampere.sequences("head_dim 8", [20], [30], head_dim=8, dtypes=["bf16"]),
+        ampere.sequences("head_dim 136", [20], [30], head_dim=136, dtypes=["f16"]),
+        ampere.sequences(
+            "keys of another sequence are NaN",
+            [40, 0],
+            [37, 50],
+            inputs={name: ampere.nan_from(37) for name in ("k", "v")},
+        ),
+        ampere.sequences("more tiles of queries than blocks that fit the GPU", [1] * 70, [3] * 70, 2, 1),
+    ],
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wgmma."),
+        Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
+        Bar(
+            "sectors / ideal", at_most=1.2, look="The copy engine moves whole rows; only out may touch a sector twice."
+        ),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory."),
+        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("scratch_bytes", at_most=32, look="The scores must not be stored in global memory."),
+    ],
+    grid=dataclasses.replace(ampere.mma_flash_attention.grid, head_dims=(16, 24, 32, 48, 64, 96, 128, 256)),
+    torch_baseline=ampere.torchs("CUDNN_ATTENTION"),
+)
