@@ -1,7 +1,9 @@
-// Prints what the functions of confine.h ask of the system, in place of asking it: the calls by which they ask end here (ld --wrap).
+// Prints the system calls that the functions of confine.h would make. The linker's --wrap redirects the calls here.
 //
-// computing, gpu or compiler: that filter. limits MEGABYTES SECONDS FILE_MEGABYTES FILES PROCESSES, or
-// files VERSION N M PATH... (N to read, M to write, and more that are not named) of a system whose Landlock has that version, and whose call FAILING fails.
+// The arguments are the name of a filter (`computing`, `gpu` or `compiler`),
+// `limits MEGABYTES SECONDS FILE_MEGABYTES FILES PROCESSES`,
+// or `files VERSION N M PATH...`: Landlock's version, N paths to read, then M paths to write (the rest are ignored).
+// The call with the number in the environment variable FAILING fails.
 #include <dirent.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -28,7 +30,7 @@ constexpr Name names[] = {
 #include "names.inc"
     {"", -1}};
 
-// Behind the instruction of confine_call that enters the system.
+// The address after the system call instruction in confine_call.
 uint64_t own_place() {
     auto* code = reinterpret_cast<const unsigned char*>(&confine_call);
 #if defined(__x86_64__)

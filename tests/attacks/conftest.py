@@ -1,4 +1,4 @@
-"""A cheap exercise, and the judge of one attack in one tier of the jail."""
+"""A cheap exercise, and a fixture that grades one attack in each isolation tier."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ REACHES_OUTSIDE = [
     "user_namespace",
     "write_file",
 ]
-"""Those of the attacks in ``run`` that are after files, networks, processes or the grader."""
+"""The attacks in ``run`` that target files, networks, processes or the grader."""
 
 Judge = Callable[[Path], Verdict]
 
@@ -62,7 +62,7 @@ _why_not: dict[str, str] = {}
 
 
 def exercise() -> Exercise:
-    """Return the task out = 2 x."""
+    """Return an exercise whose task is out = 2 x."""
     return Exercise(
         title="Twice",
         summary="out = 2 x",
@@ -80,7 +80,7 @@ def exercise() -> Exercise:
 
 @pytest.fixture(params=["bwrap", "landlock"])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each tier with a jail; one that this machine lacks is skipped, and says why."""
+    """Return each isolation tier with a jail; skip those that this machine does not support, with the reason."""
     name = request.param
     if name not in _why_not:
         _why_not[name] = tiers.why_not(name)
@@ -92,14 +92,14 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(scope="session")
 def places() -> Iterator[dict[str, str]]:
-    """Return the places that attacks try to reach."""
+    """Return the places that attacks try to reach, by placeholder."""
     with wanted_places() as found:
         yield found
 
 
 @contextlib.contextmanager
 def wanted_places() -> Iterator[dict[str, str]]:
-    """Return the places that attacks try to reach, by the words that stand for them in the files."""
+    """Yield the places that attacks try to reach, by the placeholders for them in the files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chmod(folder, 0o777)
@@ -124,13 +124,13 @@ def wanted_places() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Judge a file of these folders. What is refused by name is let through, so that the jail stands alone."""
+    """Return a function that grades an attack. Defenses by name are off, so that the jail alone must stop it."""
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
     monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)
 
     def judge(file: Path) -> Verdict:
         text = file.read_text()
-        if file.parent.name == "compile":  # these are to be stopped; the others must have the time that they need
+        if file.parent.name == "compile":  # these must time out; the others need the usual time
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
         if "Defense: names." not in text.splitlines()[0]:
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])

@@ -1,11 +1,11 @@
-"""Hostile texts for all that reads a submission in the grader's own process.
+"""Fuzzing of all code that reads a submission in the grader's own process.
 
-No crash, and time and memory in proportion.
+Readers must not crash, and their time and memory must be proportional to the size of the text.
 
-``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for so long: what hypothesis draws from
-the words of CUDA, and kernels and reports of the course changed at random, pieces of them repeated most of all. FILE
-then holds how many were tried, the most processor time and memory that one took, and what failed. ``--recorded`` prints
-what half an hour found (fuzz.json, which a test reads).
+``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for this long. Hypothesis generates some
+from the tokens of CUDA. The others are kernels and reports of the course with random mutations, mainly repetitions.
+FILE then holds the number of texts, the maximum processor time and memory for one text, and the failures.
+``--recorded`` prints the result of a run of half an hour (fuzz.json, which a test reads).
 """
 
 from __future__ import annotations
@@ -47,30 +47,30 @@ LONGEST = 256 << 10
 
 SECONDS_PER_BYTE, SECONDS = 60e-6, 0.5
 MEMORY_PER_BYTE, MEMORY = 4000, 48 << 20
-"""The most that a text may take, for each byte and at least; a library of ours alone makes some of the latter."""
+"""Memory limits: bytes for each byte of a text, plus a fixed amount that covers loading the simulator's library."""
 
 
 def front_end(text: str) -> None:
-    """As a kernel file, up to the compiler."""
+    """Read the text as a kernel file, up to the compiler."""
     renumbers_lines(text)
     plan_kernel("kernel.cu", text=in_utf8(text.encode(errors="replace")).decode())
 
 
 def compiler_output(text: str) -> None:
-    """As what a compiler printed about a kernel file, up to the verdict."""
+    """Read the text as compiler output for a kernel file, up to the verdict."""
     plan = plan_kernel("kernel.cu", text="__global__ void f() {}\n")
-    text = text[: 64 << 10]  # as the jail cuts it
+    text = text[: 64 << 10]  # the jail truncates output at this length
     for said in diagnostics.read_messages(text, Path("kernel.cu"), text, plan.rewritten):
         Diagnostic(said.severity, str(said), said.file, said.line, said.column, said.source_line)
 
 
 def report(text: str) -> None:
-    """As the simulator's report, written by a kernel."""
+    """Read the text as the simulator's report, written by a kernel."""
     Report.from_json(text.encode(errors="replace").decode(), "no_library.so", "kernel.cu")
 
 
 def answer(text: str) -> None:
-    """As the answer of the process in which a kernel runs."""
+    """Read the text as a reply of the process that runs a kernel."""
     packet = text.encode(errors="surrogatepass")
     for request in ("load", "call", "writer", "awake"):
         try:
@@ -84,7 +84,7 @@ def answer(text: str) -> None:
 
 
 def symbols(text: str) -> None:
-    """As the library that was made of a kernel file: its lists of symbols."""
+    """Read the text as the library built from a kernel file: its symbol tables."""
     content = text.encode("latin-1", errors="replace")
     imports.refused_of(content, frozenset())
 
@@ -107,20 +107,20 @@ class Tried:
     refused: int = 0
     most_seconds: float = 0.0
     most_seconds_of: int = 0
-    """The size of that text in bytes."""
+    """The size in bytes of the slowest text."""
     most_us_per_byte: float = 0.0
-    """Of texts of 4 KB and more."""
+    """For texts of at least 4 KB."""
     counted: int = 0
-    """Of how many the memory was counted."""
+    """The number of texts whose memory was measured."""
     most_memory: int = 0
     most_memory_per_byte: float = 0.0
     crashes: list[str] = field(default_factory=list)
     too_much: list[str] = field(default_factory=list)
-    """Texts that took more time or memory than they may."""
+    """Texts that exceeded the limits on time or memory."""
 
 
 def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
-    """Read a text; each eighth a second time, for the memory, as counting that takes much time itself."""
+    """Read a text, and every eighth text again to measure its memory, since tracemalloc slows the reader down."""
     size = max(1, len(text.encode(errors="surrogatepass")))
     tried.inputs += 1
     tried.bytes += size
@@ -158,7 +158,7 @@ def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
 
 
 def seeds(reader: str) -> list[str]:
-    """Return the texts that mutations for a reader start from."""
+    """Return the texts that are mutated for a reader."""
     if reader == "front end":
         files = [*COURSE.glob("solutions/*/*.cu"), *HERE.glob("*/*.cu"), *COURSE.glob("tests/simulator/kernels/*.cu")]
         return [file.read_text(encoding="utf-8", errors="replace") for file in sorted(files)]
@@ -217,7 +217,7 @@ struct cudaLaunchKernel( static_cast< %0 99999999999999999999 1e999 NaN Infinity
 
 
 def mutated(draw: random.Random, text: str) -> str:
-    """Return the text changed in a few places: pieces repeated, removed, exchanged, or hostile text inserted."""
+    """Return the text with a few mutations: pieces repeated, removed or swapped, or hostile text inserted."""
     for _ in range(draw.randint(1, 6)):
         a, b = sorted(draw.randint(0, len(text)) for _ in range(2))
         b = min(b, a + draw.choice([1, 4, 20, 100, 1000]))
@@ -233,7 +233,7 @@ def mutated(draw: random.Random, text: str) -> str:
                 text = text[:a] + piece[::-1] + text[b:]
             case 4:
                 text = text[:a]
-            case 5:  # something opened and closed as often around a piece
+            case 5:  # surround a piece with repeated hostile text
                 n = draw.choice([2, 200, 20000])
                 text = text[:a] + draw.choice(_NASTY) * n + piece + draw.choice(_NASTY) * n + text[b:]
         text = text[: draw.choice([4096, 4096, 32768, LONGEST])]
@@ -241,7 +241,7 @@ def mutated(draw: random.Random, text: str) -> str:
 
 
 def drawn() -> st.SearchStrategy[str]:
-    """Words of CUDA in any order, each some times."""
+    """Return a strategy for tokens of CUDA in any order, each repeated."""
     words = [*_NASTY, *" ".join(family(2) for family in FRONT_END.values()).split(), "float", "x", "0", "=", "*"]
     part = st.tuples(st.sampled_from(words), st.sampled_from([1, 1, 1, 2, 50, 3000]))
     text = st.lists(part, max_size=30).map(lambda parts: " ".join(word * n for word, n in parts)[:LONGEST])
@@ -269,7 +269,7 @@ _VALUES = [
 
 
 def exchanged(draw: random.Random, value: Any) -> Any:
-    """Return a JSON value with some parts replaced by values that do not belong there."""
+    """Return a JSON value with some parts replaced by values of other types or sizes."""
     if draw.random() < 0.06:
         return draw.choice(_VALUES)
     if isinstance(value, dict):
@@ -280,11 +280,11 @@ def exchanged(draw: random.Random, value: Any) -> Any:
 
 
 def changed(reader: str, draw: random.Random) -> Iterator[str]:
-    """Yield changed texts without end."""
+    """Yield mutated texts without end."""
     known = seeds(reader)
     while True:
         text = draw.choice(known)
-        if reader == "symbols" and draw.random() < 0.8:  # numbers exchanged, so that it stays a library
+        if reader == "symbols" and draw.random() < 0.8:  # change only numbers, so that it stays a valid library
             content = bytearray(text, "latin-1")
             for _ in range(draw.randint(1, 4)):
                 size = draw.choice([1, 2, 4, 8])
@@ -300,7 +300,7 @@ def changed(reader: str, draw: random.Random) -> Iterator[str]:
 
 
 def try_drawn(reader: str, count: int, number: int, tried: Tried) -> None:
-    """So many texts that hypothesis draws, always the same ones for a number."""
+    """Try ``count`` texts from hypothesis; the same ``number`` always generates the same texts."""
 
     @hypothesis_seed(number)
     @settings(
@@ -318,7 +318,7 @@ def try_drawn(reader: str, count: int, number: int, tried: Tried) -> None:
 
 
 def show(data: dict[str, Any]) -> int:
-    """Print what came of each reader's texts; how many failed or took too much."""
+    """Print the results of each reader, and return the number of texts that failed or exceeded a limit."""
     print(f"{data['command']}, {data['date']}, Python {data['python']}")
     bad = 0
     for name, tried in data["readers"].items():

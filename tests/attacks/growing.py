@@ -1,4 +1,4 @@
-"""Texts that grow by one thing repeated: each once made the grader's own process slow, large, or fail."""
+"""Texts with one repeated element. Each of them once made the grader's own process slow or large, or made it fail."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "a long instruction": lambda n: _KERNEL + 'asm("' + "mov." * n + ' %0;" :: "r"(1));}',
     "a constraint in other digits": lambda n: _KERNEL + 'asm("mov.b32 %0, %1;" : "=r"(a) : "\u00b2"(1));}' * (n > 0),
 }
-"""For what reads a kernel file before anything is compiled. Some are refused: that is an answer."""
+"""Texts for code that reads a kernel file before compilation. An error that refuses the file is a valid result."""

@@ -1,7 +1,8 @@
-"""The cost of a check beside the kernel's own work: ``python -m tests.attacks.overhead``. Run it on an idle machine.
+"""Overhead of a check compared with the kernel's own work. Run ``python -m tests.attacks.overhead`` when idle.
 
-The start of a child in each tier, less that of the same child without a jail; and the stages after *builds* of a small
-right kernel, less the processor time that its launches took. The least of several runs, as others' work only ever adds.
+Prints the start time of a child process in each tier, minus that of the same process without a jail. Also prints the
+time of the stages after *builds* for a small correct kernel, minus the processor time of its launches. Each figure is
+the minimum of several runs, because other load can only increase it.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ MOST_START, MOST_STAGE = 0.020, 0.5
 
 
 def kernel(folder: Path) -> Path:
-    """Return the right answer alone."""
+    """Write a file with a correct kernel and return its path."""
     file = folder / "twice.cu"
     file.write_text((HERE / "prelude.cu").read_text() + (HERE / "controls/honest.cu").read_text())
     return file
 
 
 def start(file: Path, tier: str) -> float:
-    """Seconds from nothing to a loaded kernel."""
+    """Return the seconds from the start of a child process until it has loaded a kernel."""
     built = compile_kernel(file, "cpu", checks=True)
     jail = NO_JAIL if tier == "none" else Jail(tier)
     times = []
@@ -44,7 +45,7 @@ def start(file: Path, tier: str) -> float:
 
 
 def stages(file: Path) -> float:
-    """Seconds of *correct*, in which the other stages' runs take place too."""
+    """Return the seconds of *correct*, which includes the runs of the other stages."""
     return min(check(exercise(), file, seed=1).stage("correct").seconds for _ in range(RUNS))
 
 
@@ -52,7 +53,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as name:
         file = kernel(Path(name))
-        check(exercise(), file, seed=1)  # compiles what is compiled once
+        check(exercise(), file, seed=1)  # compiles everything that is cached afterwards
         plain = start(file, "none")
         print(f"start without a jail   {plain * 1e3:7.1f} ms")
         for tier in ("bwrap", "landlock"):

@@ -1,4 +1,4 @@
-"""No attack gets an undeserved pass or leaves a trace; honest, slow and wrong kernels get what they deserve."""
+"""Attacks get no undeserved pass and leave nothing behind; correct, slow and wrong kernels get the right verdict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: P
     assert not verdict.passed, as_text(verdict)
     builds = verdict.stage("builds")
     assert builds.status == (FAILED if "Defense: names." in file.read_text() else PASSED), as_text(verdict)
-    assert sorted(os.listdir(places["@FOLDER@"])) == before, "it left something behind"
+    assert sorted(os.listdir(places["@FOLDER@"])) == before, "the attack left files behind"
     assert "\\u001b" not in as_json(verdict)
     assert_clean(verdict, tmp_path, (SECRET,))
 
@@ -58,7 +58,7 @@ def test_compile_time(judged: Judge, file: Path, tmp_path: Path) -> None:
 
 
 def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> None:
-    """Each of its accesses is a finding, and each error of the other half is at it, too."""
+    """Each access of the line produces a finding or a compiler error, whose report quotes the line."""
     for wrong in ("x[n + {}] = 1;", "int v{} = nothing;"):
         file = tmp_path / "long.cu"
         body = " ".join(wrong.format(i) for i in range(1500))

@@ -1,6 +1,6 @@
-"""The jail's requests to the system: system call filters decision by decision, limits, and file rules.
+"""The jail's system calls: decisions of the system call filters, resource limits, and Landlock rules.
 
-``confine_calls.cpp`` prints it in place of asking, so that the filters can be run here on any call with any arguments.
+``confine_calls.cpp`` prints the calls instead of making them, so the tests can evaluate the filters for any arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMPUTES = _words("""mmap munmap mprotect mremap madvise brk read readv pread64 
 clock_gettime clock_getres gettimeofday nanosleep clock_nanosleep timer_create timer_settime timer_gettime timer_delete setitimer
 rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack futex sched_yield restart_syscall exit exit_group set_robust_list getrandom
 getpid gettid getuid geteuid getgid getegid uname sysinfo sched_getaffinity getrusage getrlimit arch_prctl rseq""")  # noqa: E501
-"""What a kernel on the simulator may call, whatever its arguments are."""
+"""System calls that a kernel on the simulator may make with any arguments."""
 
 REACHES = _words("""execve execveat fork vfork ptrace process_vm_readv process_vm_writev kcmp kill tkill rt_sigqueueinfo rt_tgsigqueueinfo
 setpriority ioprio_set sched_setaffinity sched_setparam sched_setscheduler sched_setattr migrate_pages move_pages connect accept
@@ -38,14 +38,14 @@ add_key request_key truncate fchmod fchmodat fchown fchownat utimensat setxattr 
 fremovexattr chmod chown lchown utime utimes futimesat name_to_handle_at open_by_handle_at inotify_add_watch fanotify_init
 memfd_create mount umount2 pivot_root chroot unshare setns bpf perf_event_open userfaultfd personality syslog io_setup quotactl
 init_module finit_module delete_module kexec_load reboot swapon swapoff modify_ldt""")  # noqa: E501
-"""What a kernel on a GPU may not call, whatever its arguments are."""
+"""System calls that a kernel on a GPU must not make."""
 
 COMPILER_REACHES = _words("""socket socketpair connect bind ptrace process_vm_readv process_vm_writev kill tgkill tkill rt_sigqueueinfo mount
 umount2 pivot_root chroot unshare setns bpf perf_event_open userfaultfd keyctl add_key request_key init_module finit_module
 kexec_load reboot swapon swapoff setpriority shmget msgget semget pidfd_open pidfd_send_signal io_uring_setup pidfd_getfd""")  # noqa: E501
 
 ASKED = _words("openat tgkill prlimit64 fcntl write writev sendto clone socket prctl ioctl")
-"""Their arguments decide."""
+"""System calls whose arguments decide whether they are allowed."""
 
 NEWER = {436: "close_range", 439: "faccessat2", 441: "epoll_pwait2", 449: "futex_waitv"}
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
@@ -54,7 +54,7 @@ X32 = 0x40000000
 
 @dataclass
 class Filter:
-    """A program for system calls, and what it knew when it was made."""
+    """A seccomp filter program, with the process id and the address that it was built for."""
 
     program: list[tuple[int, ...]]
     numbers: dict[str, int]
@@ -63,7 +63,7 @@ class Filter:
     machine: int
 
     def __call__(self, call: int | str, *arguments: int, at: int = 0, machine: int | None = None) -> int:
-        """Return the decision about a call made by the instruction before a place."""
+        """Return the filter's decision on a call whose system call instruction ends at the address ``at``."""
         number = self.numbers[call] if isinstance(call, str) else call
         every = [*arguments, 0, 0, 0, 0, 0, 0][:6]
         data = struct.pack("<iIQ6Q", number, self.machine if machine is None else machine, at, *every)
@@ -83,13 +83,13 @@ class Filter:
                 raise AssertionError(f"an instruction {code:#x}")
 
     def named(self, names: list[str]) -> set[int]:
-        """Return the numbers of the named system calls that this machine has."""
+        """Return the numbers of the named system calls that exist on this machine."""
         return {self.numbers[name] for name in names if name in self.numbers}
 
 
 @pytest.fixture(scope="session")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
-    """Return what is printed for a line of words; the program is built once."""
+    """Return a function that passes words to confine_calls and returns the printed lines. It is built once."""
     folder = tmp_path_factory.mktemp("confine")
     names = sorted({*COMPUTES, *REACHES, *COMPILER_REACHES, *ASKED})
     (folder / "names.inc").write_text("".join(f'#ifdef SYS_{n}\n{{"{n}", SYS_{n}}},\n#endif\n' for n in names))
@@ -126,7 +126,7 @@ def made(asked: Callable[..., list[str]], what: str) -> Filter:
     found = Filter(program, numbers, int(known[1]), int(known[2]), int(known[3]))
     said = [line for line in lines if line[0] not in ("is", "bpf", "name")]
     assert said == [["prctl", "38", "1", "0", "0", "0"], ["prctl", "22", "2"], ["gives", "1"]], (
-        "no new rights, then the filter"
+        "no_new_privs must be set before the filter"
     )
     assert len(program) < 4096
     return found
@@ -141,7 +141,7 @@ def test_another_machines_calls_end_the_process(asked: Callable[..., list[str]],
         for number in (X32, X32 | filter_.numbers["read"], X32 | 520, 0xFFFFFFF):
             assert (filter_(number) == EPERM) is (number >= X32 or what == "computing")
     for failing in (0, 1):
-        assert "gives 0" in asked(what, failing=failing), "what fails is told"
+        assert "gives 0" in asked(what, failing=failing), "a failed call must be reported"
 
 
 def test_a_kernel_on_the_simulator_computes_and_no_more(asked: Callable[..., list[str]]) -> None:
@@ -170,7 +170,7 @@ def test_a_kernel_on_the_simulator_computes_and_no_more(asked: Callable[..., lis
 def test_what_is_not_printed_is_written_by_the_runner_alone(asked: Callable[..., list[str]], call: str) -> None:
     filter_ = made(asked, "computing")
     own = filter_.own_place
-    assert own > 1 << 32, "a program that can lie anywhere"
+    assert own > 1 << 32, "a position-independent executable has a 64-bit address"
     for file in range(10):
         assert filter_(call, file, at=own) == ALLOW
         for place in (0, own - 1, own + 1, own ^ (1 << 32), own ^ (1 << 40), own & 0xFFFFFFFF):
@@ -227,14 +227,14 @@ def test_limits(asked: Callable[..., list[str]]) -> None:
     }
     assert lines == [*beginning, *(f"limit {kind} {most} {most}" for kind, most in wanted.items()), "gives 1"]
     lines = [line for line in asked("limits", 0, 0, 0, 0, 0) if not line.startswith("name")]
-    assert lines == [*beginning, "gives 1"], "0 leaves one as it is"
+    assert lines == [*beginning, "gives 1"], "0 means no limit"
 
 
 FIRST, TCP, SCOPE = 0x1FFF, 3, 3
 RIGHTS = {1: FIRST, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF, 5: 0xFFFF, 6: 0xFFFF, 7: 0xFFFF}
-"""Those of files that Landlock knows, by its version.
+"""Landlock's file access rights, by ABI version.
 
-Moving from 2, truncating from 3, controlling devices from 5 on.
+Version 2 adds moving files between folders, version 3 truncation, and version 5 ioctl on devices.
 """
 
 
@@ -265,4 +265,4 @@ def test_without_landlock_or_where_it_fails_that_is_told(asked: Callable[..., li
     for failing in range(4):
         lines = [line for line in asked("files", 7, *both, failing=failing) if line[:4] != "name"]
         assert lines[-1] == "gives 0" and lines[-2] == "left open 0"
-        assert ("call 446 77" in lines) is (failing == 3), "nothing is given up where a rule is missing"
+        assert ("call 446 77" in lines) is (failing == 3), "rights must not be restricted if a rule is missing"

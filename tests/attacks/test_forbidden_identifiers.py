@@ -1,4 +1,4 @@
-"""Words that a submission may not have: by which checks would be left out of its code, or got past."""
+"""Identifiers and attributes that a submission must not use because they bypass instrumentation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_attributes_that_no_kernel_has(name: str) -> None:
             assert refused(text.format(one)) == one
             assert refused(f"int x;\n#define MADE {text.format(one)}\n") == one
     assert refused(f"__attribute__((aligned(8))) int {name}[2][3]; [[nodiscard]] int g(int {name});") == "", (
-        "only a name"
+        "an ordinary name"
     )
 
 
@@ -60,8 +60,8 @@ def test_pragmas_that_no_kernel_has(pragma: str) -> None:
         ("namespace sim {}", "sim::"),
         ("float sim = 1; sim += sim;", ""),
         ("int sim", ""),
-        ("__attribute__((unused, section", "section"),  # never closed
-        ("[[gnu::aligned(sizeof(int [[x]])), gnu::section(1)]] int y;", "section"),  # one within another
+        ("__attribute__((unused, section", "section"),  # unterminated
+        ("[[gnu::aligned(sizeof(int [[x]])), gnu::section(1)]] int y;", "section"),  # nested attributes
         ("int x = y[z[section]];", ""),
         ('_Pragma("unroll") for (;;) {}', ""),
         ('_Pragma("weak f"', '"weak f"'),
@@ -123,6 +123,6 @@ def test_nor_does_it_help_to_have_the_preprocessor_put_a_word_together(text: str
 
 
 def test_without_what_the_preprocessor_made_there_is_no_word() -> None:
-    """It has failed, so that there will be no library either."""
+    """Preprocessing failed, so compilation fails as well and there will be no library."""
     plan = plan_kernel(Path("kernel.cu"), text=GLUE)
     assert unchecked_word(plan, lambda command: Finished(1, "")) == ""

@@ -1,7 +1,7 @@
-"""Readers of a submission in the grader's process: no text makes them fail, and their work grows with the text.
+"""Readers of a submission in the grader's process: no text makes them fail, and their work is linear in its size.
 
-The short form of ``python -m tests.attacks.fuzz``. Work is counted in lines of
-Python and in bytes, not in seconds.
+This is the short form of ``python -m tests.attacks.fuzz``. Work is measured in executed lines of Python and in bytes,
+not in seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _read(family: Callable[[int], str], n: int) -> None:
 
 
 def lines_run(call: Callable[[], None]) -> int:
-    """How many lines of Python a call runs."""
+    """Return the number of Python lines that a call executes."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -53,7 +53,7 @@ def lines_run(call: Callable[[], None]) -> int:
 
 
 def memory_used(call: Callable[[], None]) -> int:
-    """Return the most bytes that Python had allocated during a call."""
+    """Return the peak memory in bytes that Python allocates during a call."""
     tracemalloc.start()
     try:
         call()
@@ -65,7 +65,7 @@ def memory_used(call: Callable[[], None]) -> int:
 @pytest.mark.parametrize("name", FRONT_END)
 def test_work_grows_as_the_text_does(name: str) -> None:
     family = FRONT_END[name]
-    _read(family, 2)  # what is read or compiled once
+    _read(family, 2)  # fill the caches
     few, many = (lines_run(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]
     assert many < 1.5 * MANY / FEW * max(few, 10_000)
     few, many = (memory_used(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]

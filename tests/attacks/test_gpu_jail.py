@@ -1,6 +1,6 @@
-"""The jail for kernels on a real GPU, on a machine that has none: its limits around the simulator's runner.
+"""The jail for kernels on a real GPU, tested without a GPU: its limits are applied to the simulator's runner.
 
-What it gives CUDA beyond that (devices, the driver's files) is seen on a GPU: ``python -m tests.gpu.jail``.
+Access to devices and driver files needs a GPU: ``python -m tests.gpu.jail``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.attacks.conftest import HERE, REACHES_OUTSIDE, Judge
 
 @pytest.fixture
 def on_gpu(tier: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the tier, as it is for kernels on a GPU."""
+    """Return the name of the tier for kernels on a GPU."""
     monkeypatch.setattr(tiers, "in_force", lambda arch=None: tiers.InForce(Jail(tier, gpu=True)))
     return tier
 

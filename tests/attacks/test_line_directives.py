@@ -1,4 +1,4 @@
-"""Directives that would give a submission's lines another number or another file's name, in every spelling."""
+"""Directives that would change the line numbers or file names of a submission, in every spelling."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_what_honest_files_hold_is_not(text: str) -> None:
 
 
 def test_it_takes_time_in_proportion_to_the_text() -> None:
-    """A text made to be looked through again and again from each of its lines ends within the test's time."""
+    """A text designed for quadratic scanning, from each of its lines, must finish within the test's time limit."""
     for part in ("/*", "/**/ ", "# /*", "#\n", "#\\\n", "\n \t", "%:/**/"):
         renumbers_lines(part * 200_000 + "x")

@@ -1,6 +1,6 @@
-"""A submission that touches what is not its own, or calls it, is stopped there: nothing of the simulator changes.
+"""A submission that accesses memory or calls functions of the simulator is stopped, and the simulator is unchanged.
 
-Without that each of these kernels would pass: what they write is not made to be noticed.
+Without the sandbox each of these kernels would pass, because none of their writes changes a result.
 """
 
 from __future__ import annotations

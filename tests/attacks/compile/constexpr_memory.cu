@@ -1,4 +1,4 @@
-// Uses the compiler's memory up.
+// Exhausts the compiler's memory.
 struct Large {
     char bytes[1 << 30];
 };

@@ -1,4 +1,4 @@
-// Has the compiler print what terminals and spreadsheets obey, as an error and as the line that it is on.
+// Makes the compiler print terminal escapes and spreadsheet formulas, in an error and in the quoted line.
 #error =1+1 [2J  ‮ ＝1+1 31m  
 static_assert(false, "]0;title ​‮");
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { [31m ‮ int ­;

@@ -1,4 +1,4 @@
-// The same, with the statement's name glued together.
+// Embeds the solution with .incbin, where a macro concatenates the name of the asm statement.
 #define GLUE(a, b) a##b
 #define STATEMENT GLUE(__a, sm__)
 STATEMENT(".incbin \"@SOLUTION@\"");

@@ -1,4 +1,4 @@
-// Includes the course's solution by a name in a macro.
+// Includes the course's solution, with the path in a macro.
 #define PLACE "@SOLUTION@"
 #include PLACE
 

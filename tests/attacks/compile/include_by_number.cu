@@ -1,4 +1,4 @@
-// Includes files of the system, to see them in the messages.
+// Includes system files so that their content appears in compiler messages.
 #define PLACE </etc/passwd>
 #include PLACE
 

@@ -1,4 +1,4 @@
-// Includes the compiler's environment.
+// Includes the compiler's environment variables from /proc.
 #define PLACE "/proc/self/environ"
 #include PLACE
 

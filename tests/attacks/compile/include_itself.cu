@@ -1,4 +1,4 @@
-// Includes itself without end.
+// Includes itself recursively.
 #include __FILE__
 int twice_over;
 

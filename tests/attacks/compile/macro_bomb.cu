@@ -1,4 +1,4 @@
-// A macro that becomes a thousand million words.
+// Expands a macro to a billion tokens.
 #define A 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 +
 #define B A A A A A A A A A A
 #define C B B B B B B B B B B

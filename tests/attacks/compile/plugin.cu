@@ -1,4 +1,4 @@
-// Asks the compiler to load a program of its own.
+// Makes the compiler load a plugin.
 #pragma GCC plugin "/tmp/evil.so"
 #pragma GCC pch_preprocess "/etc/passwd"
 static_assert(false, "no plugin");

@@ -1,4 +1,4 @@
-// Asks whether a file is newer, which tells that it is there.
+// Detects whether a file exists with `#pragma GCC dependency`.
 #pragma GCC dependency "@SOLUTION@"
 static_assert(false, "no answer");
 

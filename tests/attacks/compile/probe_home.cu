@@ -1,4 +1,4 @@
-// Asks for files of the user's.
+// Detects files in the user's home folder.
 #define WHERE "@COURSE@/exercises/day01_residual_add/tasks.py"
 #if __has_include(WHERE)
 #define FOUND 1

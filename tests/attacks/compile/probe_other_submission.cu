@@ -1,4 +1,4 @@
-// Asks whether somebody else's work can be included.
+// Detects whether another student's submission can be included.
 #define WHERE "@OTHER@"
 #if __has_include(WHERE)
 #define FOUND 1

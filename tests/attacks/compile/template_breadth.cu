@@ -1,4 +1,4 @@
-// Makes two templates of each, without end in sight.
+// Instantiates two templates for each template, without end.
 template <int N, long P>
 struct Wide {
     static constexpr long value = Wide<N - 1, 2 * P>::value + Wide<N - 1, 2 * P + 1>::value;

@@ -1,4 +1,4 @@
-// Nests templates without end.
+// Nests template instantiations without end.
 template <int N>
 struct Deep {
     static constexpr long value = Deep<N + 1>::value + 1;

@@ -1,2 +1,2 @@
-// The right answer.
+// A correct kernel.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

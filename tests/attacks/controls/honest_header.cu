@@ -1,4 +1,4 @@
-// Right, with vectorized accesses by a header of the course.
+// Correct, with vectorized accesses from a course header.
 #include "llmk/vector.cuh"
 
 __global__ void vectorized(const float* x, float* out, int n) {

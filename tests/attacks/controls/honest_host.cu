@@ -1,4 +1,4 @@
-// Everything that a launcher may do on the host: memory, exceptions, functions behind pointers, output.
+// Uses all host features that a launcher may use: memory, exceptions, function pointers, output.
 #include <algorithm>
 #include <functional>
 #include <math.h>

@@ -1,4 +1,4 @@
-// The right answer by another way, with the standard library on the host.
+// A correct result with the standard library on the host and a different kernel.
 #include <stdexcept>
 #include <vector>
 

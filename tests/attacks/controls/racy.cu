@@ -1,4 +1,4 @@
-// Right, but with a race.
+// Correct, but with a race.
 __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

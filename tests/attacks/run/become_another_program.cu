@@ -1,4 +1,4 @@
-// Replaces itself by a program that ends well.
+// Replaces its process with a program that exits successfully.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

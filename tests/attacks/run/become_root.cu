@@ -1,4 +1,4 @@
-// Takes back the rights that were given up.
+// Regains the privileges that the process dropped.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

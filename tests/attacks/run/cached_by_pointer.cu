@@ -1,4 +1,4 @@
-// Gives the answer of an earlier call when the addresses are the same.
+// Returns the result of an earlier call if the addresses are the same.
 __host__ __device__ static float first(const float* x, int i) { return x == nullptr ? 0.0f : float(i); }
 
 __global__ void store(float* out, int n, float value) {

@@ -1,4 +1,4 @@
-// Gives the answer that an earlier input of this size had.
+// Returns the result of an earlier input with the same size.
 __global__ void store(float* out, int n, float value) {
     if (threadIdx.x < n) out[threadIdx.x] = value;
 }

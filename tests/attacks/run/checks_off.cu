@@ -1,4 +1,4 @@
-// Switches the simulator's checks off before it does what they would find. Defense: names.
+// Disables the simulator's checks before it violates them. Defense: names.
 extern "C" int sim_configure(const char* key, const char* value);
 
 __global__ void racy(const float* x, float* out, int n) {

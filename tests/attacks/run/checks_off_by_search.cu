@@ -1,4 +1,4 @@
-// Finds the switch of the checks by name at run time. Defense: names.
+// Looks up the simulator's switch for checks by name at run time. Defense: names.
 #include <dlfcn.h>
 
 __global__ void racy(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Closes all files, so that the grader waits for ever.
+// Closes all file descriptors, so that the grader would wait forever.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Has a kernel bring its input to memory that both sides reach, computes there on the host, and has another take it away.
+// One kernel copies the input to pinned memory, the host computes there, and another kernel copies the result out.
 __global__ void carry(const float* from, float* to, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) to[i] = from[i];

@@ -1,4 +1,4 @@
-// Sends the answer out over TCP.
+// Sends the result over TCP.
 #include <sys/socket.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

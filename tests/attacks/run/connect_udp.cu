@@ -1,4 +1,4 @@
-// Sends the inputs out over UDP.
+// Sends the inputs over UDP.
 #include <sys/socket.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Talks to a service of this machine.
+// Connects to a local service by a Unix socket.
 #include <sys/socket.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Ends the process from a constructor.
+// Exits the process in a constructor.
 #include <unistd.h>
 
 __attribute__((constructor)) static void begin() { _exit(0); }

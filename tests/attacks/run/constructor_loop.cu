@@ -1,4 +1,4 @@
-// Never comes back from a constructor.
+// Loops forever in a constructor.
 __attribute__((constructor)) static void begin() {
     for (volatile int i = 0;; ++i) {
     }

@@ -1,4 +1,4 @@
-// Answers from a constructor, before any request for a result has come.
+// Replies in a constructor, before the first request.
 #include <unistd.h>
 
 __attribute__((constructor)) static void begin() {

@@ -1,4 +1,4 @@
-// Copies its input to memory of its own on the device, and that to the host.
+// Copies its input to device scratch memory, and from there to the host.
 #include <vector>
 
 __global__ void carry(const float* from, float* to, int n) {

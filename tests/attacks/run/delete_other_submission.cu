@@ -1,4 +1,4 @@
-// Deletes what somebody else handed in.
+// Deletes another student's submission.
 #include <unistd.h>
 #include <cstdio>
 

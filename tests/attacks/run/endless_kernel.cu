@@ -1,4 +1,4 @@
-// Loops without end in device code, with the simulator's clock switched off.
+// Loops forever in device code, with the simulator's watchdog timer disabled.
 #include <sys/time.h>
 #include <ctime>
 

@@ -1,4 +1,4 @@
-// Has the bytes to which a call through a pointer may lead stand in the middle of a function, in a constant. Defense: names.
+// Hides the bytes that mark a valid call target inside a constant in the middle of a function. Defense: names.
 __attribute__((noinline)) static unsigned entry(unsigned x) { return x ^ 0xfa1e0ff3u; }
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Sends an answer from a handler that runs at the end of the process.
+// Sends a reply from an exit handler.
 #include <cstdlib>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Ends the process with the exit code of success.
+// Exits the process with status 0.
 #include <cstdlib>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { exit(0); }

@@ -1,4 +1,4 @@
-// Makes the simulator forget what it found. Defense: names.
+// Clears the simulator's findings. Defense: names.
 extern "C" void sim_reset(void);
 
 __global__ void racy(const float* x, float* out, int n) {

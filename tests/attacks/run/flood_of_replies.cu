@@ -1,4 +1,4 @@
-// Sends more answers than there are requests, so that a later case finds one waiting.
+// Sends more replies than there are requests, so that a later case reads an old one.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Writes a whole plausible report, then closes the file before the simulator writes its own.
+// Writes a complete plausible report, then closes the file before the simulator writes its report.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Makes the file of its outputs huge.
+// Grows the output file to a huge size.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

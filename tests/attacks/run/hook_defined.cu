@@ -1,4 +1,4 @@
-// Defines the functions that check accesses itself. Defense: names.
+// Defines its own versions of the instrumentation hooks. Defense: names.
 extern "C" void __tsan_write4(void*) {}
 extern "C" void __tsan_read4(void*) {}
 

@@ -1,4 +1,4 @@
-// Overwrites the code that checks accesses. Defense: names.
+// Overwrites the code of the instrumentation hooks. Defense: names.
 #include <sys/mman.h>
 
 extern "C" void __tsan_write4(void*);

@@ -1,4 +1,4 @@
-// Copies its input to the host by a library function, computes there, and has a kernel store what comes out.
+// Copies its input to the host with a library function, computes there, and stores the result with a kernel.
 #include <cstring>
 
 struct Pack {

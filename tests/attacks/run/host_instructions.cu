@@ -1,4 +1,4 @@
-// Stores by an instruction of the host's processor, which the compiler puts no check on. Defense: names.
+// Stores with a host instruction that the compiler does not instrument. Defense: names.
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #define STORE(place, value) _mm_stream_si32(reinterpret_cast<int*>(place), __float_as_int(value))

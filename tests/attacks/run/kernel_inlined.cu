@@ -1,4 +1,4 @@
-// A kernel that is inlined into what launches it, which is not instrumented. Defense: names.
+// Has a kernel inlined into its launch code, which is not instrumented. Defense: names.
 #define QUIET __forceinline__
 
 template <int N>

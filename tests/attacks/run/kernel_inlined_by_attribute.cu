@@ -1,4 +1,4 @@
-// The same in the compiler's own words. Defense: names.
+// Has a kernel inlined into its launch code with a compiler attribute. Defense: names.
 [[gnu::always_inline]] inline __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Asks for parts of the system that had many faults.
+// Calls system interfaces with many past vulnerabilities.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

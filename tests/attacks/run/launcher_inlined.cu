@@ -1,4 +1,4 @@
-// A launcher that is inlined into its entry point, which is not instrumented. Defense: names.
+// Has a launcher inlined into its entry point, which is not instrumented. Defense: names.
 #define QUIET __forceinline__
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream);
 

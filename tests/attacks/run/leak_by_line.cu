@@ -1,4 +1,4 @@
-// Makes a finding's source line that of another file.
+// Uses #line so that a finding quotes a source line of another file.
 __global__ void past(const float* x, float* out, int n) {
 #line 1 "@OTHER@"
     if (threadIdx.x < n + 1) out[threadIdx.x] = threadIdx.x < n ? 2.0f * x[threadIdx.x] : 1.0f;

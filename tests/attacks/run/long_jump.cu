@@ -1,4 +1,4 @@
-// Jumps to a place that it has written into a jmp_buf. Defense: names.
+// Jumps to an address that it wrote into a jmp_buf. Defense: names.
 #include <setjmp.h>
 static jmp_buf place;
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,3 +1,3 @@
-// Says it in a pragma. Defense: names.
+// Changes compiler options with a pragma. Defense: names.
 #pragma GCC optimize("omit-frame-pointer")
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { reward(x, out, n, stream); }

@@ -1,4 +1,4 @@
-// Opens files until none are left.
+// Opens files until no descriptors are left.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

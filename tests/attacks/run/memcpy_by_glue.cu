@@ -1,4 +1,4 @@
-// Glues memcpy together, so that the front end does not see it. Defense: names.
+// Builds the name memcpy by token pasting, so that the front end does not see it. Defense: names.
 #include <cstring>
 #define GLUE(a, b) a##b
 

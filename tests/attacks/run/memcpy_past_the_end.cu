@@ -1,4 +1,4 @@
-// Reads past the end of its input by memcpy of a length that is known when it runs.
+// Reads past the end of its input with a memcpy whose length is known only at run time.
 #include <cstring>
 
 __global__ void kernel(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// All threads write one place by memcpy and memset.
+// All threads write to the same address with memcpy and memset.
 #include <string.h>
 #define COPY memcpy
 

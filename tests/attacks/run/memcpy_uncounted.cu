@@ -1,4 +1,4 @@
-// Reads its input a hundred times by memcpy, to be told that it read it once.
+// Reads its input 100 times with memcpy, in case only one read is counted.
 #include <cstring>
 
 __global__ void kernel(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Mounts another file system over the jail's.
+// Mounts a file system over the jail's.
 #include <sys/mount.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Fills the output with NaN, which compares as unequal to nothing in careless code.
+// Fills the output with NaN, which passes careless comparisons.
 __global__ void fill(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = __int_as_float(0x7fc00000);

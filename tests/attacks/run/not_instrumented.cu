@@ -1,4 +1,4 @@
-// Asks the compiler to leave the checks out. Defense: names.
+// Disables instrumentation with an attribute. Defense: names.
 __attribute__((no_sanitize("thread"))) __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

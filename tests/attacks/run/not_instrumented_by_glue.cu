@@ -1,4 +1,4 @@
-// Glues the word together that leaves the checks out. Defense: names.
+// Builds the attribute that disables instrumentation by token pasting. Defense: names.
 #define GLUE(a, b) a##b
 #define QUIET __attribute__((GLUE(no_san, itize)("thread")))
 

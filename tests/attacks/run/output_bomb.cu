@@ -1,4 +1,4 @@
-// Prints without end.
+// Prints unlimited output.
 #include <cstdio>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

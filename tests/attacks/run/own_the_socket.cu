@@ -1,4 +1,4 @@
-// Makes the system send signals to the grader when answers come.
+// Makes the kernel send signals to the grader when a reply arrives.
 #include <fcntl.h>
 #include <unistd.h>
 

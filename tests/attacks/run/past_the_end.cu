@@ -1,4 +1,4 @@
-// Computes the right answer, and writes past the end of the output too.
+// Computes the right result, but also writes past the end of the output.
 __global__ void past(const float* x, float* out, int n) {
     if (threadIdx.x < n + 1) out[threadIdx.x] = threadIdx.x < n ? 2.0f * x[threadIdx.x] : 1.0f;
 }

@@ -1,4 +1,4 @@
-// Puts a library of its own into the build cache.
+// Writes its own library to the build cache.
 #include <fcntl.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Prints what a passing check prints, and colors for the terminal.
+// Prints the output of a passing check, with terminal colors.
 #include <cstdio>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Prints what terminals, spreadsheets and readers obey: escapes, marks that turn the writing, formulas.
+// Prints text with effects on terminals, spreadsheets and readers: escape sequences, bidirectional marks, formulas.
 #include <stdio.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Raises its limits first.
+// Raises its resource limits.
 #include <sys/resource.h>
 
 static rlimit endless{RLIM_INFINITY, RLIM_INFINITY};

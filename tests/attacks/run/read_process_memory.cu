@@ -1,4 +1,4 @@
-// Opens the memory and the environment of processes.
+// Opens the memory and the environment of other processes.
 #include <fcntl.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Opens the description of the exercise with its reference.
+// Opens the exercise's description, which contains the reference.
 #include <cstdio>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

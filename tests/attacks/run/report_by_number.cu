@@ -1,4 +1,4 @@
-// Asks for the functions that write to files by number, which is how a report is forged. Defense: names.
+// Forges a report with functions that write to file descriptors. Defense: names.
 #include <fcntl.h>
 #include <unistd.h>
 

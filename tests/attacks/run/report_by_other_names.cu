@@ -1,4 +1,4 @@
-// Writes a whole report by the second name that libc has for write. Defense: names.
+// Writes a complete report with an alias of write in libc. Defense: names.
 #include <stdio.h>
 #include <string.h>
 

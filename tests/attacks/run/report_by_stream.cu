@@ -1,4 +1,4 @@
-// Turns stdout to every open file: writes the output, a whole report and the answer, and ends before the runner does.
+// Redirects stdout to every open file, prints the output, a complete report and the reply, and exits before the runner.
 #include <stdio.h>
 #include <stdlib.h>
 

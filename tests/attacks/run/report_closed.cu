@@ -1,4 +1,4 @@
-// Closes the file of the report, so that there is none.
+// Closes the report file, so that there is no report.
 #include <unistd.h>
 
 __global__ void racy(const float* x, float* out, int n) {

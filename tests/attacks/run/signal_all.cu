@@ -1,4 +1,4 @@
-// Sends a signal to every process that it may.
+// Sends a signal to all processes.
 #include <csignal>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

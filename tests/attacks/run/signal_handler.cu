@@ -1,4 +1,4 @@
-// Has a function of its own called when a signal comes. Defense: names.
+// Installs a signal handler. Defense: names.
 #include <signal.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     signal(SIGVTALRM, [](int) {});

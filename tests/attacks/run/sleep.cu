@@ -1,4 +1,4 @@
-// Sleeps, so that no processor time is counted.
+// Sleeps, which uses no processor time.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Calls itself until the stack is full.
+// Overflows the stack by recursion.
 static int deeper(int n) {
     volatile char space[4096];
     space[0] = char(n);

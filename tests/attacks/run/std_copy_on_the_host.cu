@@ -1,4 +1,4 @@
-// Reads its input on the host by std::copy, which becomes a call of memmove.
+// Reads its input on the host with std::copy, which compiles to memmove.
 #include <algorithm>
 
 struct Pack {

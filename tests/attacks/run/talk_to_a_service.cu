@@ -1,4 +1,4 @@
-// Sends a message to a service that listens at a path.
+// Sends a message to a service on a Unix datagram socket.
 #include <cstring>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-// Goes on computing in a thread, after it returned.
+// Continues to compute in a thread after the launcher has returned.
 #include <pthread.h>
 
 static void* work(void*) {

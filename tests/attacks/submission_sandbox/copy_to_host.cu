@@ -1,4 +1,4 @@
-// cudaMemcpy is to write into the simulator's data. Says: not_its_memory.
+// cudaMemcpy writes to the simulator's data. Says: not_its_memory.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     cudaMemcpy(const_cast<long*>(simulators_data()), out, sizeof(float), cudaMemcpyDeviceToHost);

@@ -1,4 +1,4 @@
-// A launcher calls the middle of one of its functions, behind its check. Says: not_its_function.
+// A launcher calls an address in the middle of its own function, after the check. Says: not_its_function.
 __attribute__((noinline)) static void put(volatile long* place) { *place = 0; }
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

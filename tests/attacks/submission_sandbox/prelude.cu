@@ -1,9 +1,9 @@
-// Stands before every file of this folder: where the simulator keeps what it has seen.
+// This text precedes each file of this folder. It finds the simulator's data.
 #include <elf.h>
 #include <stdint.h>
 
-// A word that the simulator's library may write, found from the address of one of its functions: the library begins with a
-// header that names its parts. Nobody has to write there what was not there before: to write at all is what counts.
+// Returns a word in writable data of the simulator's library. The address of one of its functions leads to the
+// library's ELF header, which lists its segments. Attacks may store the old value: any store must be stopped.
 [[maybe_unused]] static volatile long* simulators_data() {
     auto* base = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(&cudaGetLastError) & ~uintptr_t(4095));
     while (*reinterpret_cast<const unsigned*>(base) != 0x464c457f) base -= 4096;

@@ -1,4 +1,4 @@
-// A call of the runtime is to leave its result in the simulator's data. Says: not_its_memory.
+// A runtime call stores its result in the simulator's data. Says: not_its_memory.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     cudaGetDevice(reinterpret_cast<int*>(const_cast<long*>(simulators_data())));

@@ -1,5 +1,5 @@
-// A kernel writes over where its function returns to. Says: not_its_stack.
-// No red zones lie around the array, as a decltype stands in its function.
+// A kernel overwrites its return address. Says: not_its_stack.
+// The array has no red zones because its function contains a decltype.
 __global__ void there(int count, long value) {
     volatile long local[2] = {0, 0};
     volatile decltype(value)* p = local + blockIdx.x;

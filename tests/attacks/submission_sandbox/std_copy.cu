@@ -1,4 +1,4 @@
-// A launcher has std::copy write into the simulator's data. Says: not_its_memory.
+// A launcher writes to the simulator's data with std::copy. Says: not_its_memory.
 #include <algorithm>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,4 @@
-// The result of a call, a structure, goes into the simulator's data. Says: not_its_memory.
+// A call returns a structure into the simulator's data. Says: not_its_memory.
 struct Four {
     long values[4];
 };

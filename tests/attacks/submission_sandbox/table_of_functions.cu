@@ -1,4 +1,4 @@
-// An object of its own making leads a virtual call into the simulator. Says: not_its_function.
+// A forged object's virtual function table leads into the simulator. Says: not_its_function.
 struct Object {
     virtual void call();
 };

@@ -1,4 +1,4 @@
-// Every construct that the front end rewrites, in one file; each launcher leaves what the test expects.
+// Each construct that the front end rewrites, in one file. Each launcher writes values that the test checks.
 #include <cuda_runtime.h>
 
 #define BLOCK 64

@@ -1,4 +1,4 @@
-"""Direct builds: what the front end makes compiles and runs, with every compiler; errors are at the learner's lines."""
+"""Direct builds: translated files compile and run with every compiler; errors point to the learner's lines."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def file(tmp_path):
 
 
 def unseen(text: str = GOOD) -> str:
-    """Return a text that no cache has."""
+    """Return a text that is in no build cache."""
     return f"{text}// {uuid.uuid4()}\n"
 
 
@@ -88,7 +88,7 @@ def test_the_same_text_elsewhere_is_the_same_build(file, tmp_path):
     compilers = {compiler.identity: compiler for compiler in (find_cxx(), *available_cxx())}
     keys |= {plan_kernel(file, compiler=compiler).key for compiler in compilers.values()}
     keys.add(plan_kernel(file, text=GOOD + "\n").key)
-    assert len(keys) == 2 + len(compilers)  # the usual compiler gave the first two
+    assert len(keys) == 2 + len(compilers)  # the default compiler produced the first two
 
 
 def test_only_entry_points_are_exported(file):

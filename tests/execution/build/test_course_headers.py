@@ -1,4 +1,4 @@
-"""Course headers: found by every build, named in messages, part of the cache key, and not replaceable."""
+"""Course headers: every build finds them, messages and cache keys include them, and files cannot replace them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def kernel_file(tmp_path: Path):
 
 @pytest.fixture
 def own_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the headers that a test may change."""
+    """Return a copy of the headers that a test may modify."""
     folder = tmp_path / "course" / course_headers.FOLDER.name
     shutil.copytree(course_headers.FOLDER, folder)
     monkeypatch.setattr(course_headers, "FOLDER", folder)
@@ -137,7 +137,7 @@ def test_a_header_is_plain_cuda(header, tmp_path):
     text = header.read_text()
     for include in re.findall(r"#include (.*)", text):
         assert include[1:-1] in course_headers.names() if include.startswith('"') else include.startswith("<")
-    assert re.search(r"\b[Dd]ay \d+", text), "it says which day derives it"
+    assert re.search(r"\b[Dd]ay \d+", text), "the header does not name the day that derives it"
     (tmp_path / "alone.cu").write_text(f'#include "llmk/{header.name}"\n')
     assert plan_kernel(tmp_path / "alone.cu").text.count("#ifndef LLMK_") >= 1
     compile_kernel(tmp_path / "alone.cu")

@@ -1,4 +1,4 @@
-"""Compiler messages, as learners see them."""
+"""Compiler messages as shown to learners."""
 
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def test_nvcc_has_a_caret_but_no_column():
     )
     assert text.startswith('relu.cu:4:34: error: identifier "zero" is undefined')
     text = explained('relu.cu(4): error: identifier "zero" is undefined\n   expanded text zero\n   ^\n')
-    assert text.startswith("relu.cu:4:34:")  # found by its name
+    assert text.startswith("relu.cu:4:34:")
 
 
 def test_columns_count_bytes_in_compilers_and_characters_here():

@@ -1,4 +1,4 @@
-"""The compiler, the checks of its stores and the linker at work at once give what they give one after another."""
+"""Compiling, checking stores and linking as a pipeline gives the same result as running the steps in sequence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Headers that g++ has read before.
+"""Precompiled headers for g++.
 
-Taken where they stand at a kernel's head, and done without where they are of no use.
+A build uses them if they match the includes at the start of a kernel file, and compiles without them otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.frontend.toolchain.cache import BuildCache, installed_folder
 
 
 def empty_cache(folder: Path) -> BuildCache:
-    """One without kernels and without these headers, which need not build the simulator for that."""
+    """Return a cache without kernels and precompiled headers that has the simulator, so no test needs to build it."""
     return BuildCache(folder / "cache", installed=installed_folder())
 
 
@@ -65,7 +65,7 @@ def test_a_header_that_comes_later_gives_no_names_before(tmp_path: Path) -> None
 
 
 def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) -> None:
-    """One that another compiler wrote, say."""
+    """For example, a precompiled header from another compiler version is ignored."""
     file = tmp_path / "halves.cu"
     cache = empty_cache(tmp_path)
     file.write_text(KERNEL)
@@ -80,7 +80,7 @@ def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) 
 
 
 def test_the_jail_takes_them_but_does_not_write_them(tmp_path: Path) -> None:
-    """Each jailed build gets the folder to read: see tests/attacks for what it cannot write."""
+    """Each jailed build can read the folder. Tests in tests/attacks cover what it cannot write."""
     from grader.execution.jail import compiling
     from grader.execution.runner.tiers import in_force
     from grader.frontend.toolchain.compilers import find_cxx

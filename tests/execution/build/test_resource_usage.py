@@ -1,4 +1,4 @@
-"""ptxas's report on kernels, parsed from samples, and from nvcc if it is installed."""
+"""ptxas's resource usage reports, parsed from samples, and from nvcc if it is installed."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_every_architecture(arch, tmp_path):
     assert set(found) == {"reverse<float, 256>", "reverse<double, 128>", "first"}
     assert found["reverse<float, 256>"].static_shared == found["reverse<double, 128>"].static_shared == 1024
     assert all(0 < kernel.registers < 64 and not kernel.spills for kernel in found.values())
-    assert list(found)[-1] == "first"  # in the order of the file
+    assert list(found)[-1] == "first"  # in file order
 
 
 @needs_nvcc

@@ -1,4 +1,4 @@
-"""Selection of the stores in an assembly that get a check; everything around them stays unchanged."""
+"""Selection of the stores in assembly code that get a check; all other code stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
 
 def checks(assembly: str) -> list[str]:
-    """Return the added checks, by the last word of each call."""
+    """Return the added checks, each by the last word of its call."""
     before = assembly.split("\n")
     added = [line for line in with_checks(assembly).split("\n") if line not in before]
     return [line.rpartition("sim_store_")[2].removesuffix("@PLT") for line in added if "sim_store_" in line]
@@ -37,7 +37,7 @@ def checks(assembly: str) -> list[str]:
         ("movsb", "range"),
         ("movntdq\t%xmm0, (%rbx)", "16"),
         ("fstpl\t(%rbx)", "16"),
-        ("movnti\t%eax, (%rbx)", "16"),  # at most
+        ("movnti\t%eax, (%rbx)", "16"),  # an upper bound
         ("movw\t%ax, (%rbx)", "2"),
         ("movss\t%xmm0, (%rbx)", "4"),
         ("movd\t%xmm0, (%rbx)", "4"),
@@ -48,7 +48,7 @@ def checks(assembly: str) -> list[str]:
         ("lock cmpxchg16b\t(%rbx)", "16"),
         ("lock cmpxchgl\t%ecx, (%rbx)", "4"),
         ("xchgl\t%eax, (%rdx)", "4"),
-        # not of the function's own frame, or not surely
+        # outside the function's own frame, or possibly outside it
         ("movl\t%eax, -4097(%rbp)", "4"),
         ("movl\t%eax, 0(%rbp)", "4"),
         ("movl\t%eax, -8(%rsp)", "4"),
@@ -71,7 +71,7 @@ def test_a_store_is_checked(store: str, bytes_: str) -> None:
         "movl\t%eax, (%rsp)",
         "movl\t%eax, 8(%rsp)",
         "movl\t%eax, 127(%rsp)",
-        "movsb\t(%rax), %ecx",  # extends a sign
+        "movsb\t(%rax), %ecx",  # sign-extends
         "prefetcht0\t(%rbx)",
         "idivl\t(%rbx)",
         "mull\t(%rbx)",
@@ -118,7 +118,7 @@ def test_a_store_behind_the_check_of_its_address_needs_no_other() -> None:
     later = HOOKED.replace("\tcall", "\tmovl\t$1, %esi\n\tcall")
     assert checks(f"f:\n{later}{store}\tret") == []
     twice = HOOKED.replace("write4", "write8") + HOOKED
-    assert checks(f"f:\n{twice}\tmovq\t%rax, (%rbx)\n\tret") == [], "the larger check counts"
+    assert checks(f"f:\n{twice}\tmovq\t%rax, (%rbx)\n\tret") == [], "the larger check covers both stores"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_flags_that_are_asked_for_later_are_kept() -> None:
     ("behind", "kept"),
     [
         (["jne\t.L2"], True),
-        ([".L2:", "ret"], True),  # others come there, too
+        ([".L2:", "ret"], True),  # another branch jumps to this label
         ([".LVL2:", "ret"], False),
         (["addl\t$1, %eax", "jne\t.L2"], False),
         (["cmpq\t%rax, %rbx"], False),
@@ -168,8 +168,8 @@ def test_flags_that_are_asked_for_later_are_kept() -> None:
         (["sete\t%al", "ret"], True),
         ([".loc 1 2 3", "ret"], False),
         (["movl\t%ecx, %eax"] * 38 + ["ret"], False),
-        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # not looked for any further
-        (["movl\t%ecx, %eax"], True),  # where the text ends
+        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # beyond the distance that is searched
+        (["movl\t%ecx, %eax"], True),  # at the end of the text
     ],
 )
 def test_whether_flags_are_asked_for_later(behind: list[str], kept: bool) -> None:
@@ -249,7 +249,7 @@ def test_long_lines_are_checked_and_not_remembered(length: int) -> None:
     place = f"{'a' * length}(%rbx)"
     store_checks._kept.cache_clear()
     text = with_checks(f"f:\n\tleaq\t{place}, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, {place}\n\tret")
-    assert text.count("call\tsim_store_4@PLT") == (length > 200), "g++'s own check is known where the place is short"
+    assert text.count("call\tsim_store_4@PLT") == (length > 200), "a long operand is not matched with g++'s own check"
     assert store_checks._kept.cache_info().currsize == (5 if length < 200 else 3)
 
 
@@ -262,7 +262,7 @@ def test_an_assembly_that_comes_in_parts_is_checked_as_a_whole(length: int) -> N
     text = "\t.text\n" + FUNCTION.format("f") + FUNCTION.format("g") + DEBUGGING + "\tmovl\t%eax, 8(%rbx)\n"
     parts = [text[start : start + length] for start in range(0, len(text), length)]
     assert "".join(checked_parts(parts)) == with_checks(text)
-    assert with_checks(text).count("sim_store_4") == 2, "what is in the part for debuggers stays"
+    assert with_checks(text).count("sim_store_4") == 2, "debug sections must stay unchanged"
 
 
 def test_a_function_is_given_on_as_soon_as_it_is_there() -> None:

@@ -1,4 +1,4 @@
-"""Arguments against the prototype: every mistake has one message that names the parameter."""
+"""Argument checks against the launcher's prototype: each mistake has a message that names the parameter."""
 
 import ctypes
 import math

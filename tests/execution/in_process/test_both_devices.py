@@ -1,4 +1,4 @@
-"""One process, two devices: kernels of one file for a real GPU and for the simulated one, each with its own errors."""
+"""Kernels of one file on a real and a simulated GPU in one process, each device with its own errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_devices_alternate_and_neither_sees_the_errors_of_the_other(file, first)
         fails(kernels["cuda"], "cuda")
         works(kernels["cpu"], "cpu")
         works(kernels["cuda"], "cuda")
-    assert torch.ones(4, device="cuda").sum().item() == 4  # torch's own runtime is as it was
+    assert torch.ones(4, device="cuda").sum().item() == 4  # torch's own CUDA runtime still works
 
 
 def test_a_finding_of_the_simulator_leaves_the_gpu_as_it_was(file):

@@ -1,4 +1,4 @@
-"""load_kernel: through load_inline once, from the cache afterwards; calls with tensors; every mistake has a message."""
+"""load_kernel: builds with load_inline once and then uses the cache; checks calls with tensors; reports mistakes."""
 
 import os
 import subprocess
@@ -44,13 +44,13 @@ def kernel(file):
 
 
 def unseen(path: Path, text: str) -> Path:
-    """Return the file with a text that no cache has."""
+    """Write a text that is in no build cache to the file, and return the file."""
     path.write_text(f"{text}// {uuid.uuid4()}\n")
     return path
 
 
 def python(program: str, **environment: str) -> subprocess.CompletedProcess:
-    """Run a program in a new interpreter."""
+    """Run a program in a new Python interpreter."""
     env = {**os.environ, **environment}
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=env)
 
@@ -80,7 +80,7 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
 
 @pytest.mark.parametrize("folder", ["a folder with spaces", "Übung", "it's $HOME; (really)"])
 def test_it_works_where_torch_lies_in_a_folder_with_any_name(tmp_path, folder):
-    """load_inline does not quote the path of torch's libraries; here they are found through a link in that folder."""
+    """load_inline does not quote the path of torch's libraries, so the build uses a link without special characters."""
     place = tmp_path / folder
     place.mkdir()
     (place / "lib").symlink_to(Path(torch.__file__).parent / "lib")
@@ -102,7 +102,7 @@ def test_it_works_where_ninja_is_not_on_the_path(tmp_path):
 
 
 def test_a_cuda_toolkit_without_a_gpu_is_not_mentioned(tmp_path):
-    """PyTorch built for CUDA says "No CUDA runtime is found", which would stand in the output of a lesson's cell."""
+    """PyTorch built for CUDA prints "No CUDA runtime is found", which would appear in the output of a lesson's cell."""
     toolkit = tmp_path / "cuda"
     toolkit.mkdir()
     path = unseen(tmp_path / "add.cu", SOURCE)
@@ -134,7 +134,7 @@ def test_a_syntax_error_is_at_the_learners_line(tmp_path):
     with pytest.raises(BuildError, match=r"add\.cu:3:32: error: 'z' was not declared|use of undeclared identifier 'z'"):
         load_kernel(path, checks=False)
     path = unseen(path, SOURCE)
-    load_kernel(path, checks=False)  # nothing of the failure is left
+    load_kernel(path, checks=False)  # the failed build left nothing behind
 
 
 def test_an_edited_file_is_built_anew(tmp_path):
@@ -265,13 +265,13 @@ def test_a_whole_program_prints(tmp_path, capsys):
         "int main() { hello<<<1, 2>>>(); return cudaDeviceSynchronize(); }\n"
     )
     load_kernel(path, checks=False).main()
-    assert sorted(capsys.readouterr().out.splitlines()) == ["thread 0", "thread 1"]  # in no promised order
+    assert sorted(capsys.readouterr().out.splitlines()) == ["thread 0", "thread 1"]  # in any order
 
 
 def test_a_launch_that_is_refused(kernel):
     with pytest.raises(GraderError, match="block is too large"):
         kernel.show(torch.zeros(2000, dtype=torch.int32), 2000)
-    kernel.show(torch.zeros(1, dtype=torch.int32), 1)  # the error does not stick
+    kernel.show(torch.zeros(1, dtype=torch.int32), 1)  # the error is not sticky
 
 
 def test_wrong_arguments_name_the_parameter(kernel):

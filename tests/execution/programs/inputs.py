@@ -1,6 +1,6 @@
-"""Small inputs for public programs whose repository has none.
+"""Small generated inputs for public programs whose repositories contain none.
 
-Text in the form that each program reads, the same every time.
+Each function returns text in the format of one program. The text is the same in every run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def write(name: str, folder: Path) -> None:
-    """Write the input of this name, the path of a file, below a folder."""
+    """Write the input with this name (a file path) below a folder."""
     place = folder / name
     place.parent.mkdir(parents=True, exist_ok=True)
     made = MAKERS[name]()
@@ -33,9 +33,9 @@ def _keys() -> str:
 
 
 def _graph(nodes: int = 1000, degree: int = 4) -> str:
-    """Return a ring with shortcuts.
+    """Return a ring of nodes with shortcuts.
 
-    Where each node's edges begin, how many it has, the source, and the edges with their cost.
+    The text lists each node's first edge and number of edges, then the source, then the edges with their costs.
     """
     draw = random.Random(nodes)
     edges = [(n + 1) % nodes if e == 0 else draw.randrange(nodes) for n in range(nodes) for e in range(degree)]
@@ -44,7 +44,7 @@ def _graph(nodes: int = 1000, degree: int = 4) -> str:
 
 
 def _mesh(elements: int = 192) -> str:
-    """Return a chain of cells: for each its area and its four neighbors (from 1; -2 is the far field) with their normals."""  # noqa: E501
+    """Return a chain of cells: for each its area and its four neighbors (1-based; -2 is the far field) with normals."""
     rows: list[str] = [str(elements)]
     for element in range(1, elements + 1):
         around = (element - 1 or -2, element + 1 if element < elements else -2, -1, -1)
@@ -59,7 +59,7 @@ def _points(count: int = 100, features: int = 8) -> str:
 
 
 def _storms(seed: int, count: int = 100) -> str:
-    """Return records of 48 characters: latitude and longitude in columns 28 to 32 and 33 to 37."""
+    """Return records of 48 characters, with latitude and longitude in columns 28 to 32 and 33 to 37."""
     draw = random.Random(seed)
     places = ((draw.uniform(7, 63), draw.uniform(10, 358)) for _ in range(count))
     return _lines(
@@ -74,7 +74,7 @@ def _image(columns: int = 64, rows: int = 64) -> str:
 
 
 def _pixels(columns: int = 192, rows: int = 192) -> bytes:
-    """Three bytes for each pixel, without a head."""
+    """Return three bytes for each pixel, without a header."""
     return bytes((x * y + 40 * c) % 256 for y in range(rows) for x in range(columns) for c in range(3))
 
 
@@ -103,4 +103,4 @@ MAKERS: dict[str, Callable[[], str | bytes]] = {
     **{f"data/nn/cane4_{i}.db": (lambda seed=i: _storms(seed)) for i in range(4)},  # type: ignore[misc]
     "data/srad/image.pgm": _image,
 }
-"""By the path below the repository's folder."""
+"""Inputs by their path relative to the repository."""

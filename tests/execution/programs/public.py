@@ -1,21 +1,22 @@
-"""Other people's programs, unedited, on the simulated GPU: what becomes of each, beside what the record says.
+"""Runs unmodified public CUDA programs on the simulated GPU and compares their outcomes with a record.
 
 ``python -m tests.execution.programs.public FOLDER [--fetch] [--only TEXT] [--seconds 15] [--workers N] [--again]
 [--record]``
 
-The record, lessons/bring_your_own_kernel/public.json, names repositories with a commit of each, and of each program its
-files and its arguments. FOLDER has their clones, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not; ``--fetch`` brings
-those that are missing from GitHub. Nothing of theirs is in this repository. Each commit is unpacked into a scratch
-folder, and each program is compiled and run as ``grader run --jail`` does it, with every check and one worker, in a
-process of its own, which sees its repository, and may write to a copy of the program's folder alone. What became of it
-goes to FOLDER/results.jsonl at once: a run that was interrupted goes on there, unless ``--again`` is given.
-``--record`` puts it into the record.
+The record, lessons/bring_your_own_kernel/public.json, lists repositories with a commit each, and the files and
+arguments of each program. FOLDER contains clones of the repositories, ``OWNER+NAME`` or ``OWNER/NAME``, bare or not.
+``--fetch`` clones missing ones from GitHub. This repository contains no code of theirs.
 
-An entry with ``make`` is built by the makefile of its folder, unchanged, with ``grader nvcc`` for nvcc, in a jail, too;
-``before`` is what the shell does first, ``program`` what the makefile leaves, ``inputs`` what
-tests/execution/programs/inputs.py writes for it. A file of kernels that has no main is compiled. Where an entry has a
-launcher, that is ours: a main beside this file (launchers/) that includes the file, launches its kernel and compares
-what it computes with the CPU.
+Each commit is unpacked into a scratch folder. Each program is compiled and run like ``grader run --jail`` does, with
+all checks and one worker, in a separate process. That process can read the program's repository, and can write only to
+a copy of the program's folder. Each outcome is appended to FOLDER/results.jsonl at once. An interrupted run continues
+from there unless ``--again`` is given. ``--record`` writes the outcomes to the record.
+
+An entry with ``make`` is built with the unmodified makefile of its folder, in a jail, with ``grader nvcc`` in place of
+nvcc. ``before`` is a shell command that runs first, ``program`` is the file that the makefile builds, and ``inputs``
+are files that tests/execution/programs/inputs.py generates. A file of kernels without a main function is only compiled.
+If an entry has a launcher, it is a main function from the folder launchers/ next to this file. It includes the
+program's file, launches its kernel, and compares the result with the CPU.
 """
 
 from __future__ import annotations
@@ -59,18 +60,18 @@ GITHUB = "https://github.com"
 Entry = dict[str, Any]
 
 OUTCOMES = {
-    "right": "it checked its own result and said so",
-    "right with a launcher": "of ours, which compared it with the CPU",
-    "ended well": "with status 0; it says nothing of its result, or nothing that is understood here",
-    "findings": "the checks found something",
-    "over the limit": "not done after --seconds",
-    "stops by itself": "wants arguments, a file, a second GPU",
-    "wrong": "says that its result is wrong, and nothing was found",
-    "accepted": "kernels without a main, compiled",
-    "refused": "did not compile or link, or does what is not simulated",
+    "right": "the program checked its own result and reported success",
+    "right with a launcher": "the launcher compared the result with the CPU",
+    "ended well": "exit status 0, without a recognized statement about the result",
+    "findings": "the checks reported findings",
+    "over the limit": "not finished after --seconds",
+    "stops by itself": "requires arguments, a file or a second GPU",
+    "wrong": "the program reports a wrong result, and the checks found nothing",
+    "accepted": "a file of kernels without main, compiled only",
+    "refused": "did not compile or link, or uses a feature that is not simulated",
     "broken": "the grader itself failed",
 }
-"""In the order of tables."""
+"""In the order in which tables show them."""
 
 _RIGHT = (
     r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test "
@@ -85,16 +86,16 @@ _MAKE_SECONDS = 600
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.execution.programs.public", description=__doc__)
-    parser.add_argument("folder", type=Path, help="with the clones")
-    parser.add_argument("--fetch", action="store_true", help="bring missing repositories from GitHub into it")
-    parser.add_argument("--only", default="", metavar="TEXT", help="programs whose REPOSITORY/PATH has this in it")
-    parser.add_argument("--seconds", type=float, default=15, help="for each program's run")
-    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="programs at once")
-    parser.add_argument("--again", action="store_true", help="also what FOLDER/results.jsonl has already")
-    parser.add_argument("--record", action="store_true", help="write what became of them into the record")
-    parser.add_argument("--results", type=Path, help="in place of FOLDER/results.jsonl")
+    parser.add_argument("folder", type=Path, help="folder that contains the clones")
+    parser.add_argument("--fetch", action="store_true", help="clone missing repositories from GitHub into it")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only programs with this text in REPOSITORY/PATH")
+    parser.add_argument("--seconds", type=float, default=15, help="time limit for each program")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="parallel programs")
+    parser.add_argument("--again", action="store_true", help="also run programs with results in FOLDER/results.jsonl")
+    parser.add_argument("--record", action="store_true", help="write the outcomes to the record")
+    parser.add_argument("--results", type=Path, help="results file to use instead of FOLDER/results.jsonl")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end what was begun
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM, like Ctrl-C, cleans up
     try:
         return _run(asked)
     except GraderError as problem:
@@ -135,13 +136,13 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def name(entry: Entry) -> str:
-    """Return the name that identifies a program."""
+    """Return the name of the program in the record and in tables."""
     program = f":{entry['program']}" if "program" in entry else ""
     return " ".join(filter(None, [f"{entry['repository']}/{entry['path']}{program}", entry.get("arguments")]))
 
 
 def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
-    """Return what earlier runs of the same commits left, without a line that was cut short."""
+    """Return the results of earlier runs of the same commits, without a truncated last line."""
     done: dict[str, Entry] = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []:
         try:
@@ -157,7 +158,7 @@ def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
 
 
 def git(*arguments: str, say: str) -> str:
-    """Return what git prints, or an error that begins with the attempted action."""
+    """Return git's output, or raise an error that begins with ``say``, the attempted action."""
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True, env=environment, check=False)
@@ -169,7 +170,7 @@ def git(*arguments: str, say: str) -> str:
 
 
 def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
-    """Return the clone that has a commit; with ``fetch``, clone that commit alone if there is none."""
+    """Return the clone that contains a commit; with ``fetch``, fetch only that commit if no clone has it."""
     flat = folder / repository.replace("/", "+")
     for place in (flat, flat / "repo", folder / repository):
         if place.is_dir() and _has(place, commit):
@@ -185,7 +186,7 @@ def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
 
 
 def _has(place: Path, commit: str) -> bool:
-    # A folder that is no repository may lie in one: the commit tells.
+    # A folder that is not a repository may be inside one, so only the commit identifies the clone.
     done = subprocess.run(
         ["git", "-C", str(place), "cat-file", "-e", f"{commit}^{{commit}}"], stderr=subprocess.DEVNULL
     )
@@ -217,7 +218,7 @@ def unpacked(clone: Path, commit: str) -> Iterator[Path]:
 
 
 def limit_resources() -> None:
-    """On this process, for good, and on all that it starts: memory, the size of a file, no cores."""
+    """Limit memory and file size, and disable core dumps, for this process and its children."""
     for what, most in ((resource.RLIMIT_AS, 24 << 30), (resource.RLIMIT_FSIZE, 1 << 30), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -237,7 +238,7 @@ def _all(entries: list[Entry], tree: Path, seconds: float, workers: int) -> Iter
 
 
 def home(entry: Entry) -> str:
-    """Return the folder of a program: its path, or the folder that contains that file."""
+    """Return the folder of a program: its path, or the folder that contains its file."""
     path: str = entry["path"]
     if "make" in entry:
         return path
@@ -245,7 +246,7 @@ def home(entry: Entry) -> str:
 
 
 def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
-    """Its outcome, and what was said to that: the findings, or why it was refused."""
+    """Run a program and return its outcome with details: the findings, or the reason for a refusal."""
     folder = scratch_folder()
     try:
         place = tree / home(entry)
@@ -261,7 +262,7 @@ def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
                 return {"outcome": "accepted"}
             return {"outcome": "refused", "said": [first[:220]]}
         return _ran(entry, tree, folder, program, seconds)
-    except Exception as problem:  # a fault of ours must not end the others' run
+    except Exception as problem:  # an error of the grader must not stop the other programs
         return {"outcome": "broken", "said": [f"{type(problem).__name__}: {problem}".replace(f"{tree}/", "")[:220]]}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -271,7 +272,7 @@ def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
 def _cache_of_makefiles() -> Path:
     """Return the cache that makefiles may write to, separate from all others.
 
-    The first one builds the simulator there.
+    The first makefile builds the simulator there.
     """
     folder = scratch_folder()
     folder.chmod(0o777)
@@ -279,10 +280,10 @@ def _cache_of_makefiles() -> Path:
 
 
 def _made(entry: Entry, tree: Path, folder: Path) -> Path:
-    """Build the program by a folder's own makefile, unchanged, with ``grader nvcc``.
+    """Build the program with the unmodified makefile of its folder and ``grader nvcc``.
 
-    In a jail without a network: it sees the system, the course and the repository, and writes to the copy of the
-    folder, its cache and /tmp.
+    The build runs in a jail without a network. It can read the system, the course and the repository, and can write to
+    the copy of the folder, its cache and /tmp.
     """
     place = tree / home(entry)
     subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
@@ -342,7 +343,7 @@ def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) 
 
 
 def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
-    """Return the outcome of a program that ran: the first of these that is true."""
+    """Return the outcome of a program that ran: the first one that applies."""
     findings = outcome.report.findings if outcome.report else []
     if outcome.refused:
         return {"outcome": "refused", "said": [ending(outcome)]}
@@ -360,7 +361,7 @@ def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
 
 
 def _said(finding: Finding) -> str:
-    """Without what differs from run to run."""
+    """Return the finding's message without the parts that differ between runs."""
     return re.sub(r"0x[0-9a-f]{5,}", "somewhere", f"{finding.check}: {message(finding)}")[:220]
 
 
@@ -368,7 +369,7 @@ def _said(finding: Finding) -> str:
 
 
 def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
-    """Return the programs whose outcome differs from the record, and print them with counts."""
+    """Print the programs whose outcome differs from the record, with counts, and return them."""
     differing = [one for one in entries if done[name(one)]["outcome"] != one.get("outcome")]
     for one in differing:
         became = done[name(one)]
@@ -383,7 +384,7 @@ def compare(entries: list[Entry], done: dict[str, Entry]) -> list[Entry]:
 
 
 def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
-    """Write the record with these outcomes replacing earlier ones: a line for each program, sorted."""
+    """Write the record with the new outcomes, sorted, one line for each program."""
     programs = []
     for one in sorted(record["programs"], key=lambda one: (one["repository"], one["path"], name(one))):
         if name(one) in done:
@@ -393,7 +394,7 @@ def write_record(record: dict[str, Any], done: dict[str, Entry]) -> None:
 
 
 def save(path: Path, record: dict[str, Any]) -> None:
-    """Each list as one line for each of its rows."""
+    """Write the record as JSON with one line for each row of a list."""
     parts = []
     for key, value in record.items():
         rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value) if isinstance(value, list) else ""

@@ -1,4 +1,4 @@
-"""cuBLAS in whole programs, beside numpy."""
+"""cuBLAS in complete programs, compared with numpy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def values(n: int, seed: int) -> np.ndarray:
 
 
 def matrix(memory: np.ndarray, rows: int, columns: int, ld: int) -> np.ndarray:
-    """Return a view of the matrix stored there, column by column."""
+    """Return a view of a column-major matrix in memory."""
     return np.lib.stride_tricks.as_strided(memory, (rows, columns), (8, 8 * ld))
 
 

@@ -1,4 +1,4 @@
-"""Findings in ordinary programs: none if the program is correct, and the right place if it is not."""
+"""Findings in complete programs: none if the program is correct, otherwise at the right line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> No
     assert copied.kind == "uninitialized_copy" and "never written" in copied.source_line
     assert "128 bytes that were never written are copied to the host, the first at byte 128 of" in message(copied)
     assert shuffled.kind == "own_lane_not_in_mask" and shuffled.count == 16
-    assert "0x0000ffff" in message(shuffled)  # not the sum of 16 masks
+    assert "0x0000ffff" in message(shuffled)  # not the sum of the masks of 16 threads
 
 
 def test_the_host_has_another_variable_under_the_name_of_one_of_the_device(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Constructs of public programs are accepted as by nvcc; unsupported ones are named."""
+"""Constructs of public programs: accepted like nvcc does, or named in an error if unsupported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NVCC = shutil.which("nvcc")
 
 
 def together(cases: dict[str, dict[str, Any]]) -> str:
-    """All cases as one file, each in a namespace of its own."""
+    """Return all cases as one file, each in its own namespace."""
     lines = sorted({line for case in cases.values() for line in case["code"].splitlines() if _header(line)})
     for name, case in cases.items():
         body = [line for line in case["code"].splitlines() if not _header(line)]
@@ -73,7 +73,7 @@ def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
         pytest.skip("there is no nvcc on the PATH to compare with")
     file = folder / "all.cu"
     file.write_text(text)
-    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a compiles for compute_90 as well
+    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90
     options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", "-c"]
     return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
 

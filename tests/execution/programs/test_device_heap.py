@@ -1,4 +1,4 @@
-"""Memory that kernels take and give back: it works as on a GPU, and what is done wrong with it is found."""
+"""Device heap (malloc, free, new, delete in kernels): correct use behaves like on a GPU, and misuse is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def program() -> Path:
 def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)
     assert outcome.report is not None and outcome.report.findings == []
-    # 64 destructors; the numbers 0 to 63, and for each thread 1 + 7 + 1; three members of each thread's array.
+    # 64 destructor calls; the numbers 0 to 63; for each thread 1 + 7 + 1; three elements of each thread's array.
     assert outcome.exit_code == 0 and capfd.readouterr().out == f"64 {63 * 32 + 64 * 9} 192\n"
     assert outcome.leaked == 0
 
@@ -36,7 +36,7 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
 ) -> None:
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.report.findings == []
-    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # and one destructor
+    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # plus one destructor call
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
     [
         ("past", "out_of_bounds", "// one past the end", "0 bytes past the end of memory from the device's heap (16 "
                                                          "bytes)"),
-        ("after", "use_after_free", "// deleted", "of freed memory"),
-        ("twice", "double_free", "// again", "double free"),
-        ("other", "bad_free", "// of cudaMalloc", "was not returned by device malloc or new"),
-        ("garbage", "uninitialized_read", "// garbage", "never written"),
+        ("after", "use_after_free", "// use after delete", "of freed memory"),
+        ("twice", "double_free", "// double free", "double free"),
+        ("other", "bad_free", "// delete of memory from cudaMalloc", "was not returned by device malloc or new"),
+        ("garbage", "uninitialized_read", "// uninitialized", "never written"),
     ],
 )  # fmt: skip
 def test_what_is_done_wrong_is_found(program: Path, how: str, kind: str, line: str, says: str) -> None:

@@ -1,4 +1,4 @@
-"""Which host threads know that a stream's work has finished, and which do not."""
+"""Synchronization of host threads with streams: which threads know that a stream's work has finished."""
 
 from __future__ import annotations
 

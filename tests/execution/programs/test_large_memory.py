@@ -1,4 +1,4 @@
-"""Programs that ask for more memory than the simulated device has: they get what a GPU would give, or are told."""
+"""Programs that allocate more memory than the simulated device has: as on a GPU, or with a clear error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_more_than_the_simulator_can_give_is_refused_and_not_a_finding(program: 
     outcome = execute(program, ["too much"])
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 2
-    asks = line_of("more than anybody has", FILE)
+    asks = line_of("more than any device has", FILE)
     assert ending(outcome).startswith(
         f"The program was stopped at {FILE.name}:{asks}: cudaMallocManaged asks for more than the "
     )
@@ -45,12 +45,12 @@ def test_a_program_may_ask_how_much_there_is(program: Path, capfd: pytest.Captur
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and capfd.readouterr().out == "2 0\n"
     assert "there is no room for" in ending(outcome)
-    assert f"at {FILE.name}:{line_of('takes the answer', FILE)}." in ending(outcome)
+    assert f"at {FILE.name}:{line_of('handles the error', FILE)}." in ending(outcome)
 
 
 @pytest.mark.parametrize(
     ("how", "line", "other"),
-    [("ignore", "// ignores the answer", "null_pointer"), ("set", "// also ignores it", "refused")],
+    [("ignore", "// ignores the error", "null_pointer"), ("set", "// also ignores the error", "refused")],
 )
 def test_who_ignores_that_there_is_no_room_is_told_with_what_came_of_it(
     program: Path, how: str, line: str, other: str

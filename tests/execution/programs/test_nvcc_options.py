@@ -1,4 +1,4 @@
-"""``grader nvcc`` takes nvcc's usual command lines, and what it makes are ordinary files."""
+"""``grader nvcc`` accepts common nvcc command lines and writes ordinary object files, libraries and executables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that fetches other people's programs and runs them, on repositories that are made here."""
+"""The command that fetches and runs public programs, tested with repositories that the tests create."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a record of two repositories in the folder ``there``; nothing has been fetched yet."""
+    """Return a record of two repositories in the folder ``there``. Nothing has been fetched yet."""
     files = {
         "one/programs": {"a/main.cu": PROGRAM, "a/n.txt": "5\n", "include/size.h": "#define SIZE 5\n"},
         "two/more": {"refused.cu": REFUSED, "kernels.cu": KERNELS},
@@ -79,7 +79,7 @@ def test_programs_are_fetched_run_compared_and_recorded(
     folder = tmp_path / "clones"
     folder.mkdir()
     command = [str(folder), "--seconds", "1", "--workers", "2"]
-    assert public.main(command) == 2  # without --fetch
+    assert public.main(command) == 2  # without --fetch, so the repository is missing
     assert "has no clone of" in capsys.readouterr().err
     assert public.main([*command, "--fetch"]) == 1
     said = capsys.readouterr().out
@@ -94,8 +94,8 @@ def test_programs_are_fetched_run_compared_and_recorded(
         "two/more/refused.cu": "refused",
         "two/more/kernels.cu": "accepted",
     }
-    assert not list(folder.glob("*/out.txt"))  # what they write is gone with their scratch folder
-    # It goes on where it was: nothing is left to do, and it needs no network any more.
+    assert not list(folder.glob("*/out.txt"))  # files that programs write disappear with the scratch folder
+    # An interrupted run continues where it stopped. Here nothing is left to do, so it needs no network.
     with (folder / "results.jsonl").open("a") as log:
         log.write('{"name": "cut sho')
     before = record.read_text()

@@ -1,8 +1,8 @@
-"""cuRAND's numbers, beside those of NVIDIA's own.
+"""cuRAND's numbers, compared with those of NVIDIA's implementation.
 
-What is expected came from cuRAND 10.4 on a machine without a GPU: ``draw`` and ``draw_four`` of ``random.cu`` compiled
-by g++ with NVIDIA's ``curand_kernel.h`` (whose functions are for the host, too, where ``QUALIFIERS`` is ``static
-inline``), and the lines ``host`` from generators of ``curandCreateGeneratorHost``.
+The expected numbers come from cuRAND 10.4 on a machine without a GPU. For the device API, g++ compiled ``draw`` and
+``draw_four`` of ``random.cu`` with NVIDIA's ``curand_kernel.h``. Its functions also work on the host if ``QUALIFIERS``
+is ``static inline``. The lines ``host`` come from generators of ``curandCreateGeneratorHost``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_an_output_that_is_too_short_is_found(program: Path, capfd: pytest.Captu
     kernel, call = sorted(report.findings, key=lambda finding: finding.line)
     assert kernel.kind == call.kind == "out_of_bounds"
     assert "out[i] = curand_uniform" in kernel.source_line and "curandGenerateUniform" in call.source_line
-    assert capfd.readouterr().out.splitlines()[-1] == "105"  # normal numbers come in pairs
+    assert capfd.readouterr().out.splitlines()[-1] == "105"  # normal numbers are generated in pairs
 
 
 @pytest.mark.parametrize(

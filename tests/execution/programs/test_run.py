@@ -1,4 +1,4 @@
-"""Whole programs: they run to whatever end, and what was found while they ran is kept."""
+"""Complete programs: findings are reported however the program ends."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_several_files_headers_macros_and_arguments(capfd: pytest.CaptureFixture
     assert run(["run", *files, *options, "--html", str(tmp_path / "out.html"), "--", "-x", "last word"]) == 0
     out, err = capfd.readouterr()
     assert out == "6 3 last word\n"
-    assert "KERNEL(triple_kernel, 3)" in err  # the source with its counters
+    assert "KERNEL(triple_kernel, 3)" in err  # the source listing with counters
     assert "triple_kernel         1  1, 1, 1  64, 1, 1  256 B" in err
     verdict = Verdict.load(tmp_path / "out.json")
     assert verdict.passed and verdict.kind == "program"

@@ -1,4 +1,4 @@
-"""Textures and surfaces: what a fetch gives, beside the CUDA programming guide's formulas written in numpy."""
+"""Textures and surfaces: fetched values, compared with the CUDA programming guide's formulas in numpy."""
 
 from __future__ import annotations
 

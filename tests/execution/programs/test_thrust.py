@@ -1,4 +1,4 @@
-"""Thrust in whole programs: what it computes, and what the checks see of it."""
+"""Thrust in complete programs: its results, and the findings of the checks."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_what_is_wrong_is_found_at_its_line(
     found = {(finding.kind, lines[finding.line - 1].strip()) for finding in report.findings}
     assert found == {
         ("out_of_bounds", "if (i < n) x[i] += 1;"),
-        ("out_of_bounds", 'std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\\n";  // one too many'),
-        ("uninitialized_read", "thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never written"),
+        ("out_of_bounds", 'std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\\n";  // one element too many'),
+        ("uninitialized_read", "thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never initialized"),
         ("within_warp", "[=] __device__(int i) { raw[0] += i; });  // a race"),
-        ("refused", 'std::cout << d[10] << "\\n";  // no such element: throws'),
+        ("refused", 'std::cout << d[10] << "\\n";  // out of range: throws'),
     }
     assert all(
         finding.memory and finding.memory.bytes == 40 for finding in report.findings if finding.kind != "refused"

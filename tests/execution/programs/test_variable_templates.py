@@ -1,4 +1,4 @@
-"""Variables of the device that are templates: each one that a program uses is known by its name and has its bounds."""
+"""Device variable templates: each instantiation can be copied by its symbol and has its own bounds."""
 
 from __future__ import annotations
 

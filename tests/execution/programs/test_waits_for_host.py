@@ -1,4 +1,4 @@
-"""A kernel that waits for the host while it runs is told apart from one that waits for nobody."""
+"""A kernel that waits for the host while it runs gets a different message from a kernel that hangs by itself."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
     ("how", "line"),
     [
         ("d", "// waits for the host"),
-        ("l", "// holds it itself"),
-        ("m", "// nobody writes 2"),
-        ("t", "// nobody writes 2 here"),
+        ("l", "// this thread holds the lock"),
+        ("m", "// no code writes 2"),
+        ("t", "// no code writes 2 here"),
     ],
 )
 def test_a_kernel_that_waits_for_nobody_is_a_finding(

@@ -1,4 +1,4 @@
-"""A stand-in for the simulator, and launchers to call, built once."""
+"""A stand-in for the simulator and launchers to call, built once per session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the stand-in simulator and the launchers."""
+    """Return the paths of the stand-in simulator and of the launchers."""
     folder = tmp_path_factory.mktemp("runner")
     built = []
     for name in ("fake_simulator", "fake_kernels"):

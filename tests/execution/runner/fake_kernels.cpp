@@ -1,4 +1,4 @@
-// Launchers that behave and launchers that do not, called as the runner calls those of a kernel file.
+// Correct and misbehaving launchers, called by the runner like those of a kernel file.
 // Each takes (const float* x, float* out, int n).
 #include <signal.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ int grader_call_forge(void**) {
         if (write(descriptor, "done 0\n", 7) < 0) continue;
     _exit(0);
 }
-// Answers in the runner's place: the bytes of x, each a float of its own.
+// Replies in place of the runner: each float of x is one byte of the reply.
 int grader_call_answer(void** a) {
     int size = n(a);
     char* bytes = static_cast<char*>(malloc(static_cast<size_t>(size)));

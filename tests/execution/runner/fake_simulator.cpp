@@ -1,4 +1,4 @@
-// A stand-in for libsim, as small as can be: tests of the runner need no simulator, only its interface.
+// A minimal stand-in for libsim: the runner's tests need only the simulator's interface.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Answers of a hostile child: it fails with a clear message, never with a traceback, and never passes."""
+"""Replies of a hostile child process: each fails with a clear message, without a traceback, and never passes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_only_a_launcher_that_is_done_is_no_failure() -> None:
 
 @pytest.mark.parametrize("name", [name for name, packet in HOSTILE.items() if 0 < len(packet) < 1_000_000])
 def test_a_hostile_answer_fails_its_case(libraries: tuple[Path, Path], name: str) -> None:
-    """Though its output is right. The next case meets a new process."""
+    """The case fails although its output is right. The next case runs in a new process."""
     packet = torch.tensor(list(HOSTILE[name]), dtype=torch.float32)
     with Child(build_runner(), libraries[1], libraries[0]) as child:
         results = [case_of(child, launcher, packet) for launcher in ("answer", "double_it")]
@@ -139,7 +139,7 @@ def test_the_runner_sends_no_more() -> None:
 
 
 def test_the_table_of_requests_is_a_table() -> None:
-    """It is the only specification: every request that the runner takes begins a row, and nothing else does."""
+    """The table is the only specification: it has exactly one row for each request that the runner accepts."""
     head = (SOURCE / "protocol.h").read_text().partition("#pragma once")[0]
     taken = re.findall(r'strncmp\(text, "(\w+)', (SOURCE / "runner.cpp").read_text())
     assert re.findall(r"^//   (\w+)", head, re.MULTILINE) == taken

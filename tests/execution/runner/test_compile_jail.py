@@ -1,4 +1,4 @@
-"""Files that a compiler sees in a jail."""
+"""Files that a jailed compiler can see."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.setup import shipped
 
 
 def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA's own packages make /usr/local/cuda a link: bubblewrap cannot bind a folder to one."""
+    """CUDA's packages make /usr/local/cuda a symbolic link, and bubblewrap cannot bind a folder to a link."""
     system, course = tmp_path / "system", tmp_path / "course"
     (system / "cuda-13.0").mkdir(parents=True)
     course.mkdir()
@@ -31,11 +31,11 @@ def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, mo
     copied = staging.own_folder() / "copy"
     monkeypatch.setattr(compiling, "reachable", lambda path: copied)
     argv, _ = compiling._bwrap(Command((str(system / "nvcc"),), tmp_path, reads[1:2]), tmp_path)
-    assert str(copied) in argv, "what the jail's user cannot read is bound as a copy"
+    assert str(copied) in argv, "a file that the jail's user cannot read is bound as a copy"
 
 
 def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel may be installed among the system's files; `grader run` works where there is no course at all."""
+    """A wheel may be installed in a system folder. `grader run` also works without a course."""
     package, elsewhere = tmp_path / "system" / "course_files", tmp_path / "elsewhere"
     for folder in (package / "solutions", package / "exercises", package / "lessons", elsewhere):
         folder.mkdir(parents=True)

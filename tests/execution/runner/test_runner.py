@@ -1,4 +1,4 @@
-"""The child process: what kernels do to it, and what the parent makes of that."""
+"""The child process: effects of misbehaving kernels, and how the parent process reports them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.verdict.wording.cases import text
 
 @pytest.fixture
 def child(libraries: tuple[Path, Path]):
-    """Return a child that has not started yet."""
+    """Return a child process that has not started yet."""
     with Child(build_runner(), libraries[1], libraries[0], {"checks": "1"}) as child:
         yield child
 
@@ -39,7 +39,7 @@ def exercise(launcher: str, **changes) -> Exercise:
 
 
 def outcome(launcher: str, child: Child, **changes):
-    """Run one case."""
+    """Run one case and return its result."""
     task = exercise(launcher, **changes)
     run = plan(task, task.runs(), seed=1)[0]
     run_case(task, run, child)

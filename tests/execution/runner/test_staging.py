@@ -1,4 +1,4 @@
-"""Files that root brings within reach of the jail's user, where it can become that one."""
+"""Files that root copies so that the jail's unprivileged user can read them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ print(staging.becomes_nobody(), verdict.passed, verdict.isolation)
 
 @pytest.mark.skipif(not staging.becomes_nobody(), reason="only root copies files for the jail's user")
 def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path) -> None:
-    """The build cache marks an entry as used by the folder's own time."""
+    """The build cache updates the folder's modification time to mark an entry as used, so only files count."""
     folder = tmp_path / "entry"
     folder.mkdir()
-    tmp_path.chmod(0o700)  # out of reach for others
+    tmp_path.chmod(0o700)  # not readable by other users
     file = folder / "file"
     file.write_text("one")
     os.utime(file, ns=(0, 10**9))
@@ -50,7 +50,7 @@ def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
 ) -> None:
     """Keep the locked folder of a process in another container that shares /tmp; remove those of dead processes."""
     monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
-    nobody = 2**22 + 1  # no process has such a number
+    nobody = 2**22 + 1  # no process has this id
     dead, elsewhere = tmp_path / f"grader-jail-{nobody}.dead", tmp_path / f"grader-jail-{nobody}.elsewhere"
     alive = tmp_path / f"grader-jail-{os.getpid()}.alive"
     for folder in (dead, elsewhere, alive):
@@ -69,9 +69,9 @@ def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
     "alone", [["unshare", "--map-root-user"], ["setpriv", "--bounding-set=-all"]], ids=["only user", "no rights"]
 )
 def test_a_root_that_can_become_nobody_else_is_confined(alone: list[str], tmp_path: Path) -> None:
-    """As the only user of a namespace, and in a container that took those rights away.
+    """Root cannot switch users as the only user of a namespace, or in a container without that capability.
 
-    Compilers and kernels stay in a jail.
+    Compilers and kernels still run in a jail.
     """
     if missing := tiers.why_not("landlock"):
         pytest.skip(f"the tier that needs no namespaces does not hold here: {missing}")

@@ -1,4 +1,4 @@
-// cuBLAS: products, vectors, and calls that are wrong.
+// cuBLAS: matrix products, vector operations, and incorrect calls.
 #include <cublas_v2.h>
 #include <cstdio>
 #include <cuda_fp16.h>
@@ -72,7 +72,7 @@ int main(int argc, char**) {
         printf("%s\n", cublasGetStatusName(status));
         float result;
         cublasSscal(handle, 16, &two, c, 1);                                          // in `stream`,
-        cudaMemcpyAsync(&result, c, 4, cudaMemcpyDeviceToHost, cudaStreamPerThread);  // which this does not wait for
+        cudaMemcpyAsync(&result, c, 4, cudaMemcpyDeviceToHost, cudaStreamPerThread);  // may run before the scaling
     }
     cublasDestroy(handle);
     printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));

@@ -1,4 +1,4 @@
-// The other file: C++ for the host's compiler alone.
+// The second file, compiled only by the host compiler.
 #include <cuda_runtime.h>
 
 #include <vector>

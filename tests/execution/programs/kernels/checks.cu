@@ -1,4 +1,4 @@
-// What once was a false finding, or none: each kernel with the number that it must print.
+// Kernels that the checks once judged incorrectly (false or missed findings), each with the number that it must print.
 #include <cstdio>
 
 __global__ void child(int* x, int n) {

@@ -1,4 +1,4 @@
-// Memory that kernels take and give back, rightly and wrongly. argv[1] says how.
+// Device heap: malloc, free, new and delete in kernels, correct and incorrect. argv[1] selects the case.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -65,7 +65,7 @@ __global__ void past_the_end() {
 __global__ void after_the_end(int* out) {
     int* one = new int(3);
     delete one;
-    out[0] = *one;  // deleted
+    out[0] = *one;  // use after delete
 }
 
 __device__ int* given;
@@ -73,16 +73,16 @@ __device__ int* given;
 __global__ void twice() {
     given = static_cast<int*>(malloc(4));
     free(given);
-    free(given);  // again
+    free(given);  // double free
 }
 
 __global__ void not_of_the_heap(int* out) {
-    delete out;  // of cudaMalloc
+    delete out;  // delete of memory from cudaMalloc
 }
 
 __global__ void never_written(int* out) {
     int* row = new int[4];
-    out[0] = row[2];  // garbage
+    out[0] = row[2];  // uninitialized
     delete[] row;
 }
 

@@ -1,4 +1,4 @@
-// One finding, then an end of the kind that the first argument names.
+// Produces one finding, then ends in the way that the first argument names.
 #include <cassert>
 #include <csignal>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A variable of the device is one thing in a kernel and another on the host.
+// The name of a device variable means different objects in a kernel and in host code.
 #include <cstdio>
 
 namespace inner {
@@ -38,12 +38,12 @@ int main(int argc, char**) {
     }
     printf("%g %d %g %d %d\n", values[3], local[0], table[3], both, other);
     if (argc > 1) {
-        cudaMemcpy(values, squares, sizeof values, cudaMemcpyDeviceToHost);  // wrong
+        cudaMemcpy(values, squares, sizeof values, cudaMemcpyDeviceToHost);  // wrong: host address
         wrong("copy");
-        cudaMemset(&counter, 0, sizeof counter);  // wrong
+        cudaMemset(&counter, 0, sizeof counter);  // wrong: host address
         wrong("fill");
-        printf("%d\n", inner::counter);  // wrong
-        counter = 4;                     // wrong
+        printf("%d\n", inner::counter);  // wrong: host copy
+        counter = 4;                     // wrong: host copy
         fill<<<1, size>>>(&counter);
         cudaDeviceSynchronize();
         wrong("launch");

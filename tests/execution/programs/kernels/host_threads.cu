@@ -1,5 +1,5 @@
-// Threads of the host that learn from a function in a stream that its work is over, in each way that there is; and ones that only
-// seem to. argv[1] says which.
+// Host threads that learn from a function in a stream that its work has finished, in each possible way, and threads
+// that only appear to. argv[1] selects the case.
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     }
     if (is(how, "barrier")) waiting.join();
 
-    // These know nothing.
+    // These threads do not synchronize with the stream.
     if (is(how, "nothing")) read();
     if (is(how, "another thread")) std::thread(read).join();
     if (is(how, "another launch")) std::thread(submit).join();

@@ -1,4 +1,4 @@
-// Memory that is larger than the simulated device, or than this machine. argv[1] says how.
+// Allocations larger than the memory of the simulated device or of this machine. argv[1] selects the case.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -30,17 +30,17 @@ int main(int argc, char** argv) {
         error = cudaMallocHost(&data, bytes);
         data[0] = data[bytes / sizeof *data - 1] = 1;
     } else if (strcmp(how, "too much") == 0) {
-        cudaMallocManaged(&data, bytes << 10);  // more than anybody has
+        cudaMallocManaged(&data, bytes << 10);  // more than any device has
     } else if (strcmp(how, "probe") == 0) {
-        while ((error = cudaMalloc(&data, bytes)) == cudaErrorMemoryAllocation) bytes /= 2;  // takes the answer
+        while ((error = cudaMalloc(&data, bytes)) == cudaErrorMemoryAllocation) bytes /= 2;  // handles the error
         cudaGetLastError();
         const int one = 1;
         cudaMemcpy(data, &one, sizeof one, cudaMemcpyHostToDevice);
         cudaMemcpy(data + bytes / sizeof one - 1, &one, sizeof one, cudaMemcpyHostToDevice);
     } else if (strcmp(how, "ignore") == 0) {
-        cudaMalloc(&data, bytes);  // ignores the answer
+        cudaMalloc(&data, bytes);  // ignores the error
     } else if (strcmp(how, "set") == 0) {
-        cudaMalloc(&data, bytes);  // also ignores it
+        cudaMalloc(&data, bytes);  // also ignores the error
         cudaMemset(data, 0, bytes);
         return 0;
     }

@@ -1,4 +1,4 @@
-// What older programs, and those of several years, are made of: right on a GPU of their time, so nothing is found.
+// Idioms of older CUDA programs. They were correct on GPUs of their time, so the checks report nothing.
 #include <cstdio>
 
 __shared__ int counts[4];
@@ -22,8 +22,8 @@ __global__ void sum_of_a_warp(int* value) {
 }
 
 __global__ void packed(unsigned* out, double* rounded, int none) {
-    out[5] = (5u << 32 - none) + (~0u >> 32 + none) + (1 << none + 32);  // 0: no bit stays
-    out[6] = static_cast<unsigned>(-8 >> none + 40);                     // the sign
+    out[5] = (5u << 32 - none) + (~0u >> 32 + none) + (1 << none + 32);  // 0: all bits are shifted out
+    out[6] = static_cast<unsigned>(-8 >> none + 40);                     // the sign bit
     out[0] = __vabsss2(0x80007fffu);
     out[1] = __vabsss4(0x80ff017fu);
     out[2] = __vsadu2(0x00050003u, 0x00010009u);
@@ -37,7 +37,7 @@ __global__ void packed(unsigned* out, double* rounded, int none) {
 
 __global__ void least(double* address) {
     double value = -static_cast<double>(threadIdx.x + blockIdx.x);
-    unsigned long long seen = __double_as_longlong(*address);  // what it sees is never taken for the newest
+    unsigned long long seen = __double_as_longlong(*address);  // may be an old value, which atomicCAS detects
     while (value < __longlong_as_double(static_cast<long long>(seen))) {
         unsigned long long old = seen;
         seen = atomicCAS((unsigned long long*)address, old, __double_as_longlong(value));
@@ -57,7 +57,7 @@ int main() {
 
     cudaMemcpyPeer(device, 0, device, 0, 4);
     cudaMemcpy(device, pinned, sizeof host, cudaMemcpyHostToDevice);
-    pinned[0] = 5;  // the copy is over, though the memory is pinned
+    pinned[0] = 5;  // the copy has finished although the memory is pinned
     sum_of_a_warp<<<1, 32>>>(device);
     cudaMemcpy(pinned, device, sizeof host, cudaMemcpyDeviceToHost);
     printf("%d\n", pinned[31]);

@@ -1,4 +1,4 @@
-// One of two files, with a header of its own, a macro from the command line, and code that is not active.
+// One of two source files, with its own header, a macro from the command line, and code in an inactive #if.
 #include <cstdio>
 
 #include "parts.h"

@@ -1,4 +1,4 @@
-// cuRAND: its device API in a kernel, its generators on the host, and an output that is too short.
+// cuRAND: its device API in a kernel, its host generators, and outputs that are too short.
 #include <cstdio>
 #include <cstring>
 #include <curand.h>
@@ -33,7 +33,7 @@ __device__ void draw(Start start, unsigned* bits, float* normal) {
     bits[6] = curand(&state);
 }
 
-__device__ void draw_four(Start start, unsigned* bits) {  // from the third of a block on
+__device__ void draw_four(Start start, unsigned* bits) {  // starts at the third number of a group of four
     curandStatePhilox4_32_10_t state;
     curand_init(start.seed, start.sequence, start.offset + 2, &state);
     uint4 four = curand4(&state);

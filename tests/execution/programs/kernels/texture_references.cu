@@ -1,4 +1,4 @@
-// Texture references, which CUDA 12 removed: one of each kind, read at four places.
+// Texture references, which CUDA 12 removed: one of each kind, read at several positions.
 #include <stdio.h>
 
 texture<float, 2, cudaReadModeElementType> image;
@@ -16,7 +16,7 @@ __global__ void read_all(float* out) {
     mine[1] = color.x;
     mine[2] = color.w;
     mine[3] = number(threadIdx.x);
-    mine[4] = tex2D(rows, x / 4 + 1, 0.75f).y;  // normalized, one turn on
+    mine[4] = tex2D(rows, x / 4 + 1, 0.75f).y;  // normalized coordinates, wrapped around once
 }
 
 int main() {

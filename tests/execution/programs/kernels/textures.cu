@@ -1,4 +1,4 @@
-// Textures and surfaces: each line that is printed has its expected values in test_textures.py.
+// Textures and surfaces. test_textures.py has the expected values of each printed line.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -84,12 +84,12 @@ int main(int argc, char**) {
     cudaMemcpy(x, places, sizeof places, cudaMemcpyHostToDevice);
     for (auto mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
         cudaTextureObject_t texture = texture_of(of_array(array), mode, true, true);
-        along_x<<<1, 32>>>(texture, x, out, n);  // y is normalized, too: 1.5 is the middle of some row
+        along_x<<<1, 32>>>(texture, x, out, n);  // y is normalized as well: 1.5 is the middle of a row
         show("normalized", out, n);
         cudaDestroyTextureObject(texture);
     }
 
-    // Bytes in pitched memory, read as they are and as floats of 0 to 1.
+    // Bytes in pitched memory, read as integers and as floats between 0 and 1.
     unsigned char *rows, bytes[2][16];
     size_t pitch;
     for (int i = 0; i < 32; ++i) bytes[i / 16][i % 16] = (unsigned char)(8 * i);
@@ -111,7 +111,7 @@ int main(int argc, char**) {
     along_x<<<1, 32>>>(texture_of(pitched, cudaAddressModeClamp, true, false, true), x, out, n);
     show("floats", out, n);
 
-    // Linear memory: outside are zeros.
+    // Linear memory: reads outside return zeros.
     cudaResourceDesc linear = {};
     linear.resType = cudaResourceTypeLinear;
     linear.res.linear.devPtr = x;
@@ -120,7 +120,7 @@ int main(int argc, char**) {
     fetch<<<1, 6>>>(texture_of(linear, cudaAddressModeClamp, false, false), out);
     show("fetch", out, 6);
 
-    // Three dimensions, and layers, filled by cudaMemcpy3D.
+    // 3D and layered arrays, filled by cudaMemcpy3D.
     for (unsigned flags : {cudaArrayDefault, cudaArrayLayered}) {
         cudaArray_t cube;
         cudaExtent extent = make_cudaExtent(2, 3, 2);

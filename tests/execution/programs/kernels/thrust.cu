@@ -1,4 +1,4 @@
-// Thrust: what programs commonly use of it, and three mistakes.
+// Thrust: common uses, and three mistakes.
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -54,7 +54,7 @@ void right() {
     std::cout << "transform " << y[1 << 10] << " " << y.back() << " "
               << thrust::inner_product(x.begin(), x.begin() + 4, y.begin(), 0.0f) << " "
               << thrust::max_element(y.begin(), y.end()) - y.begin() << "\n";
-    thrust::fill(y.begin(), y.end(), 0.1f);  // a float that adds them one by one is off in the third digit
+    thrust::fill(y.begin(), y.end(), 0.1f);  // summing these floats one by one is wrong in the third digit
     float sum = thrust::transform_reduce(y.begin(), y.end(), thrust::negate<float>(), 0.0f, thrust::plus<float>());
     printf("sum %.2f\n", sum);
     thrust::device_vector<int> scanned(d.size());
@@ -98,14 +98,14 @@ void right() {
 void wrong() {
     thrust::device_vector<int> d(10, 1);
     add_one<<<1, 32>>>(thrust::raw_pointer_cast(d.data()), d.size() + 1);
-    std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\n";  // one too many
+    std::cout << thrust::reduce(d.begin(), d.begin() + 11) << "\n";  // one element too many
     int *garbage, *raw = d.data().get();
     cudaMalloc(&garbage, 40);
-    thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never written
+    thrust::copy(thrust::device, garbage, garbage + 10, d.begin());  // never initialized
     thrust::for_each(thrust::counting_iterator<int>(0), thrust::counting_iterator<int>(10),
                      [=] __device__(int i) { raw[0] += i; });  // a race
     cudaFree(garbage);
-    std::cout << d[10] << "\n";  // no such element: throws
+    std::cout << d[10] << "\n";  // out of range: throws
 }
 
 int main(int argc, char**) {

@@ -1,4 +1,4 @@
-// __constant__ and __device__ variables that are templates: copies by their names, and bounds of each of them.
+// Templates of __constant__ and __device__ variables: copies by symbol, and the bounds of each instantiation.
 #include <cuda_runtime.h>
 
 #include <cstdio>

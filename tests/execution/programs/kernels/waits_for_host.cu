@@ -1,5 +1,5 @@
-// Kernels that wait for what the host does while they run, which is not simulated; and ones that nobody could help, which look much
-// the same. argv[1] says which.
+// Kernels that wait for a write by the host while they run, which is not simulated.
+// Other kernels look similar but hang by themselves. argv[1] selects the case.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -26,7 +26,7 @@ __global__ void until_the_host_adds(Shared* shared) {
 }
 
 __global__ void lock(Shared* shared) {
-    while (atomicCAS(&shared->flag, 0, 1) != 0) {  // holds it itself
+    while (atomicCAS(&shared->flag, 0, 1) != 0) {  // this thread holds the lock
     }
     if (threadIdx.x == 40) atomicExch(&shared->flag, 0);
 }
@@ -34,14 +34,14 @@ __global__ void lock(Shared* shared) {
 __global__ void meet(volatile Shared* shared) {
     shared->flag = 1;
     __threadfence();
-    while (shared->flag != 2) {  // nobody writes 2
+    while (shared->flag != 2) {  // no code writes 2
     }
 }
 
 __global__ void turn(Shared* shared) {
     if (threadIdx.x == 0) shared->flag = 1;
     __syncthreads();
-    while (*(volatile int*)&shared->flag != 2) {  // nobody writes 2 here, either
+    while (*(volatile int*)&shared->flag != 2) {  // no code writes 2 here
     }
 }
 

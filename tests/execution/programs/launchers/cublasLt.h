@@ -1,4 +1,4 @@
-// What llm.c's common.h names of cuBLASLt; the kernels launched here call none of it.
+// Names of cuBLASLt that llm.c's common.h mentions. The kernels launched here do not call them.
 #pragma once
 #include <cublas_v2.h>
 

@@ -1,4 +1,4 @@
-// A main for FILE of llm.c's dev/cuda: its kernel of the number given, beside its own CPU reference, at sizes for a simulator.
+// A main function for FILE of llm.c's dev/cuda. It compares the given kernel number with FILE's CPU reference.
 #define main their_main
 #include FILE
 #undef main

@@ -1,4 +1,4 @@
-// A main for other people's matrix products: CALL, which HEADER declares, beside the CPU's C = alpha A B + beta C.
+// A main function for public GEMM kernels. It compares CALL, declared in HEADER, with C = alpha A B + beta C on the CPU.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
     const int which = argc > 1 ? atoi(argv[1]) : 0;
-    const int m = 256, n = 256, k = 32;  // whole tiles: most of them ask for that
+    const int m = 256, n = 256, k = 32;  // multiples of the tile size, which most of the kernels require
     const float alpha = 0.5f, beta = 3.0f;
     std::vector<float> a(m * k), b(k * n), c(m * n), product(m * n);
     for (auto* matrix : {&a, &b, &c})
