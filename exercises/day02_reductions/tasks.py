@@ -366,13 +366,13 @@ def row_sums(x):
     return x.sum(dim=-1)
 
 
-racy_reduce = Exercise(
+row_sum_debug = Exercise(
     summary=(
         "The sum of each row. With no columns each sum is 0; with no rows write nothing. In the given kernel a block "
         "sums four rows one after another, and the result depends on which warp is faster. Find the two "
         "accesses that nothing orders, and fix the race without a second array or a second launch."
     ),
-    launchers="void racy_reduce(const float* x, float* out, int rows, int cols, cudaStream_t stream)",
+    launchers="void row_sum_debug(const float* x, float* out, int rows, int cols, cudaStream_t stream)",
     dtypes=("f32",),
     inputs={"x": Input("rows cols", normal(mean=0.5))},
     outputs={"out": Output("rows")},

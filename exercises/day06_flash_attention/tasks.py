@@ -214,12 +214,12 @@ flash_attention.""",
     torch_baseline=torch_attention,
 )
 
-flash_no_rescale = Exercise(
+flash_attention_debug = Exercise(
     summary="""\
 This flash attention is right for short sequences and wrong for long ones. Compare the cases that pass with those that fail,
 find the bug, and correct it. It must stay one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in
 flash_attention.""",
-    launchers=PROTOTYPE.format(name="flash_no_rescale"),
+    launchers=PROTOTYPE.format(name="flash_attention_debug"),
     inputs=QKV,
     outputs=OUT,
     scalars={"scale": scale_of},

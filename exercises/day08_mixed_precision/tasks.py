@@ -203,11 +203,11 @@ RANDOM = Case(
     causal=one_of(False, True),
 )
 
-half_accumulate = Exercise(
+half_attention_debug = Exercise(
     summary="""\
 A published kernel for f16 with two bugs, almost unchanged. Compare its output with attention in the smallest case, then look at the
 cases with large or many terms. Correct it so that the output is rounded only once, at the end. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
-    launchers=PROTOTYPE.format(name="half_accumulate"),
+    launchers=PROTOTYPE.format(name="half_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
     outputs=OUT,
@@ -230,11 +230,11 @@ cases with large or many terms. Correct it so that the output is rounded only on
     torch_baseline=torch_attention,
 )
 
-online_overflow = Exercise(
+half_flash_attention_debug = Exercise(
     summary="""\
 A flash attention for f16 and bf16 that is right in exact arithmetic, and right on the inputs of its author. Find the inputs on
 which it is wrong, and why, and correct it. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
-    launchers=PROTOTYPE.format(name="online_overflow"),
+    launchers=PROTOTYPE.format(name="half_flash_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
     outputs=OUT,

@@ -461,11 +461,11 @@ aligned. All heads and all sequences share the one pattern.""",
     torch_baseline=with_mask,
 )
 
-sparse_online_sum = Exercise(
+csr_attention_debug = Exercise(
     summary="""\
 Attention to listed keys, as in csr_attention, 32 keys at a time. It is right for short lists. Find what happens when the maximum moves.
 head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
-    launchers=LIST_PROTOTYPE.format(name="sparse_online_sum"),
+    launchers=LIST_PROTOTYPE.format(name="csr_attention_debug"),
     inputs=LISTS,
     outputs=OUT,
     scalars={"scale": scale_of},

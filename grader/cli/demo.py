@@ -13,7 +13,7 @@ from grader.report.terminal import NextStep, print_verdict
 from grader.setup import shipped
 
 RIGHT = "day06_flash_attention/flash_attention"
-BROKEN = "day06_flash_attention/flash_no_rescale"
+BROKEN = "day06_flash_attention/flash_attention_debug"
 
 _OF_A_CLONE: list[NextStep] = [
     ("make lab", "opens the lessons in JupyterLab: begin with day 1"),

@@ -49,7 +49,7 @@ MIDDLE: dict[str, dict[str, Any]] = {
     "rms_norm": _ROWS,
     "layer_norm": _ROWS,
     "argmax": _ROWS,
-    "racy_reduce": _ROWS,
+    "row_sum_debug": _ROWS,
     "embedding": {"tokens": 4096},
     "rope": {"tokens": 2048},
     "swiglu": {"n": 1 << 23},

@@ -12,8 +12,8 @@ from grader.report.terminal import as_text
 
 
 def test_a_helper_without_device_says_what_to_write(tmp_path: Path) -> None:
-    entry = find("day02_reductions/racy_reduce")
-    file = tmp_path / "racy_reduce.cu"
+    entry = find("day02_reductions/row_sum_debug")
+    file = tmp_path / "row_sum_debug.cu"
     solution = entry.solution.read_text()
     file.write_text(solution.replace("__device__ float warp_sum", "float warp_sum"))
     assert file.read_text() != solution

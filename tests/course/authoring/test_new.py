@@ -46,13 +46,13 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
     assert dev(*EXERCISE)[0] == 0
     course = Course(root)
     entry = course.find("row_max")
-    assert [e.variable for e in course.days[1].exercises][-2:] == ["racy_reduce", "row_max"]
+    assert [e.variable for e in course.days[1].exercises][-2:] == ["row_sum_debug", "row_max"]
     assert (entry.title, entry.kind, entry.points) == ('The "largest" of a row', "debug", 10)
     after = (root / "exercises/course.toml").read_text()
     at = after.index('\n[[day.exercise]]\nname = "row_max"')
     assert before == after[:at] + after[after.index("points = 10\n", at) + len("points = 10\n") :]
     assert entry.load().launcher("f32") == "row_max"
-    assert entry.hints == () and course.find("racy_reduce").hints
+    assert entry.hints == () and course.find("row_sum_debug").hints
     code, said = dev("check", "row_max")
     assert code == 1
     tasks = (root / "exercises/day02_reductions/tasks.py").read_text().splitlines()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 EXERCISE = "day02_reductions/softmax"
-DEBUG = "day02_reductions/racy_reduce"
+DEBUG = "day02_reductions/row_sum_debug"
 
 
 def test_the_course_lacks_nothing(dev) -> None:  # type: ignore[no-untyped-def]
@@ -81,11 +81,13 @@ def test_mistakes_of_one_name(root: Path, dev) -> None:  # type: ignore[no-untyp
 
 
 def test_a_debug_exercise_says_why_it_fails(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
-    file = root / "tests/exercises/day02_reductions/racy_reduce.toml"
+    file = root / "tests/exercises/day02_reductions/row_sum_debug.toml"
     file.write_text(re.sub(r"(?s)\[skeleton\].*?(?=\[\[wrong)", "", file.read_text()))
-    (root / "exercises/day02_reductions/racy_reduce.cu").open("a").write("// TODO\n")
+    (root / "exercises/day02_reductions/row_sum_debug.cu").open("a").write("// TODO\n")
     code, said = dev("check", DEBUG)
-    assert code == 1 and "the table [skeleton] is missing" in said and "racy_reduce.cu:42: it still has a TODO" in said
+    assert (
+        code == 1 and "the table [skeleton] is missing" in said and "row_sum_debug.cu:42: it still has a TODO" in said
+    )
 
 
 def test_files_that_are_not_there(root: Path, dev) -> None:  # type: ignore[no-untyped-def]

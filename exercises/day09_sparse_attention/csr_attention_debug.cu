@@ -39,7 +39,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
         const float p = expf(s - base);
         const float sum = llmk::warp_sum(p);
         m = new_m;
-        l = l * correction + sum;
+        l += sum;
         for (int c = 0; c * 32 < head_dim; ++c) o[c] *= correction;
         for (int j = 0; j < 32; ++j) {
             const int other = __shfl_sync(0xffffffff, valid ? key : -1, j);
@@ -53,9 +53,9 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     for (int c = 0; c * 32 < head_dim; ++c) out[c * 32 + lane] = l > 0 ? o[c] / l : 0.0f;
 }
 
-extern "C" void sparse_online_sum(const float* q, const float* k, const float* v, const int* offsets,
-                                  const int* indices, float* out, int batch, int heads, int query_len, int key_len,
-                                  int head_dim, float scale, cudaStream_t stream) {
+extern "C" void csr_attention_debug(const float* q, const float* k, const float* v, const int* offsets,
+                                    const int* indices, float* out, int batch, int heads, int query_len, int key_len,
+                                    int head_dim, float scale, cudaStream_t stream) {
     const long long rows = static_cast<long long>(batch) * heads * query_len;
     if (rows == 0) return;
     attend<<<static_cast<unsigned>((rows + kWarps - 1) / kWarps), 32 * kWarps, 0, stream>>>(

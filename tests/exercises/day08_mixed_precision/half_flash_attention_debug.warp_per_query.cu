@@ -46,21 +46,21 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
 }
 
 template <typename T>
-void online_overflow(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
-                     int head_dim, float scale, bool causal, cudaStream_t stream) {
+void half_flash_attention_debug(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len,
+                                int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0) return;
     attend<<<dim3((query_len + 3) / 4, batch * heads), 128, 0, stream>>>(q, k, v, out, query_len, key_len, head_dim,
                                                                          scale, causal);
 }
 
-extern "C" void online_overflow_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
-                                    int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                    cudaStream_t stream) {
-    online_overflow(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_flash_attention_debug_f16(const __half* q, const __half* k, const __half* v, __half* out,
+                                               int batch, int heads, int query_len, int key_len, int head_dim,
+                                               float scale, bool causal, cudaStream_t stream) {
+    half_flash_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }
 
-extern "C" void online_overflow_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                     __nv_bfloat16* out, int batch, int heads, int query_len, int key_len, int head_dim,
-                                     float scale, bool causal, cudaStream_t stream) {
-    online_overflow(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_flash_attention_debug_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                                __nv_bfloat16* out, int batch, int heads, int query_len, int key_len,
+                                                int head_dim, float scale, bool causal, cudaStream_t stream) {
+    half_flash_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }

@@ -48,15 +48,14 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
             new_m = fmaxf(new_m, s[j]);
         }
         const float base = llmk::finite_max_or_zero(new_m);
-        for (int j = 0; j < kKeys; ++j) p[j] = static_cast<T>(expf(s[j]));
-        const float shrink = expf(-base);  // exp(score) * exp(-base) = exp(score - base)
+        for (int j = 0; j < kKeys; ++j) p[j] = static_cast<T>(expf(s[j] - base));  // at most 1, whatever the scores are
 
         const float correction = expf(m - base);  // the sums so far used the old maximum
         m = new_m;
         l *= correction;
         for (int d = 0; d < DIM; ++d) o[d] *= correction;
         for (int j = 0; j < kKeys; ++j) {
-            const float weight = static_cast<float>(p[j]) * shrink;
+            const float weight = static_cast<float>(p[j]);
             l += weight;
             for (int d = 0; d < DIM; ++d) o[d] += weight * static_cast<float>(v_tile[j][d]);
         }
@@ -68,22 +67,22 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
 }
 
 template <typename T>
-void online_overflow(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
-                     int head_dim, float scale, bool causal, cudaStream_t stream) {
+void half_flash_attention_debug(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len,
+                                int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0) return;
     const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
     const auto kernel = head_dim == 32 ? attend<T, 32> : attend<T, 64>;
     kernel<<<grid, kQueries, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
 }
 
-extern "C" void online_overflow_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
-                                    int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                    cudaStream_t stream) {
-    online_overflow(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_flash_attention_debug_f16(const __half* q, const __half* k, const __half* v, __half* out,
+                                               int batch, int heads, int query_len, int key_len, int head_dim,
+                                               float scale, bool causal, cudaStream_t stream) {
+    half_flash_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }
 
-extern "C" void online_overflow_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                     __nv_bfloat16* out, int batch, int heads, int query_len, int key_len, int head_dim,
-                                     float scale, bool causal, cudaStream_t stream) {
-    online_overflow(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_flash_attention_debug_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                                __nv_bfloat16* out, int batch, int heads, int query_len, int key_len,
+                                                int head_dim, float scale, bool causal, cudaStream_t stream) {
+    half_flash_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }

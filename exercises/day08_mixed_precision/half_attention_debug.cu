@@ -53,22 +53,22 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
 }
 
 template <typename T>
-void half_accumulate(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
-                     int head_dim, float scale, bool causal, cudaStream_t stream) {
+void half_attention_debug(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,
+                          int head_dim, float scale, bool causal, cudaStream_t stream) {
     if (batch == 0 || heads == 0 || query_len == 0) return;
     const dim3 grid((query_len + kQueries - 1) / kQueries, batch * heads);
     const auto kernel = head_dim == 32 ? attend<T, 32> : attend<T, 64>;
     kernel<<<grid, kQueries, 0, stream>>>(q, k, v, out, query_len, key_len, scale, causal);
 }
 
-extern "C" void half_accumulate_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
-                                    int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
-                                    cudaStream_t stream) {
-    half_accumulate(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_attention_debug_f16(const __half* q, const __half* k, const __half* v, __half* out, int batch,
+                                         int heads, int query_len, int key_len, int head_dim, float scale, bool causal,
+                                         cudaStream_t stream) {
+    half_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }
 
-extern "C" void half_accumulate_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                     __nv_bfloat16* out, int batch, int heads, int query_len, int key_len, int head_dim,
-                                     float scale, bool causal, cudaStream_t stream) {
-    half_accumulate(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
+extern "C" void half_attention_debug_bf16(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                          __nv_bfloat16* out, int batch, int heads, int query_len, int key_len,
+                                          int head_dim, float scale, bool causal, cudaStream_t stream) {
+    half_attention_debug(q, k, v, out, batch, heads, query_len, key_len, head_dim, scale, causal, stream);
 }
