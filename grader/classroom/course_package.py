@@ -21,7 +21,7 @@ def pack(course: Course, folder: Path) -> None:
     shutil.copytree(Path(grader.__file__).parent, folder / "grader", ignore=_LEFT_OUT)
     shutil.copytree(course.root / "exercises", folder / "exercises", ignore=_LEFT_OUT)
     shutil.copytree(course_headers.FOLDER, folder / "lessons" / course_headers.FOLDER.name, ignore=_LEFT_OUT)
-    for day in course.days:  # a course is one only with its lessons; nobody reads them there
+    for day in course.days:  # a course needs a lessons folder, even if it is not read there
         lesson = folder / day.lesson.relative_to(course.root)
         lesson.parent.mkdir()
         lesson.touch()

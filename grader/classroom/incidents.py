@@ -30,7 +30,7 @@ class Incident:
 
     @classmethod
     def of(cls, error: BaseException, what: str) -> Incident:
-        """From the exception that nobody expected."""
+        """Return an incident for an unexpected exception."""
         return cls(what, "".join(traceback.format_exception(error))[-MOST_CHARACTERS:])
 
     @property

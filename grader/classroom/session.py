@@ -203,7 +203,7 @@ class Session:
                     outcome = worker.failed(self.entries[job.exercise], incident).to_json()
                 schedule.learn(job, worker.seconds_of(outcome))
                 answers.append((job, outcome))
-            hand_out()  # before results are written: nobody waits for that
+            hand_out()  # before results are written, which nothing waits for
             yield from answers
 
     def _write(self, student: Student) -> dict[str, Any]:

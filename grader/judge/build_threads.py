@@ -48,7 +48,7 @@ class Threads(Building):
         return compiling.run_in(self.jail.result().jail)
 
     def _ask_nvcc(self) -> nvcc.Answer:
-        self._plan.result()  # what the front end refuses, nobody asks nvcc about
+        self._plan.result()  # nvcc is not asked about a file that the front end refuses
         return nvcc.ask(self._job.file, self._job.architecture, self._run_compiler())
 
     def _compile(self) -> Compiled:

@@ -1,4 +1,4 @@
-"""The book in a browser, on a desk and on a phone: one can find the way in it, and it asks nobody for anything."""
+"""The book in a browser, on a desk and on a phone: navigation works, and it loads nothing from elsewhere."""
 
 from __future__ import annotations
 

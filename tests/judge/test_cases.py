@@ -139,7 +139,7 @@ def test_outputs_that_are_not_right() -> None:
     for outputs, problem in (
         ({"y": right["y"]}, "unwritten"),
         ({**right, "out": right["out"] + 1}, "wrong"),
-        ({"out": right["out"]}, "wrong"),  # y stays as it started, which nobody can call unwritten
+        ({"out": right["out"]}, "wrong"),  # y keeps its start value, so it does not count as unwritten
         ({**right, "out": torch.cat([right["out"][:50], torch.full((40,), 9.0)])}, "wrong"),
         ({**right, "y": right["y"] * torch.nan}, "wrong"),
     ):
@@ -458,7 +458,7 @@ def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
             raise GraderError("mine")
         while not any(child.killed for child in Idle.every):
             time.sleep(0.001)
-        time.sleep(0.3)  # long enough to show if nobody waited
+        time.sleep(0.3)  # long enough to show a missing wait
         ended.append(run)
         raise GraderError("what came of it")
 

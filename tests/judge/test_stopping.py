@@ -1,4 +1,4 @@
-"""A check that nobody wants any more ends at once, whatever its kernels do."""
+"""A stopped check ends at once, whatever its kernels do."""
 
 from __future__ import annotations
 

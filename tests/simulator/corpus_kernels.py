@@ -116,7 +116,7 @@ class Simulation:
     ) -> tuple[int, Report, np.ndarray]:
         """Call the launcher; return CUDA's error, the report and the output.
 
-        An infinite loop shows by how often threads looked in vain: no time decides, on however slow a machine.
+        An infinite loop is detected by the number of unsuccessful polls, not by time.
         """
         defaults = {
             "workers": 1,

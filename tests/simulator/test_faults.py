@@ -42,7 +42,7 @@ def test_misaligned_vector(faults):
     x, out = np.arange(32, dtype=np.float32), np.zeros(1, dtype=np.float32)
     assert faults("misaligned", x, out, 4).error == 0
     assert out[0] == 4 + 5 + 6 + 7
-    # Without checks the compiler may split the access, which then harms nobody.
+    # Without checks the compiler may split the access, which is harmless then.
     assert faults("misaligned", x, out, 3).error in (0, MISALIGNED)
 
 

@@ -77,7 +77,7 @@ def test_what_a_template_computes_is_counted_in_the_template(compiler):
         ("odd_warps", "// odd warps", 32, False),
         ("early", "// ten lanes stay", 10, True),
         ("dot", "// the products", 32, False),
-        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8: nobody stands aside
+        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8: no lane is inactive
     ],
 )
 def test_lanes_that_stand_aside(compiler, launcher, text, lanes, diverges):

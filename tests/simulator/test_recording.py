@@ -135,7 +135,7 @@ def test_who_waits_at_a_barrier(record: Record) -> None:
     assert sorted(event.warp for event in arrivals) == [0, 1, 2]
     barrier = line_of("if (threadIdx.x < 32) part") + 1
     assert {(len(event.lanes), event.name, event.line) for event in arrivals} == {(32, "__syncthreads", barrier)}
-    # Those with nothing to do are there before warp 0 has done its work; nobody reads before all have come.
+    # Those with nothing to do are there before warp 0 has done its work; no thread reads before all have arrived.
     assert kinds.index(("arrives", 1)) < kinds.index(("arrives", 0))
     assert kinds.index(("arrives", 0)) > kinds.index(("write", 0))
     reads = [

@@ -61,7 +61,7 @@ _CPU_FLAGS = (
     "-Werror=vla",  # nvcc has no arrays of a length that is known only when the kernel runs
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
-_GCC_FLAGS += ("-fno-var-tracking",)  # where variables are kept: nobody asks, and it took a fifth of the time
+_GCC_FLAGS += ("-fno-var-tracking",)  # locations of variables are not used, and took a fifth of the time
 # g++ 14 to 16 at -O2 take two NaNs for equal where a few comparisons of the same floats follow each other.
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (

@@ -50,7 +50,7 @@ def play(
     most_bytes: int = MOST_BYTES,
     **named: Any,
 ) -> Player:
-    """Call a launcher, and show what one block did: its steps, who waits where, the addresses of each request.
+    """Call a launcher, and show what one block did: its steps, its waits, and the addresses of each request.
 
     ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's
     ``blockIdx``, ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of

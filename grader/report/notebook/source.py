@@ -107,7 +107,7 @@ def _masked(text: str) -> str:
 
 
 def _parameters_end(masked: str, opening: int) -> int | None:
-    """Where the body's brace is after a parameter list; None for a call or a declaration."""
+    """Return the position of the body's brace after a parameter list; None for a call or a declaration."""
     depth = 0
     for position in range(opening, len(masked)):
         depth += (masked[position] == "(") - (masked[position] == ")")

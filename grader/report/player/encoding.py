@@ -184,7 +184,7 @@ class _Memory:
                 if self.known.get(offset + at) != element:
                     news = True
         if event.kind == "read":
-            # What nobody has written is no value.
+            # Elements that were never written have no value.
             return found if news and all(offset in self.known for offset in event.offsets) else []
         for offset, value, number in zip(event.offsets, event.values, range(len(event.values))):
             per = max(1, len(value or b"") // self.element)

@@ -1,4 +1,4 @@
-// atomicInc wraps: the ticket after the last one is 0 again, so nobody has to reset the counter. float4 loads.
+// atomicInc wraps: the ticket after the last one is 0 again, so the counter needs no reset. float4 loads.
 #include <cuda_runtime.h>
 
 #include <algorithm>

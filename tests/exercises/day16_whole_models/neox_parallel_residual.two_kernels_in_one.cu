@@ -16,7 +16,7 @@ __global__ void half_block(const float* x, const float* attention, const float* 
     float* h = y + hidden;
     const long long at = static_cast<long long>(blockIdx.x) * hidden;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    // Every warp computes the statistics for itself, from global memory: nobody waits.
+    // Every warp computes the statistics for itself, from global memory: no warp waits.
     auto read = [&](int i) { return kParallel ? x[at + i] : x[at + i] + attention[at + i]; };
     float mean = 0, count = 0, m2 = 0;
     for (int i = lane; i < hidden; i += 32) {  // Welford's method, a lane by itself

@@ -131,7 +131,7 @@ class NvmlError(Exception):
 
 
 class NotFound(NvmlError):
-    """Nobody used the device."""
+    """The device was idle."""
 
 
 def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:

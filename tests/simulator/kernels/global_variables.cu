@@ -1,4 +1,4 @@
-// Variables of the device, each of 8 elements with a neighbor: element 8 is nobody's.
+// Variables of the device, each of 8 elements with a neighbor: element 8 belongs to no variable.
 // Every launcher runs n threads; thread i touches element i.
 #include <cuda_runtime.h>
 

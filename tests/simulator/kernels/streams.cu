@@ -4,7 +4,7 @@
 __global__ void add_kernel(int* out, int value) { *out += value; }
 __global__ void add_from_kernel(int* out, const int* value) { *out += *value; }
 
-// Queries: work that nobody has waited for is not ready at first.
+// Queries: work that was not waited for is not ready at first.
 extern "C" void queries(int* out, cudaStream_t stream) {
     cudaStream_t mine;
     cudaEvent_t start, end;

@@ -1,5 +1,4 @@
-// What submission_sandbox.cpp lets a submission do, asked place by place. The rest of the simulator is not here: what it would be told
-// is printed by nobody and compared at once.
+// What submission_sandbox.cpp lets a submission do, asked place by place. The rest of the simulator is not here: its part is compared directly.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -326,7 +325,7 @@ int main(int, char** words) {
     void* library = dlopen(words[1], RTLD_NOW);
     if (!library) return printf("%s\n", dlerror()), 2;
     reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
-    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // nobody is confined yet
+    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // confinement has not begun
     sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();
     CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);

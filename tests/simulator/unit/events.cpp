@@ -376,7 +376,7 @@ CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
         CHECK_EQUAL(*the_launch.barriers_at.find(key(code + 1)), turn + 1);
     }
     CHECK(state_of(block)->exit_reported && the_launch.barriers_at.size() == 1);
-    // Nobody is missed where all have come, nor at a named barrier.
+    // No thread is missing where all have arrived, nor at a named barrier.
     forget_findings();
     state_of(block)->exit_reported = false;
     barrier(block, 1, lanes);
@@ -571,7 +571,7 @@ CASE(an_atomic_operation_reaches_as_far_as_its_scope) {
             atomic(*thread.thread, x.at(0), 4, AtomicOp::add, scope, code);
             bool block = scope == Scope::block || (scope == Scope::cluster && cluster == 1);
             CHECK_EQUAL(x.cell(0).second.block_scope(), block);
-            // In shared memory that nobody else reaches each scope is as good as any.
+            // In shared memory that no other block reaches, every scope suffices.
             atomic(*thread.thread, grid.shared(0), 4, AtomicOp::exchange, scope, code + 1);
             Region& region = *find_shared(*thread.block, key(grid.shared(0)));
             CHECK_EQUAL(region.cells[0].second.block_scope(), cluster == 2 && scope == Scope::block);

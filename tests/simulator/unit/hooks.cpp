@@ -445,7 +445,7 @@ CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
         for (unsigned i = 0; i < region.cell_count(); ++i)
             CHECK_EQUAL(region.cells[i].reads.atomic(), i >= first && i < first + count);
         CHECK_EQUAL(counted(grid, Access::atomic, 4), 1);
-        // Nothing more comes of one that is out of bounds, or to memory that nobody may write.
+        // Nothing more comes of one that is out of bounds, or to read-only memory.
         region.read_only = true;
         unmap_cells(region.cells, region.cell_count());
         region.cells = nullptr;

@@ -145,7 +145,7 @@ CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
     stack.words[52] = stack.words[53] = 0;  // that one is over
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
-    stack.owner(52, nullptr, 24, true);  // and is nobody's
+    stack.owner(52, nullptr, 24, true);  // and belongs to no array
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
     for (uint64_t bytes : {uint64_t(0), uint64_t(1025), ~uint64_t(0)}) {
         stack.owner(36, array, bytes, false);

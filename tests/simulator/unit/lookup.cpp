@@ -415,7 +415,7 @@ CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
             CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are somebody else's
             CHECK(found(refused ? "illegal_address" : "out_of_bounds"));
             forget_findings();
-            // On the stack of a thread nobody has a place below the running function.
+            // On the stack of a thread nothing lies below the running function.
             ThreadState& thread = grid.thread(0, 0);
             int error = unit::as_thread(
                 thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });

@@ -150,7 +150,7 @@ CASE(another_product_takes_the_accumulators_of_those_before_it) {
     registers.take(6, 4);
     CHECK_FOUND("missing_wgmma_fence");
     CHECK_EQUAL(finding(0).count, 2);
-    registers.take(0, 4);  // nobody touched these, nor the last ones
+    registers.take(0, 4);  // these were not touched, nor the last ones
     registers.take(12, 4);
     CHECK_EQUAL(finding(0).count, 2);
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i < 4 || (i >= 6 && i < 10) || i >= 12);
@@ -295,7 +295,7 @@ CASE(a_product_is_over_for_those_who_come_after_a_wait_for_it) {
     operands.wait(2, 2);
     operands.grid.syncthreads(0);
     operands.wait(2, 3);
-    unsigned at = Operands::of_b;  // each writes where nobody else does
+    unsigned at = Operands::of_b;  // each writes its own place
     for (unsigned thread : {5, 40, 127})
         for (unsigned b : {1, 0, 2, 1, 0})
             CHECK_EQUAL(operands.overtakes(thread, (at += 4) + Operands::b_bytes * b), b == 2);

@@ -19,7 +19,7 @@ namespace {
 const char code[16] = {};  // places in a kernel
 
 // Blocks of four warps of one cluster, in each of which all have written the operands of products: A [128, 16], and
-// B [32, 16] behind it. Between the two and behind B nobody has written anything.
+// B [32, 16] behind it. Between the two and behind B nothing was written.
 struct Block {
     static constexpr unsigned bytes_of_a = 4096, of_b = 4608, operand_bytes = of_b + 1024;
     explicit Block(unsigned blocks = 1) : grid(blocks, 128, blocks) {

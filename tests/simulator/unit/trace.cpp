@@ -58,7 +58,7 @@ CASE(of_each_warp_of_the_first_block_the_first_requests_are_kept) {
     AccessSite site = {};
     Request request = {};
     const WarpState &warp = *grid.thread(0, 0).warp, &next = *grid.thread(0, 40).warp;
-    CHECK(!is_traced(site, warp));  // nobody has asked for any
+    CHECK(!is_traced(site, warp));  // none was requested
     trace_limit = 2;
     for (unsigned i = 0; i < 3; ++i) {
         CHECK_EQUAL(is_traced(site, warp), i < 2);

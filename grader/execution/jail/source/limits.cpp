@@ -22,11 +22,11 @@ namespace confine {
 
 void limit(const Limits& limits) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0);  // nobody of the same user may trace it or look into its memory
+    prctl(PR_SET_DUMPABLE, 0);  // processes of the same user cannot trace it or read its memory
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     __user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3]{};
-    syscall(SYS_capset, &self, nothing);  // what is left to a root that could become nobody else
+    syscall(SYS_capset, &self, nothing);  // for a root that could not change its user
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     set(RLIMIT_AS, static_cast<rlim_t>(limits.megabytes) << 20);

@@ -1,4 +1,4 @@
-// Many threads set a flag, all to the same value: nobody can tell who was last.
+// Many threads set a flag, all to the same value: the order of the writes does not matter.
 #include <cuda_runtime.h>
 
 __device__ int found;

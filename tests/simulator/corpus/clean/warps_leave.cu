@@ -1,4 +1,4 @@
-// Threads past the end leave early; nobody waits for them, and the masks name only those who stay.
+// Threads past the end leave early; no barrier waits for them, and the masks name only those who stay.
 // n = 200
 #include <cuda_runtime.h>
 

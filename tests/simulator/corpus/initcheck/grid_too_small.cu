@@ -1,4 +1,4 @@
-// n / 128 blocks: the ragged end is nobody's.
+// n / 128 blocks: no block covers the ragged end.
 // finding: output_not_written
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Reads a shared array that nobody has filled.
+// Reads a shared array that was never written.
 #include <cuda_runtime.h>
 
 __global__ void add(const float* x, float* out, int n) {

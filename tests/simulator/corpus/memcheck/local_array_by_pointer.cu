@@ -86,7 +86,7 @@ __device__ int by_copy(int count) {
 }
 
 __device__ float in_two_functions_at_a_place(int i) {
-    // What the other functions have left on the stack is nobody's red zone any more.
+    // Red zones of functions that have returned no longer count.
     float many[64];
     float* p = many;
     for (int k = 0; k < 64; ++k) p[k] = k;

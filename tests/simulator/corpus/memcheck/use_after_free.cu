@@ -1,4 +1,4 @@
-// The scratch memory is given back before the kernel that reads it is launched.
+// The scratch memory is freed before the kernel that reads it is launched.
 #include <cuda_runtime.h>
 
 __global__ void fill(const float* x, float* scratch, int n) {

@@ -1,5 +1,4 @@
-// Shared memory is cleared while a copy into it is under way: it held zeros before, so the write seems to change nothing, but
-// nobody knows which comes last.
+// Shared memory is cleared while a copy into it is under way: it held zeros before, so the write seems to change nothing, but their order is undefined.
 // n = 128
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

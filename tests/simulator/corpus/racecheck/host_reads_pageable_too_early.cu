@@ -1,4 +1,4 @@
-// An asynchronous copy may be over when the call returns, if the host's memory is not pinned; nobody can rely on it.
+// An asynchronous copy may be over when the call returns, if the host's memory is not pinned; this is not guaranteed.
 // n = 100
 #include <cuda_runtime.h>
 

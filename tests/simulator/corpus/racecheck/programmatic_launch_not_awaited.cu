@@ -12,7 +12,7 @@ __global__ void first(const float* x, int n) {
 
 __global__ void second(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float own = x[i];  // nobody writes it: this may come early
+    float own = x[i];  // it is never written, so this read may come early
 #ifdef CLEAN
     cudaGridDependencySynchronize();
 #endif

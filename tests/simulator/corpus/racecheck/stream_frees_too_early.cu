@@ -1,4 +1,4 @@
-// The memory is given back in another stream than the one that may still use it.
+// The memory is freed in another stream than the one that may still use it.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The next tile is loaded while threads still read the one before: nobody waits until they have.
+// The next tile is loaded while threads still read the one before: no barrier waits until they have finished.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

@@ -1,4 +1,4 @@
-// cp.async that nobody made to arrive at the mbarrier: the threads arrive themselves, before their copies are complete.
+// cp.async without cp.async.mbarrier.arrive: the threads arrive themselves, before their copies are complete.
 // n = 64
 #include <cuda_runtime.h>
 

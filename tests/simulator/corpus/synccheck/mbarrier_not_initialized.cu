@@ -1,4 +1,4 @@
-// Nobody initializes the mbarrier.
+// The mbarrier is never initialized.
 // n = 64
 #include <cuda_runtime.h>
 

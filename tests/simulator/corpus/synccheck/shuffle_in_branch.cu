@@ -1,4 +1,4 @@
-// Only 16 lanes come to a shuffle whose mask names all 32, the others wait at the barrier: nobody can go on.
+// Only 16 lanes come to a shuffle whose mask names all 32, the others wait at the barrier: neither can continue.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Polls a flag that nobody sets.
+// Polls a flag that is never set.
 // n = 32
 #include <cuda_runtime.h>
 

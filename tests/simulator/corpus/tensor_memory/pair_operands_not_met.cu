@@ -1,4 +1,4 @@
-// The first block asks for the product when its own operands are there: nobody has waited for those of the second.
+// The first block asks for the product when its own operands are there: it has not waited for those of the second block.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// Nobody waits until the product is complete.
+// No thread waits for the mma to complete.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
