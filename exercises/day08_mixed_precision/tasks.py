@@ -205,8 +205,9 @@ RANDOM = Case(
 
 half_attention_debug = Exercise(
     summary="""\
-A published kernel for f16 with two bugs, almost unchanged. Compare its output with attention in the smallest case, then look at the
-cases with large or many terms. Correct it so that the output is rounded only once, at the end. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
+A published kernel for f16 with two bugs, almost unchanged. Compare its output with attention in the smallest case, then look
+at the cases with large or many terms. Correct it so that the output is rounded only once, at the end. head_dim is 32 or 64;
+mask and empty input as in mixed_precision_attention.""",
     launchers=PROTOTYPE.format(name="half_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
