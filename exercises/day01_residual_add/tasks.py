@@ -147,7 +147,7 @@ strided_add = Exercise(
     summary=(
         "out = x + y, where x and y are views of (rows, cols). Each has its own strides, counted in elements: "
         "transposed, every second row, without the first column, one row repeated. out is contiguous. The given "
-        "kernel was written for contiguous tensors: find its wrong assumption, and fix it. Write nothing when rows "
+        "kernel has one fault. Find it from the report, and correct it. Write nothing when rows "
         "or cols is 0. rows times a stride may be more than 2^31, though in no case here."
     ),
     launchers=(

@@ -1,6 +1,6 @@
 // Sum of each row, by warp shuffles and one pass through shared memory. A block sums several rows, one after another.
 //
-// Most of its sums are right, most of the time. Find out why the others are not, and fix it.
+// It has one fault. Find it from the report, and correct it.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

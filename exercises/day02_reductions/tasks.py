@@ -368,9 +368,9 @@ def row_sums(x):
 
 row_sum_debug = Exercise(
     summary=(
-        "The sum of each row. With no columns each sum is 0; with no rows write nothing. In the given kernel a block "
-        "sums four rows one after another, and the result depends on which warp is faster. Find the two "
-        "accesses that nothing orders, and fix the race without a second array or a second launch."
+        "The sum of each row. With no columns each sum is 0; with no rows write nothing. A block sums four rows, one "
+        "after another. The given kernel has one fault. Find it from the report, and correct it without a second array "
+        "or a second launch."
     ),
     launchers="void row_sum_debug(const float* x, float* out, int rows, int cols, cudaStream_t stream)",
     dtypes=("f32",),

@@ -216,9 +216,8 @@ flash_attention.""",
 
 flash_attention_debug = Exercise(
     summary="""\
-This flash attention is right for short sequences and wrong for long ones. Compare the cases that pass with those that fail,
-find the bug, and correct it. It must stay one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in
-flash_attention.""",
+Flash attention in one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in flash_attention. The given
+kernel has one fault. Compare the cases that pass with those that fail, find the fault, and correct it. It must stay one pass.""",
     launchers=PROTOTYPE.format(name="flash_attention_debug"),
     inputs=QKV,
     outputs=OUT,

@@ -325,9 +325,8 @@ group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all 
 
 gqa_debug = Exercise(
     summary="""\
-A published kernel with two bugs. The failing cases show one of them, the report's findings the other. Find and correct
-both. f32, head_dim up to 128, any lengths; shapes, mask and empty input
-as in gqa_prefill.""",
+Grouped-query attention with one warp per query, from a published kernel. f32, head_dim up to 128, any lengths; shapes, mask and
+empty input as in gqa_prefill. The given kernel has two faults. Find them from the report, and correct both.""",
     launchers="void gqa_debug(const float* q, const float* k, const float* v, float* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
     inputs=QKV,

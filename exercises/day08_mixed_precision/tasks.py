@@ -205,9 +205,8 @@ RANDOM = Case(
 
 half_attention_debug = Exercise(
     summary="""\
-A published kernel for f16 with two bugs, almost unchanged. Compare its output with attention in the smallest case, then look
-at the cases with large or many terms. Correct it so that the output is rounded only once, at the end. head_dim is 32 or 64;
-mask and empty input as in mixed_precision_attention.""",
+Attention for f16 and bf16 with one thread per query, from a published kernel. head_dim is 32 or 64; mask and empty input as in
+mixed_precision_attention. The given kernel has two faults. Find them from the report, and correct both.""",
     launchers=PROTOTYPE.format(name="half_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -233,8 +232,8 @@ mask and empty input as in mixed_precision_attention.""",
 
 half_flash_attention_debug = Exercise(
     summary="""\
-A flash attention for f16 and bf16 that is right in exact arithmetic, and right on the inputs of its author. Find the inputs on
-which it is wrong, and why, and correct it. head_dim is 32 or 64; mask and empty input as in mixed_precision_attention.""",
+Flash attention for f16 and bf16 that rounds the weights to the type of the values. head_dim is 32 or 64; mask and empty input as
+in mixed_precision_attention. The given kernel is wrong for some inputs. Find them and the fault, and correct it.""",
     launchers=PROTOTYPE.format(name="half_flash_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,

@@ -463,8 +463,8 @@ aligned. All heads and all sequences share the one pattern.""",
 
 csr_attention_debug = Exercise(
     summary="""\
-Attention to listed keys, as in csr_attention, 32 keys at a time. It is right for short lists. Find what happens when the maximum moves.
-head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
+Attention to listed keys, 32 keys at a time. head_dim is 32 or 64; everything else, and empty input, as in csr_attention. The
+given kernel has one fault. Find it from the report, and correct it.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention_debug"),
     inputs=LISTS,
     outputs=OUT,

@@ -432,11 +432,11 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
 
 gptq_split_k = Exercise(
     summary="""\
-An int4 product whose K is divided into `splits` parts, so that a layer with few columns fills the GPU: the blocks of all parts add their sums to out
-with atomicAdd, in half. It was tried where out happened to be zero, on short sums. Make it right for whatever out holds, with sums in float and
-one rounding at the end, the same bits in every run. `partial` f32 [splits, rows, out_features] is working memory that may hold anything. w = (q - zero) *
-scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any size. With
-in_features = 0 the result is zero; with no rows or no out_features there is nothing to do.""",
+A linear layer with int4 weights whose K is divided into `splits` parts, so that a layer with few columns fills the GPU. Every
+run gives the same bits. `partial` f32 [splits, rows, out_features] is working memory that may hold anything. w = (q - zero) *
+scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any
+size. With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do. The given kernel has
+several faults. Find them from the report, and correct all.""",
     launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
     "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
     dtypes=("f16",),

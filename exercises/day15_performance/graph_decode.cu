@@ -2,7 +2,7 @@
 //
 //   q, k, v, out: [steps, heads, head_dim]     k_cache, v_cache: [tokens, heads, head_dim]     length: [1]
 //
-// The graph is captured once and launched for each step. The first step is right.
+// The graph is captured once and launched for each step. The code has one fault: find it from the report, and correct it.
 #include <cuda_runtime.h>
 
 #include <cmath>

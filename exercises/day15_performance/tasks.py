@@ -169,8 +169,8 @@ graph_decode = Exercise(
     summary=(
         "Attention of `steps` tokens, one after another, each step a CUDA graph that is captured once and launched `steps` times: "
         "append k[step] and v[step] to the caches, which hold `prompt` tokens at first, then let q[step] attend to all tokens "
-        "so far. At the end `length` holds prompt + steps; before that it may hold anything, and the steps may keep it up to date. The kernel "
-        "given is right for one step. Keep one graph of one step, and let nothing come back to the host: in a real decode the next "
+        "so far. At the end `length` holds prompt + steps; before that it may hold anything, and the steps may keep it up to date. The given "
+        "code has one fault. Find it from the report, and correct it. Keep one graph of one step, and let nothing come back to the host: in a real decode the next "
         "token is only known on the device. prompt or steps may be 0, head_dim is at most 128; there is at least one head."
     ),
     launchers=(

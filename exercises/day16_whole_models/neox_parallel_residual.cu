@@ -1,8 +1,7 @@
 // The second half of a GPT-NeoX block, for the few rows of a decode step: what attention gave joins the residual stream, and so
 // does the MLP.
 //
-// It was tried with one checkpoint and wrote what Hugging Face's model writes. With another one, whose weights have the same
-// names and shapes, it writes nonsense from the first layer on. Find out why, repair it.
+// It has one fault. Find it from the report, and correct it.
 //
 //   x, attention, out: [rows, hidden]     norm_weight, norm_bias, down_bias: [hidden]     up_bias: [feed_forward]
 //   up: [feed_forward, hidden]     down: [hidden, feed_forward]

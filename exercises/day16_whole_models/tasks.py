@@ -30,7 +30,7 @@ neox_parallel_residual = Exercise(
     summary="""\
 The second half of a GPT-NeoX block: out = x + attention + mlp(norm(r)), with mlp(y) = down gelu(up y + up_bias) + down_bias, the exact
 GELU, and norm a LayerNorm with norm_weight, norm_bias and eps. What r is says config.json's use_parallel_residual, which comes here as `parallel`: x itself in
-the parallel residual, x + attention in the serial one. The kernel that you get was tried with one checkpoint and writes nonsense with another.
+the parallel residual, x + attention in the serial one. The given kernel has one fault. Find it from the report, and correct it.
 f32; any rows, hidden and feed_forward whose vectors fit into shared memory; with no rows there is nothing to do.""",
     launchers="void neox_parallel_residual(const float* x, const float* attention, const float* norm_weight, "
     "const float* norm_bias, const float* up, const float* up_bias, const float* down, const float* down_bias, "
