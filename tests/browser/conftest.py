@@ -1,8 +1,7 @@
 """A browser for tests: Debian's chromium, driven by Playwright.
 
-Without one, or without the extra, they are skipped and say so.
-
-A page that writes an error to its console, or asks any host but this one for anything, fails its test.
+Without chromium or the optional dependencies the tests are skipped with the reason. A test fails if its page writes an
+error to the console or sends a request to another host.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 LACKING = [name for name in ("playwright", "axe_playwright_python") if importlib.util.find_spec(name) is None]
 DESKTOP, PHONE = (1280, 800), (390, 844)
 SECONDS = 180
-"""The longest wait for anything: for what comes, whatever else the machine does."""
+"""Timeout for every wait, generous because the machine may be busy."""
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a process."""
+    """Yield one browser for all tests of a process."""
     if LACKING:
         pytest.skip(f"there is no {' and no '.join(LACKING)}: pip install -c constraints.txt -e '.[browser]'")
     if CHROMIUM is None:
@@ -38,7 +37,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=1000 * SECONDS)
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # chromium's does not work for root
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # chromium's sandbox does not work for root
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
             executable_path=CHROMIUM, args=[*arguments, "--disable-dev-shm-usage"], timeout=1000 * SECONDS
@@ -52,9 +51,9 @@ OpenPage = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[OpenPage]:
-    """Open pages of a size in pixels, ``DESKTOP`` or ``PHONE``.
+    """Return a function that opens a page with a viewport size, ``DESKTOP`` or ``PHONE``.
 
-    At the end, check requests and accessibility of each.
+    After the test, fail if any page logged an error, raised an exception or sent a request to another host.
     """
     faults: list[str] = []
     contexts = []
@@ -76,16 +75,16 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
 
 def outside(url: str) -> list[str]:
-    """Return why a request is not allowed: it leaves this machine."""
+    """Return a message if a request leaves this machine, otherwise nothing."""
     parts = urlsplit(url)
     inside = parts.scheme in ("file", "data", "blob", "about") or parts.hostname in ("localhost", "127.0.0.1")
     return [] if inside else [f"request: {url}"]
 
 
 def violations(page: Page, without: str = "") -> list[str]:
-    """Return axe-core's serious and critical findings, a line each.
+    """Return axe-core's serious and critical findings, one line each.
 
-    ``without``: a part of the page that is not ours.
+    ``without`` is a selector for parts of the page to exclude.
     """
     from axe_playwright_python.sync_playwright import Axe
 

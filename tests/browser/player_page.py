@@ -1,6 +1,6 @@
 """Pages for the tests of the player, in the browser of conftest.py.
 
-Any request and any word on the console is a fault.
+A test fails if its page sends a request or writes to the console.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """``opened(html, viewport, ...)``: a page with that text.
+    """Yield ``opened(html, viewport, ...)``, which opens a page with this HTML.
 
-    At the end nothing may have gone wrong or been asked for.
+    After the test, fail if there were console messages, exceptions or requests.
     """
     problems: list[str] = []
     contexts = []

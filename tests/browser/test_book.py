@@ -1,4 +1,4 @@
-"""The book in a browser, on a desk and on a phone: navigation works, and it loads nothing from elsewhere."""
+"""The book in a browser, in desktop and phone sizes: navigation works and no request leaves the machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGES = ["index.html", LESSON, EXERCISE, "lessons/glossary.html", "files/lessons
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the book of the first two days; each page of the whole book is made like one of these."""
+    """Build the book with the first two days; all other pages are generated in the same way."""
     root = copy_course(tmp_path_factory.mktemp("course"))
     listed = root / "exercises" / "course.toml"
     text = listed.read_text()
@@ -42,7 +42,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
         1, nbformat.v4.new_code_cell("predict(...)", outputs=[output], metadata={"tags": ["hide-input"]})
     )
     nbformat.write(notebook, lesson)
-    for name in ("faq.md", "glossary.md"):  # they lead to all days
+    for name in ("faq.md", "glossary.md"):  # they link to all days
         page = root / "lessons" / name
         page.write_text(re.sub(r"\[([^\]]+)\]\((?!day0[12])[^)]*\)", r"\1", page.read_text()))
     return build(Course(root), root / "build").parent
@@ -54,7 +54,7 @@ def test_clicked_through(open_page: OpenPage, book: Path, size: tuple[int, int])
 
     page = open_page(size)
     page.goto(file_url(book / "index.html"))
-    if size == PHONE:  # the sidebar is behind a button
+    if size == PHONE:  # on a phone, the sidebar opens with a button
         page.locator("label[for='__navigation']:visible").first.click()
     page.locator(".sidebar-tree").get_by_role("link", name=re.compile("Day 2")).click()
     expect(page).to_have_url(re.compile(re.escape(LESSON)))
@@ -106,9 +106,9 @@ def test_searched(open_page: OpenPage, book: Path, size: tuple[int, int]) -> Non
 
 LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
     [...document.querySelectorAll(kind)].slice(3).forEach(each => each.remove())"""
-"""Of the hundreds of listings and formulas of a page, all made alike, axe-core sees three.
+"""JavaScript that keeps only three listings and formulas of a page for axe-core.
 
-It takes long for each of their words.
+A page has hundreds that are generated alike, and axe-core is slow for each of their words.
 """
 
 

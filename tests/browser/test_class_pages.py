@@ -1,4 +1,4 @@
-"""The pages of a class, its hostile students among them, in a browser: everybody can use them, on a phone, too."""
+"""The pages of a class with hostile students in a browser: accessible, and usable on a phone."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def test_everybody_can_use_them(graded: Path, open_page: OpenPage, size: tuple[i
         assert not violations(page), name
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
         right = "[...document.querySelectorAll('svg.bar')].map(bar => bar.getBoundingClientRect().right)"
-        assert max(page.evaluate(right), default=0) <= size[0], f"{name}: of a bar only a part is seen"
+        assert max(page.evaluate(right), default=0) <= size[0], f"{name}: a bar extends beyond the page"

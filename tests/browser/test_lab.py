@@ -1,4 +1,4 @@
-"""JupyterLab in a browser: day 1 runs to its end, and a cell is graded."""
+"""JupyterLab in a browser: all cells of day 1 run, and a cell is graded."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WRONG = SOLUTION.replace("a.get(j) + b.get(j)", "a.get(j) - b.get(j)")
 
 @dataclass
 class Lab:
-    """A JupyterLab in a folder with the course, all its own files elsewhere."""
+    """A JupyterLab server in a folder with the course; its settings are in another folder."""
 
     root: Path
     url: str
     token: str
 
     def address(self, path: str) -> str:
-        """Return the URL of a notebook, in a workspace of its own so that nothing is reopened."""
+        """Return the URL of a notebook in a new workspace, so that JupyterLab reopens nothing."""
         return f"{self.url}lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={self.token}"
 
 
@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[L
         "JUPYTER_TOKEN": token,
         "PYTHONPATH": str(ROOT),
     }
-    # The build cache stays where it is, though the home folder is another.
+    # HOME changes, but the build cache stays in its usual folder.
     environment.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
     environment |= {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1"]
@@ -89,14 +89,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[L
 
 
 def _url(server: subprocess.Popen[bytes], home: Path) -> str:
-    """Return the server's URL as soon as the server prints it."""
+    """Wait until the server prints its URL, and return it."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         assert server.poll() is None, (home / "log").read_text()[-3000:]
         for file in (home / "runtime").glob("jpserver-*.json"):
             try:
                 return json.loads(file.read_text())["url"]
-            except (ValueError, KeyError):  # it is being written
+            except (ValueError, KeyError):  # the file is incomplete
                 continue
         time.sleep(0.1)
     raise AssertionError((home / "log").read_text()[-3000:])
@@ -107,7 +107,7 @@ def opened(open_page: OpenPage, lab: Lab, path: str) -> Page:
     from playwright.sync_api import expect
 
     page = open_page()
-    # Where several kernels could do, it asks which.
+    # JupyterLab asks which kernel to use if there are several.
     page.add_locator_handler(page.locator(".jp-Dialog"), lambda dialog: dialog.locator(".jp-mod-accept").click())
     page.goto(lab.address(path))
     expect(page.locator(".jp-Notebook .jp-Cell").first).to_be_visible()
@@ -116,7 +116,7 @@ def opened(open_page: OpenPage, lab: Lab, path: str) -> Page:
 
 
 def run_all(page: Page) -> None:
-    """By the menu, as people do."""
+    """Run all cells with the menu."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
@@ -135,16 +135,16 @@ def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
     prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     expect(prompts).to_have_count(len(cells))
-    # A folded cell has a prompt without a number.
+    # A collapsed cell has a prompt without a number.
     shown = [n for n, cell in enumerate(cells) if not cell.metadata.get("jupyter", {}).get("source_hidden")]
-    for number in reversed(shown):  # the last one first: the others then have theirs
+    for number in reversed(shown):  # the last one first: after it, all others have run
         expect(prompts.nth(number)).to_have_text(re.compile(rf"\[{number + 1}\]:"))
     assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count() == 0
     assert page.locator("mjx-merror").count() == 0
 
 
 def test_a_prediction(open_page: OpenPage, lab: Lab) -> None:
-    """An untrusted notebook has the folded answer; after the cell ran, a field that shortcuts leave alone."""
+    """An untrusted notebook shows a collapsed answer. After the cell has run, its text field ignores shortcuts."""
     from playwright.sync_api import expect
 
     source = "from grader.report.notebook import predict\npredict('How many?', 128, because='It is one block.')"
@@ -165,7 +165,7 @@ def test_a_prediction(open_page: OpenPage, lab: Lab) -> None:
     page.keyboard.type("120")
     page.keyboard.press("Enter")
     expect(frame.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
-    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(1)  # the keys 1, 2 and 0 did nothing else
+    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(1)  # the keys 1, 2 and 0 had no effect as shortcuts
 
 
 def test_a_cell_is_graded(open_page: OpenPage, lab: Lab) -> None:

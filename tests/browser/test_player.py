@@ -1,6 +1,6 @@
-"""The player as a person uses it: buttons, keys, the scrubber, findings.
+"""The player in a browser: buttons, keys, the slider and findings.
 
-On a wide and a narrow screen, and in a frame.
+The tests use wide and narrow screens, and a frame.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_step_scrub_and_jump(opened: Open, races: str, viewport: dict[str, int])
         assert page.inner_text(".source li.now").strip().split("\n")[0].strip() in " ".join(said)
     assert "read part[" in said[0] + said[1] and "write part[" in said[0] + said[1]
     assert "32 words of them nobody has written yet" in said[0]  # warp 0 is ahead of warp 1
-    # Nothing sticks out of the screen.
+    # The page does not scroll sideways.
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
@@ -75,7 +75,7 @@ def test_keys_and_focus(opened: Open, races: str) -> None:
     assert step_of(page) == last_step(page)
     page.keyboard.press("Home")
     assert step_of(page) == 1
-    # All that can be used can be reached by Tab, and shows that it has the focus.
+    # Tab reaches all controls, and the focused one is highlighted.
     names = []
     for _ in range(12):
         page.keyboard.press("Tab")
@@ -85,7 +85,7 @@ def test_keys_and_focus(opened: Open, races: str) -> None:
     page.focus("#scrub")
     page.keyboard.press("ArrowRight")
     assert step_of(page) == 2
-    # A button that is switched off hands its focus on.
+    # A button that becomes disabled moves the focus to another control.
     page.focus("#last")
     page.keyboard.press("Enter")
     assert step_of(page) == last_step(page)
@@ -98,7 +98,7 @@ def test_playing_and_pausing(opened: Open, races: str) -> None:
     page.keyboard.press("Escape")
     page.click("#play")
     assert page.get_attribute("#summary", "aria-live") == "off"
-    page.locator("#play:text-is('Play')").wait_for()  # at its end it stops by itself
+    page.locator("#play:text-is('Play')").wait_for()  # it stops automatically at the last step
     assert step_of(page) == last_step(page)
     assert page.get_attribute("#summary", "aria-live") == "polite"
 
@@ -140,7 +140,7 @@ def test_sectors_and_banks(opened: Open, name: str, size: int, said: str, boxes:
 
 @pytest.mark.parametrize("name", ["widths", "conflicts", "waits", "diverges"])
 def test_costs_are_those_that_the_simulator_counts(opened: Open, name: str) -> None:
-    """Line by line: all wavefronts, ideal ones and sectors."""
+    """Compare wavefronts, ideal wavefronts and sectors for each line."""
     recording, source, findings = record(name, torch.zeros(128))
     report = kernel().report
     page = opened(player.page(recording, source, findings))
@@ -162,7 +162,7 @@ def test_costs_are_those_that_the_simulator_counts(opened: Open, name: str) -> N
 
 
 def test_scrubbing_back_shows_what_was(opened: Open) -> None:
-    """5,000 steps: the state of a step does not depend on how one came to it."""
+    """The state at a step must not depend on the order of steps, also in a recording of 5,000 steps."""
     recording, source, findings = record("copies", torch.arange(256.0), torch.zeros(64))
     long, text, found = record("endless", torch.zeros(128), 500)
     page = opened(player.page(recording, source, findings))

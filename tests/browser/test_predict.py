@@ -1,4 +1,4 @@
-"""The questions of lessons as a person answers them, with the keyboard alone, on a wide and a narrow screen."""
+"""Prediction questions in lessons, answered with the keyboard, on wide and narrow screens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_number(opened: Open, viewport: dict[str, int], given: str, says: str)
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     if viewport is DESKTOP:  # on a phone the frame scrolls
         inside = frame.locator("body").evaluate("body => body.scrollHeight <= window.innerHeight")
-        assert inside, "nothing is cut off"
+        assert inside, "the question is cut off"
 
 
 @VIEWPORTS

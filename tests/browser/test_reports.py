@@ -1,4 +1,4 @@
-"""The page that ``grader check --html`` writes, in a browser: it needs nothing else, and everybody can use it."""
+"""The page written by ``grader check --html`` in a browser: self-contained and accessible."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A class of 300, really graded: ``python -m tests.classroom.class_of_300``. Run it on an idle machine.
+"""Grading a class of 300 students: ``python -m tests.classroom.class_of_300``. Run it on an idle machine.
 
-Right kernels, wrong ones, slow, crashing and endless ones, text that is no C++, each as different source (as students
-write it), in folders, archives and under the names that learning systems give. Prints the wall time, the processor
-time, the peak of memory and how many got which verdict; ends with an error if a kernel got what it does not deserve.
+The class has correct, wrong, slow, crashing and endless kernels, and files that are not C++. All sources differ, as
+those of students do. They are in folders and archives, with names that learning systems use. The command prints the
+wall time, processor time, peak memory and the number of students per verdict. It fails if a verdict is undeserved.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.exercises.conftest import COURSE
 
 PAGE = resource.getpagesize()
 LIMIT_SECONDS = 600
-"""For 300 submissions on two cores."""
+"""Limit for 300 submissions on two cores."""
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
-    """Return what students write, and where each fails: nowhere, or the stages that may catch it."""
+    """Return sources that students write, each with the stages that may reject it ("" if it is correct)."""
     entry = COURSE.find(name)
     solution = entry.solution.read_text()
     head, brace, tail = solution.partition("{\n")
@@ -50,7 +50,7 @@ def kinds(name: str) -> list[tuple[str, str]]:
 
 
 def hand_in(folder: Path, count: int, name: str) -> dict[str, str]:
-    """Write the class; which stages may fail each student. Two in three are right, as in a class."""
+    """Write a class, two thirds of it correct; return the stages at which each student may fail."""
     made = kinds(name)
     right, wrong = [kind for kind in made if not kind[1]], [kind for kind in made if kind[1]]
     deserved = {}
@@ -73,7 +73,7 @@ def hand_in(folder: Path, count: int, name: str) -> dict[str, str]:
 
 
 class Memory(threading.Thread):
-    """The most memory that a process and its descendants had at once: resident memory less shared pages of files."""
+    """Peak memory of a process and its descendants: resident memory without shared pages of files."""
 
     def __init__(self, root: int) -> None:
         super().__init__(daemon=True)
@@ -100,7 +100,7 @@ def below(root: int) -> list[int]:
 
 
 def private(process: int) -> int:
-    """Bytes of a process that are no pages of files."""
+    """Return the bytes of a process that are not file pages."""
     try:
         fields = Path(f"/proc/{process}/statm").read_text().split()
     except OSError:
@@ -109,7 +109,7 @@ def private(process: int) -> int:
 
 
 def verdict(result: dict) -> str:
-    """Return the stage at which a student failed; nothing for a pass."""
+    """Return the stage at which a student failed, or "" for a pass."""
     stages = result["verdicts"][0]["stages"] if result["verdicts"] else []
     bad = [stage["name"] for stage in stages if stage["status"] in ("failed", "error")]
     return bad[0] if bad else "" if stages else "not read"

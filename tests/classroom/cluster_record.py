@@ -1,10 +1,11 @@
-"""A class on a Ray cluster beside the same class on this machine alone.
+"""Grading a class on a Ray cluster, compared with the same class on this machine without Ray.
 
 ``python -m tests.classroom.cluster_record --record``.
 
-Three nodes, in processes of this machine, against as many workers as they have cores. Then the same class again, with a
-node that falls silent when a third is done and wakes when one job is left; and again, with a node killed when a third
-is done and the driver when half is: what is lost, what is done twice, and whether the grades are the same.
+The cluster has three nodes, which are processes of this machine; the comparison uses the same number of cores. Two more
+runs add faults. In the first, a node hangs after a third of the jobs and resumes when one job is left. In the second, a
+node is killed after a third of the jobs, and the driver after half. The record contains the lost jobs, the jobs that
+ran twice, and whether the grades are the same.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ NODES = 3
 
 
 def finished(out: Path) -> int:
-    """How many jobs are done."""
+    """Return the number of finished jobs."""
     return sum(path.name != PLAN for path in (out / FOLDER).glob("*.json"))
 
 
 def where_they_part(one: str, other: str) -> tuple[str, str]:
-    """Return the first words that differ."""
+    """Return the text around the first difference."""
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[max(0, at - 40) : at + 40], other[max(0, at - 40) : at + 40]
 
@@ -86,7 +87,7 @@ def main() -> int:
             "nodes": NODES,
             "cores_of_a_node": options.cores,
         }
-        timed("few", "few-here", here, "cache-here")  # the grader's own parts
+        timed("few", "few-here", here, "cache-here")  # builds the grader's own libraries
         timed("few", "few-there", there, "cache-there")
         local, ray = timed("class", "here", here, "cache-here"), timed("class", "there", there, "cache-there")
         record |= {"local_seconds": round(local, 1), "ray_seconds": round(ray, 1)}

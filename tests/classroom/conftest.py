@@ -1,4 +1,4 @@
-"""A course with one cheap exercise, and a class that handed it in."""
+"""A course with one cheap exercise, and submissions of a class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """Return the course; commands run inside it."""
+    """Return the course, and make it the current folder for commands."""
     root = tmp_path / "course"
     twice = 'title = "Twice"\nkind = "implement"\npoints = 10'
     write_course(root, {"day01_start": TASKS}, {"day01_start/twice": twice})
@@ -43,7 +43,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 @pytest.fixture
 def hand_in(tmp_path: Path):
-    """Put a kernel into a student's folder."""
+    """Return a function that writes a kernel to a student's folder."""
     folder = tmp_path / "class"
     folder.mkdir()
 

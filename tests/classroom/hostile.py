@@ -1,4 +1,4 @@
-"""Submissions that want to harm whoever grades them or reads what came of it."""
+"""Submissions that attack the grader, or the people and programs that read its reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _folder(kernel: str, **files: str) -> Callable[[Path, str], None]:
 def _archive(*members: tuple[str, bytes], mode: int = 0) -> Callable[[Path, str], None]:
     def put(place: Path, name: str) -> None:
         with warnings.catch_warnings(), zipfile.ZipFile(f"{place}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            warnings.simplefilter("ignore")  # of names that are there already
+            warnings.simplefilter("ignore")  # about duplicate member names
             for member, content in members:
                 info = zipfile.ZipInfo(member.format(name=name))
                 info.external_attr = mode << 16
@@ -46,7 +46,7 @@ def _link(place: Path, name: str) -> None:
 
 
 NAMES = [MARKUP.replace("/", "\u2215"), '=HYPERLINK("http:x","y")', "{{ 7 * 7 }}{% raw %}", "a\u202eb\x1b[2J\n,c"]
-"""Of students, as a learning system may pass them on."""
+"""Names of students, as a learning system may pass them on."""
 KINDS: list[Callable[[Path, str], None]] = [
     _folder(f"// {MARKUP}\nthis is no C++ {MARKUP}\n", leaderboard=MARKUP),
     _archive(("../../{name}.cu", b"int escaped;")),
@@ -60,7 +60,7 @@ KINDS: list[Callable[[Path, str], None]] = [
 
 
 def hand_in(folder: Path, exercise: str, count: int) -> list[str]:
-    """Write ``count`` of them into a class's folder; the students' names."""
+    """Write ``count`` hostile submissions to a class's folder, and return the students' names."""
     students = []
     for i in range(count):
         student = f"{NAMES[i % len(NAMES)]}{i}"

@@ -1,8 +1,8 @@
-"""A class in which every twentieth is hostile, graded to the end, with every page and export.
+"""A class in which 5% of the students are hostile, graded completely, with all pages and exports.
 
 ``python -m tests.classroom.hostile_class``.
 
-Ends with an error if a hostile student has a point, an honest one has none that is deserved, or a file is missing.
+It fails if a hostile student gets a point, an honest student lacks a deserved point, or a file is missing.
 """
 
 from __future__ import annotations

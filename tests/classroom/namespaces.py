@@ -1,10 +1,10 @@
-"""Machines for a test, made of Linux's namespaces.
+"""Simulated machines for tests, made of Linux namespaces.
 
-Each has a network, processes and Ray's files of its own, and a cable to pull.
+Each machine has its own network, processes and Ray files, and a network cable that a test can unplug.
 
-They hang on a switch, a namespace of its own, where a cable is pulled: the machine behind it keeps its address and is
-told nothing. The network of the machine that runs the test has no part in it, and all ends with the pipes that hold the
-namespaces.
+The machines are connected by a switch, which is a namespace as well. A cable is unplugged at the switch, so the machine
+keeps its address and gets no notification. The host's network is not involved. Closing the pipes that hold the
+namespaces removes everything.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ read -r address
 ip address add "$address/24" dev eth0
 ip link set eth0 up
 ip route add default dev eth0"""
-"""It gets its cable once it is there. By the route programs find out which address is theirs."""
+"""Commands of a new machine, which waits for its cable. Programs find their own address from the default route."""
 
 
 class NotToBeHad(Exception):
-    """This system makes no such machines."""
+    """This system cannot create such machines."""
 
 
 class Machines:
-    """Machines 1, 2, ...; all files but Ray's are those of the machine that runs the test."""
+    """Machines 1, 2, ..., which share all files except Ray's with the host."""
 
     def __init__(self, count: int) -> None:
         self._holders: list[subprocess.Popen[str]] = []
@@ -54,20 +54,20 @@ class Machines:
 
     @staticmethod
     def address(machine: int) -> str:
-        """In the network that they share."""
+        """Return a machine's address in the common network."""
         return f"10.77.0.{machine}"
 
     def start(self, machine: int, command: list[str], **options: Any) -> subprocess.Popen[str]:
-        """Start a program there, in this folder."""
+        """Start a program on a machine, in the current folder."""
         there = self._enter(self._machines[machine - 1], "net", "mount", "pid")
         return subprocess.Popen([*there, "env", f"--chdir={Path.cwd()}", *command], text=True, **options)
 
     def cable(self, machine: int, plugged: bool) -> None:
-        """Pull a machine's cable out of the switch, or put it in again."""
+        """Plug in or unplug a machine's cable at the switch."""
         self._ip(f"link set cable{machine} {'up' if plugged else 'down'}")
 
     def close(self) -> None:
-        """They end, and all that runs in them."""
+        """Stop all machines and their processes."""
         for holder in reversed(self._holders):
             holder.communicate()
 
@@ -78,7 +78,7 @@ class Machines:
         self.close()
 
     def _hold(self, namespaces: list[str], begin: str) -> subprocess.Popen[str]:
-        """Start a shell in new namespaces, which exist while its input is open."""
+        """Start a shell in new namespaces, which exist until its input is closed."""
         shell = [*namespaces, "sh", "-ec", f"{begin}\necho there\nexec cat >&2"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self._holders.append(subprocess.Popen(shell, text=True, **pipes))
@@ -94,7 +94,7 @@ class Machines:
 
 
 def _answer(holder: subprocess.Popen[str]) -> subprocess.Popen[str]:
-    """Return once the namespaces exist; raise NotToBeHad with the shell's message if they cannot be created."""
+    """Wait until the namespaces exist; raise NotToBeHad with the shell's message if they cannot be created."""
     assert holder.stdout
     said = holder.stdout.readline().strip()
     if said != "there":

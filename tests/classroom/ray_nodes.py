@@ -1,4 +1,4 @@
-"""A Ray cluster in processes of this machine, for tests and for what is recorded."""
+"""A Ray cluster in processes of this machine, for tests and recorded measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 
 ATTEMPTS = 3
 PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
-"""A busy machine's nodes are slow, not gone. One that is gone closes its connection, which is seen at once."""
+"""Health check settings that tolerate slow nodes. A dead node closes its connection, which Ray notices at once."""
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_raylet_start_wait_time_s": "60",
@@ -23,15 +23,15 @@ SETTINGS = {
 
 
 class NotStarted(Exception):
-    """Ray's processes did not find each other."""
+    """Ray's processes could not connect to each other."""
 
 
 @contextlib.contextmanager
 def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
-    """Nodes of so many cores, the first of them the head; ``gpus``: how many each has, or pretends to have.
+    """Start a cluster with one node for each element of ``gpus``, its number of GPUs (Ray believes any number).
 
-    Ray waits a quarter of a minute for each of its processes, no longer: on a machine that is too busy for that it gets
-    several attempts, and then NotStarted says so.
+    The first node is the head. Ray waits only 15 seconds for each of its processes, which may be too short on a busy
+    machine, so starting is retried a few times before NotStarted is raised.
     """
     with patch.dict(os.environ, SETTINGS):
         from ray.cluster_utils import Cluster
@@ -44,7 +44,7 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
                 for number, count in enumerate(gpus):
                     nodes.add_node(num_cpus=cores, num_gpus=count, **memory, **({} if number else head))
                 break
-            except Exception as error:  # Ray has no kind of its own for this
+            except Exception as error:  # Ray has no specific exception for this
                 nodes.shutdown()
                 if not left:
                     raise NotStarted(f"Ray did not start in {ATTEMPTS} attempts: {error}") from error
@@ -55,12 +55,12 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
 
 
 class Silence:
-    """A silent node: all its processes stand still from the first call to the second, with connections left open."""
+    """A hanging node: all its processes are stopped between two calls, and their connections stay open."""
 
     def __init__(self, node: Any) -> None:
         self._stopped: list[psutil.Process] = []
         for root in [psutil.Process(one.process.pid) for some in node.all_processes.values() for one in some]:
-            self._stop(root)  # before those that it starts are looked for
+            self._stop(root)  # stop it before it can start more children
             for process in root.children(recursive=True):
                 self._stop(process)
 
@@ -70,7 +70,7 @@ class Silence:
             self._stopped.append(process)
 
     def end(self) -> None:
-        """They go on."""
+        """Resume the processes."""
         for process in self._stopped:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGCONT)

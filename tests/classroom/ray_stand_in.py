@@ -1,6 +1,6 @@
-"""In place of Ray, in this process.
+"""A stand-in for Ray in this process.
 
-For what cluster.py asks of it and makes of its answers, where Ray itself is not installed.
+It tests the requests of cluster.py and its handling of results on machines without Ray.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class RayError(Exception):
-    """The base of all of Ray's errors."""
+    """The base class of all errors of Ray."""
 
 
 ERRORS = {
@@ -33,7 +33,7 @@ ERRORS = {
 
 @dataclass(frozen=True)
 class Remote:
-    """A function that runs on a node; one that was called is a reference, too."""
+    """A remote function, or, after a call, the reference to its result."""
 
     ray: StandIn
     function: Callable[..., Any]
@@ -46,18 +46,18 @@ class Remote:
         return self.number
 
     def options(self, scheduling_strategy: tuple[str, bool]) -> Remote:
-        """Return the same function, on a node."""
+        """Return the function bound to a node."""
         return replace(self, strategy=scheduling_strategy)
 
     def remote(self, *arguments: Any) -> Remote:
-        """Call it."""
+        """Record the call, and return its reference."""
         task = replace(self, number=len(self.ray.tasks), arguments=arguments)
         self.ray.tasks.append(task)
         return task
 
 
 class StandIn:
-    """A cluster of one node. ``ends``: what becomes of one call after the other, an error or None, which runs it."""
+    """A cluster of one node. ``ends`` has an exception for each call that fails, and None for each that runs."""
 
     def __init__(self, folder: Path, ends: Iterable[Exception | None] = ()) -> None:
         self.exceptions = SimpleNamespace(RayError=RayError, **ERRORS)
@@ -70,27 +70,27 @@ class StandIn:
         self.over = False
 
     def init(self, **settings: Any) -> None:
-        """Send the folder to the node; it is deleted here soon."""
+        """Copy the working folder to the node, because it is deleted soon."""
         self.settings = settings
         shutil.copytree(settings["runtime_env"]["working_dir"], self.folder)
 
     def nodes(self) -> list[dict[str, Any]]:
-        """One of them is no more."""
+        """Return one live and one dead node."""
         has = {"CPU": 1.0, "GPU": 1.0}
         return [{"NodeID": name, "Alive": name == "node", "Resources": has} for name in ("gone", "node")]
 
     def remote(self, **wanted: Any) -> Callable[[Callable[..., Any]], Remote]:
-        """As a decorator of functions."""
+        """Return a decorator for remote functions."""
         return lambda function: Remote(self, function, wanted)
 
     def wait(
         self, references: Sequence[Remote], num_returns: int, timeout: float
     ) -> tuple[Sequence[Remote], Sequence[Remote]]:
-        """All are done."""
+        """Return references as finished."""
         return references[:num_returns], references[num_returns:]
 
     def get(self, reference: Remote) -> Any:
-        """Return the result of a call."""
+        """Return the result of a call, or raise its exception."""
         if end := next(self.ends, None):
             raise end
         try:
@@ -100,17 +100,17 @@ class StandIn:
             raise task_error(cause) from cause
 
     def cancel(self, reference: Remote, force: bool) -> None:
-        """Whatever it does."""
+        """Record the cancellation."""
         assert force
         self.cancelled.append(reference)
 
     def shutdown(self) -> None:
-        """At the end."""
+        """Record the shutdown."""
         self.over = True
 
 
 def task_error(cause: Exception) -> Exception:
-    """Return what Ray makes of an error of the function."""
+    """Return the exception that Ray makes of an exception in the function."""
     error = ERRORS["RayTaskError"](repr(cause))
     error.cause = cause  # type: ignore[attr-defined]
     return error

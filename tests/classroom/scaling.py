@@ -1,12 +1,14 @@
-"""How a class scales on one machine.
+"""Scaling of class grading with the number of workers on one machine.
 
 ``python -m tests.classroom.scaling --submissions 300 --workers 1,2,4,16 --record``.
 
-For each number of workers a class is graded that no cache knows (tests/classroom/synthetic.py), with a build cache of
-its own that has the grader's own parts (``--cold``: that is empty). ``--even``: the class is as large as the number of
-workers, so that one worker does not take hours; speeds are compared, not times. Recorded are seconds, kernels a second,
-efficiency (against one worker, per worker), how long the workers were busy, and memory. Two yardsticks say what the
-machine itself gives so many processes at once: Python alone, and compilers alone. Nothing else should run meanwhile.
+For each number of workers it grades a class of new sources (tests/classroom/synthetic.py), with a separate build cache
+that contains the grader's own libraries (``--cold``: an empty cache). With ``--even``, the size of the class is
+proportional to the number of workers, so that one worker does not take hours; compare rates, not times.
+
+It records seconds, kernels per second, efficiency (relative to one worker, per worker), the workers' utilization, and
+memory. Two baselines measure how well the machine itself runs that many processes: Python only, and compilers only.
+Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ WORKERS_GOAL, EFFICIENCY_GOAL, MEGABYTES_GOAL = 16, 0.8, 250
 
 
 class Memory(threading.Thread):
-    """The most memory at once, in MiB: of the grader's processes, and with the compilers and kernels that they run."""
+    """Peak memory in MiB: of the grader's processes alone, and including the compilers and kernels that they start."""
 
     def __init__(self, root: int, every: float) -> None:
         super().__init__(daemon=True)
@@ -75,7 +77,7 @@ def _is_python(process: int) -> bool:
 
 
 def grade(students: int, workers: int, exercises: tuple[str, ...], cache: Path, every: float) -> dict[str, Any]:
-    """One class, graded by a process of its own."""
+    """Grade one class in a separate process, and return the measurements."""
     course = Course(ROOT)
     with tempfile.TemporaryDirectory(prefix="scaling-") as name:
         folder, out = Path(name, "class"), Path(name, "out")
@@ -120,7 +122,7 @@ def grade(students: int, workers: int, exercises: tuple[str, ...], cache: Path, 
 
 
 def environment(cache: Path) -> dict[str, str]:
-    """Return an environment in which the checkout comes first and nothing is built into the user's cache."""
+    """Return an environment that imports this checkout first and does not use the user's build cache."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "GRADER_CACHE": str(cache)}
 
@@ -130,7 +132,7 @@ COMPILED = "#include <algorithm>\n#include <map>\n#include <string>\nint f(std::
 
 
 def yardsticks(workers: int) -> dict[str, float]:
-    """Seconds of the same work in so many processes at once: they should not depend on their number."""
+    """Return the seconds of equal work in parallel processes; ideally they do not depend on ``workers``."""
 
     def at_once(run: Any) -> float:
         began = time.monotonic()
@@ -189,7 +191,7 @@ def main() -> int:
     options = parser.parse_args()
     exercises = tuple(Course(ROOT).find(name).name for name in options.exercise or EXERCISES)
     counts = sorted({int(word) for word in options.workers.split(",")})
-    os.environ.setdefault("GRADER_CHECK_NVCC", "off")  # an nvcc that is there takes longer than all the rest
+    os.environ.setdefault("GRADER_CHECK_NVCC", "off")  # nvcc would dominate the time
     record: dict[str, Any] = {
         "machine": machine(),
         "date": datetime.date.today().isoformat(),

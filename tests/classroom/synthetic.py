@@ -1,6 +1,6 @@
-"""A class that nobody taught.
+"""A generated class.
 
-Of each exercise right kernels, wrong, hostile and endless ones, each a different source.
+It has correct, wrong, hostile and endless kernels for each exercise, each with a different source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOSTILE = (
     "struct Ends { Ends() { __builtin_trap(); } } ends;\n",
     "template <int n> struct Deep { static const int v = Deep<n + 1>::v; }; int deep = Deep<0>::v;\n",
 )
-"""In front of a right kernel: what reads files, ends the process, or never lets the compiler go."""
+"""Prefixes for a correct kernel that read files, crash the process, or never finish compiling."""
 IN_LAUNCHER = (
     "    *(volatile int*)8 = 1;\n",
     "    volatile int all[1 << 24]; all[0] = 1;\n",
@@ -26,7 +26,7 @@ IN_LAUNCHER = (
 
 
 def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
-    """Forty kernels: mixed, 26 right ones and 11 wrong, 2 hostile, 1 that never ends."""
+    """Return forty kernels in mixed order: 26 correct, 11 wrong, 2 hostile, 1 endless."""
     entry = course.find(name)
     solution = entry.solution.read_text()
     right = [solution, *(path.read_text() for path in entry.designs)]
@@ -49,7 +49,7 @@ def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
 
 
 def hand_in(folder: Path, course: Course, exercises: tuple[str, ...], students: int, mark: str) -> int:
-    """Write the class; how many kernels. ``mark`` makes all of them different from those of any other class."""
+    """Write the class and return its number of kernels. ``mark`` makes the sources differ from other classes."""
     made = {name: kernels(course, name, 2 * index) for index, name in enumerate(exercises)}
     for number in range(students):
         place = folder / f"student{number:05}"

@@ -1,4 +1,4 @@
-"""Assignment of jobs to nodes and retries: with a clock that the test moves and a simulated cluster."""
+"""Assignment of jobs to nodes and retries, with a fake clock and a simulated cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def two(clock: Clock) -> Attempts:
-    """Two nodes: ``big`` with four cores and a GPU, ``small`` with one core."""
+    """Return two nodes: ``big`` with four cores and a GPU, ``small`` with one core."""
     return Attempts(clock, {"big": {"CPU": 4.0, "GPU": 1.0}, "small": {"CPU": 1.0}, "empty": {"memory": 1.0}})
 
 
@@ -71,9 +71,9 @@ def test_what_is_late_has_another_attempt_and_the_first_answer_counts(two: Attem
     assert not list(two.late())
     clock.now = LATE
     second = "small" if first == "big" else "big"
-    assert list(two.late()) == [(job, second)], "no other node has a GPU"
+    assert list(two.late()) == [(job, second)], "only jobs that another node can run are retried"
     two.add("again", job, second)
-    assert not list(two.late()), "it has just begun there"
+    assert not list(two.late()), "a job that has just started is not late"
     assert two.end("again", lambda: b"first") == (job, b"first") and two.busy
     assert two.end(f"a on {first}", lambda: pytest.fail("nobody asks what came of it")) is None
     assert two.end("b on big", lambda: b"b") == (other, b"b") and not two.busy
@@ -102,13 +102,13 @@ def test_a_loss_is_told_when_nobody_is_left(two: Attempts) -> None:
     two.add("there", job, "small")
     assert two.end("here", lambda: GONE) is None and two.busy
     assert two.end("there", lambda: GONE) == (job, GONE) and not two.busy
-    assert two.node_for(job) == "", "Ray still names both"
+    assert two.node_for(job) == "", "no node is left, although Ray still lists both"
 
 
 class Nodes:
-    """In place of Ray: three nodes of one core; ``silent`` ones answer nothing.
+    """A stand-in for Ray: three nodes with one core each; ``silent`` ones do not answer.
 
-    Time passes when nobody has an answer.
+    The clock advances when no node has a result.
     """
 
     exceptions = SimpleNamespace()
@@ -154,7 +154,7 @@ class Nodes:
 
 @pytest.fixture
 def no_ray(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Any:
-    """Replace Ray's nodes."""
+    """Replace Ray's nodes with simulated ones."""
     monkeypatch.setattr(course_package, "pack", lambda course, folder: None)
     monkeypatch.setattr(cluster, "Attempts", lambda: Attempts(clock))
     return lambda nodes: monkeypatch.setattr(cluster, "_ray", lambda: nodes)
@@ -169,12 +169,12 @@ def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, cl
     done: list[str] = []
     session = Session(course, find_submissions(folder), tmp_path / "out", executor=lambda: Cluster("none", course))
     results = session.run(lambda student, result, before: done.append(student.student))
-    assert sorted(done) == [f"student{number:02}" for number in range(12)], "somebody was lost, or is there twice"
+    assert sorted(done) == [f"student{number:02}" for number in range(12)], "a student is missing or listed twice"
     assert [result["score"] for result in results] == [10] * 12
     assert len({nodes.asked[reference][1].key for reference in nodes.answered}) == len(nodes.answered) == 12
     tries = Counter(job.key for _, job in nodes.asked.values())
     assert sorted(tries.values())[-JOBS_FOR_EACH_CORE - 1 :] == [1] + [2] * JOBS_FOR_EACH_CORE, (
-        "its jobs, and no others"
+        "only jobs of the silent node are retried"
     )
     assert clock.now <= LATE + LOOK
 

@@ -1,4 +1,4 @@
-"""A class with hostile students in it, graded once: every page and every export made, and read back."""
+"""A class with hostile students, graded once: all pages and exports are created and read back."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ why = "<b>found a mistake</b>"
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the results folder of a class in which every fifth student is hostile; commands run in the course."""
+    """Yield the results folder of a class in which every fifth student is hostile; commands run in the course."""
     place = tmp_path_factory.mktemp("hostile")
     course, folder = place / "course", place / "class"
     stages = 'stages = ["builds", "correct", "safe", "efficient"]'
@@ -105,9 +105,9 @@ def test_everybody_is_graded_by_the_instructors_points(graded: Path) -> None:
     assert {student: found[student] for student in HONEST} == {
         "Ann Lee_101_assignsubmission_file_": 10,
         "Bob Ray_102_assignsubmission_file_": 10,
-        "Cem Oz_103_assignsubmission_file_": 1,  # it builds
-        "Dan Fox_104_assignsubmission_file_": 7,  # it reads twice
-        "doeeve_LATE_12_345_work": 8,  # two days begun
+        "Cem Oz_103_assignsubmission_file_": 1,  # compiles only
+        "Dan Fox_104_assignsubmission_file_": 7,  # reads its input twice
+        "doeeve_LATE_12_345_work": 8,  # late by more than one day
         "fay@school.edu": 11.5,
     }
     assert not any(total for student, total in found.items() if student not in HONEST)
@@ -119,7 +119,7 @@ def test_everybody_is_graded_by_the_instructors_points(graded: Path) -> None:
 
 
 class Page(html.parser.HTMLParser):
-    """The content of a page as a browser sees it: elements, addresses, attributes that run something, and text."""
+    """A page as a browser parses it: elements, URLs, attributes that run scripts, and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ def test_the_instructors_page(graded: Path) -> None:
     assert "100 % · Ann Lee (101) , Bob Ray (102)" in text
     assert "__device__ float copied11(float a)" in text
     assert "global_bytes / minimum" in text and "1 student · day01_start/twice · Correct" in text
-    assert "document.title = 'run'" in text, "a hostile student's name is shown as it is"
+    assert "document.title = 'run'" in text, "a hostile student's name is shown literally"
     assert "{{ 7 * 7 }}" in text
     marked = re.findall(r'<tr class="same">.*', (graded / "class.html").read_text())
     assert len(marked) >= 2 * 12 and not any("extern" in line for line in marked if "part" in line)
@@ -176,7 +176,7 @@ def test_the_leaderboard_names_who_opted_in_and_passed(graded: Path) -> None:
     assert "The Warpers" in text and "Eve" in text
     for hidden in ("Ann Lee", "Bob Ray", "Cem", "Dan", "fay@", "script"):
         assert hidden not in text
-    assert "1 Eve 32 KiB 1.00 times 1 The Warpers 32 KiB 1.00 times" in text, "equal traffic has one rank"
+    assert "1 Eve 32 KiB 1.00 times 1 The Warpers 32 KiB 1.00 times" in text, "equal traffic must have equal rank"
 
 
 def test_feedback_shows_points_and_the_source_with_its_counters(graded: Path) -> None:
@@ -320,7 +320,7 @@ def test_no_results_are_no_crash(graded: Path, tmp_path: Path) -> None:
 
 
 def test_other_points_grade_nobody_anew(graded: Path) -> None:
-    """Points are made from the verdicts that are there."""
+    """Points are computed from the existing verdicts."""
     place = graded.parent
     before = {path: path.stat().st_mtime_ns for path in graded.glob("*/results.json")}
     (place / "other.toml").write_text('seed = 7\nexercises = ["twice"]\n[points.twice]\ncorrect = 3\n')

@@ -1,4 +1,4 @@
-"""Similar submissions, the leaderboard and common mistakes, from verdicts and texts alone."""
+"""Similar submissions, the leaderboard and common mistakes, computed from verdicts and sources."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def timed(verified: float | None, own: float) -> Stage:
 def test_only_times_that_were_verified_count() -> None:
     students = [
         student("ann", counted(100), timed(9.0, 9.0), nickname="Ann"),
-        student("bob", counted(150), timed(None, 0.1), nickname="Bob"),  # by its own clock alone
+        student("bob", counted(150), timed(None, 0.1), nickname="Bob"),  # only timed by its own clock
         student("cem", counted(100), timed(7.0, 7.0), nickname="Cem"),
-        student("dan", counted(10), timed(1.0, 1.0)),  # does not want to be named
+        student("dan", counted(10), timed(1.0, 1.0)),  # opted out of the leaderboard
         student("eve", counted(20), timed(2.0, 2.0), nickname="Eve", passed=False),
     ]
     (board,) = leaderboard.boards(students)

@@ -1,6 +1,6 @@
 """A class on a Ray cluster of three nodes, all in processes of this machine.
 
-Nodes, drivers and workers go, grades stay.
+Grades stay the same when nodes, drivers and workers die.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from grader.cli.app import run
 cluster.BEGIN = 10.0
 sys.exit(run(sys.argv[1:]))
 """
-"""``grader``, to which a cluster has to answer within ten seconds."""
+"""``grader`` with a limit of ten seconds for the cluster's answer."""
 
 
 @pytest.fixture(scope="module")
 def nodes():
-    """Start a cluster of three nodes with one core each, one with what Ray takes for a GPU."""
+    """Start a cluster of three nodes with one core each, one of them with a pretended GPU."""
     pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
     with contextlib.ExitStack() as stack:
         try:
@@ -64,7 +64,7 @@ def nodes():
 
 
 def half_pass(job: Job) -> Graded:
-    """In place of the worker's function: every other student passes, after a while."""
+    """Replace the worker's function: every other student passes, after a short time."""
     time.sleep(0.3)
     right = job.content[-1] % 2 == 0
     stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
@@ -86,7 +86,7 @@ def test_a_node_that_falls_silent_and_wakes(
         def fall_silent_then_wake(done: int, total: int) -> None:
             if done == 3:
                 stack.callback(Silence(nodes.list_all_nodes()[-1]).end)
-            if done == 11:  # the last job is with the silent node, and with another
+            if done == 11:  # the last job runs on the silent node and on another one
                 stack.close()
 
         there = Session(
@@ -95,7 +95,7 @@ def test_a_node_that_falls_silent_and_wakes(
         done: list[str] = []
         results = there.run(lambda student, result, kept: done.append(student.student), fall_silent_then_wake)
     there.finish(results)
-    assert sorted(done) == sorted(grades(tmp_path / "here")), "somebody was lost, or is there twice"
+    assert sorted(done) == sorted(grades(tmp_path / "here")), "a student is missing or listed twice"
     assert len(set(grades(tmp_path / "here").values())) == 2
     assert (tmp_path / "there/grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
 
@@ -106,7 +106,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     arguments = ["grade", str(folder), "--instructor", str(instructor), "--out"]
     assert run([*arguments, str(tmp_path / "here"), "--workers", "2"]) == 0
     out = tmp_path / "out"
-    # A plan, then a job and three files for each student: the driver dies over the third of them.
+    # A run writes a plan, then a job and three files for each student: the driver dies at the third file.
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_WHILE_WRITING, "24", *arguments, str(out), "--cluster", nodes.address],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -120,7 +120,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
 
     def kill_a_node(done: int, total: int) -> None:
         assert total == STUDENTS
-        if next(count) == 2:  # after the start, and one job
+        if next(count) == 2:  # startup and one job
             nodes.remove_node(nodes.list_all_nodes()[-1], allow_graceful=False)
 
     session = Session(
@@ -134,14 +134,12 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     results = session.run(lambda student, result, kept: done.append((student.student, kept)), kill_a_node)
     session.finish(results)
     assert len(nodes.list_all_nodes()) == 2
-    assert before.items() <= written(out).items(), "somebody was graded twice"
-    assert sorted(name for name, _ in done) == sorted(grades(out)), "somebody was lost"
+    assert before.items() <= written(out).items(), "a student was graded twice"
+    assert sorted(name for name, _ in done) == sorted(grades(out)), "a student is missing"
     assert sum(kept for _, kept in done) == len([path for path in before if path.name == "results.json"])
     assert (out / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
     there = {name: text for name, text in files(out).items() if "seed.json" not in name}
-    assert (
-        there.items() <= files(tmp_path / "here").items()
-    )  # which has pages as well: the command's, not the session's
+    assert there.items() <= files(tmp_path / "here").items()  # only the command writes pages
     assert sum(name.endswith("results.json") for name in there) == STUDENTS
     jobs_here, jobs_there = (
         {path.name: comparable(path) for path in (folder / ".jobs").glob("*.json") if path.name != "plan.json"}
@@ -151,19 +149,19 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
 
 
 def comparable(job: Path) -> str:
-    """Return a job's answer without its times."""
+    """Return a job's result without its times."""
     return TIMES.sub("", json.dumps(json.loads(job.read_text()), indent=1))
 
 
 def end_for_bob(job: Job) -> Graded:
-    """In place of the worker's function: bob ends the process, each time."""
+    """Replace the worker's function: bob's job kills the process every time."""
     if b"// bob" in job.content:
         os.kill(os.getpid(), signal.SIGKILL)
     return worker.grade(job)
 
 
 def on_a_gpu(job: Job) -> Graded:
-    """In place of the worker's function: says when, and with which GPU."""
+    """Replace the worker's function: return the times and the GPU of a job."""
     began = time.time()
     time.sleep(0.2)
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "none")
@@ -174,7 +172,7 @@ def on_a_gpu(job: Job) -> Graded:
 
 @pytest.fixture
 def instead(nodes, monkeypatch: pytest.MonkeyPatch):
-    """Send a function of this file to the nodes instead of the worker's."""
+    """Return a function that makes the nodes run a function of this file instead of the worker's."""
     from ray import cloudpickle
 
     module = sys.modules[__name__]
@@ -208,11 +206,13 @@ def test_a_whole_gpu_for_each_job_on_cuda(nodes, instead, course: Course) -> Non
         cluster.close()
     assert [answer["gpu"] for answer in answers] == ["0"] * 3
     answers.sort(key=lambda answer: float(answer["from"]))
-    assert all(float(one["to"]) <= float(two["from"]) for one, two in itertools.pairwise(answers)), "two at once"
+    assert all(float(one["to"]) <= float(two["from"]) for one, two in itertools.pairwise(answers)), (
+        "two jobs shared the GPU"
+    )
 
 
 def test_a_fault_of_a_node_stops_the_class(nodes, instead, course: Course, monkeypatch) -> None:
-    """Another grader than the driver's would give other grades."""
+    """A grader of another version could give other grades."""
     monkeypatch.setattr(jobs, "code_digest", lambda: "another")
     cluster = Cluster(nodes.address, course)
     try:
@@ -239,7 +239,7 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
 
 
 def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Course, hand_in, tmp_path: Path) -> None:
-    """As it is just after its network was cut: the address is known, and Ray itself asks without end."""
+    """After the network is cut, the address is still valid but nobody answers, and Ray would retry forever."""
     command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
     head = Silence(nodes.head_node)
     try:
@@ -257,7 +257,7 @@ def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Co
 
 
 def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same, of a Ray that does nothing else. At its end the process does not wait for what still asks."""
+    """The process must not wait at exit for a call to Ray that never returns."""
     end, at_exit = threading.Event(), list[Any]()
     monkeypatch.setattr(cluster, "BEGIN", 0.1)
     monkeypatch.setattr(cluster, "_ray", lambda: SimpleNamespace(init=lambda **settings: end.wait()))
@@ -276,8 +276,8 @@ def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.Monkey
 def test_an_address_at_which_no_class_is_graded(
     course: Course, hand_in, tmp_path: Path, capsys, address: str, says: str
 ) -> None:
-    """Said at once: Ray itself would try for minutes."""
-    with socket.socket() as bound:  # nobody listens
+    """The error appears at once, while Ray itself would retry for minutes."""
+    with socket.socket() as bound:  # nothing listens on this port
         bound.bind(("127.0.0.1", 0))
         address = address.format(free=bound.getsockname()[1])
         assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", address]) == 2

@@ -1,6 +1,6 @@
-"""Requests to Ray and the handling of its answers, with a stand-in.
+"""Requests to Ray and the handling of its results, with a stand-in for Ray.
 
-Tests/classroom/test_cluster.py uses a real cluster.
+tests/classroom/test_cluster.py uses a real cluster.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Begin = Callable[..., StandIn]
 
 
 def half_pass(job: Job) -> Graded:
-    """In place of the worker's function: every other student passes."""
-    assert Course(job.root).find(job.exercise).load().name == job.exercise, "the course is not there"
+    """Replace the worker's function: every other student passes."""
+    assert Course(job.root).find(job.exercise).load().name == job.exercise, "the course was not copied to the node"
     right = job.content[-1] % 2 == 0
     stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
     return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
@@ -40,7 +40,7 @@ def half_pass(job: Job) -> Graded:
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     """Replace Ray by a stand-in that runs in this process."""
-    for patience in ("BEGIN", "SILENT"):  # whatever else this machine does
+    for patience in ("BEGIN", "SILENT"):  # no timeouts on a busy machine
         monkeypatch.setattr(cluster, patience, 3600.0)
     monkeypatch.setattr(worker, "one_core", lambda: None)
     monkeypatch.setattr(worker, "grade", half_pass)
@@ -55,7 +55,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
 
 @pytest.fixture
 def a_class(hand_in) -> Path:
-    """Return a class that was handed in."""
+    """Return a class's folder with submissions."""
     return [hand_in(f"student{number}", f"// {number}") for number in range(STUDENTS)][-1]
 
 
@@ -129,7 +129,7 @@ def test_a_node_without_a_jail(begin: Begin, course: Course, a_class: Path, tmp_
 
 
 def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
-    """It would give other grades."""
+    """A grader of another version could give other grades."""
     ray = begin()
 
     def other_there() -> Cluster:

@@ -1,7 +1,4 @@
-"""A class on a Ray cluster of two machines, whose network is cut in the middle and comes back.
-
-Of a node, and of the driver.
-"""
+"""A class on a Ray cluster of two machines, while the network of a node or of the driver is cut and restored."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ STUDENTS = 12
 HEAD, FAR = 1, 2
 PORT = 6379
 PATIENCE = 300.0
-"""Seconds for what takes a few, on a machine however busy."""
+"""Timeout in seconds for steps that normally take a few seconds."""
 GRADE = """
 import sys
 from functools import partial
@@ -48,18 +45,18 @@ worker.grade = partial(getattr(here, sys.argv[1]), Path(sys.argv[2]))
 attempts.LATE, cluster.SILENT = 5.0, 10.0
 sys.exit(run(sys.argv[3:]))
 """
-"""``grader grade`` with a function of this file in place of the worker's."""
+"""``grader grade`` with a function of this file instead of the worker's."""
 
 
 def half_pass(job: Job) -> Graded:
-    """Every other student passes."""
+    """Pass every other student."""
     right = job.content[-1] % 2 == 0
     stages = [Stage("builds", PASSED), Stage("correct", PASSED if right else FAILED)]
     return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
 
 
 def until(true: Callable[[], bool]) -> None:
-    """Wait for it."""
+    """Wait until a condition is true."""
     began = time.monotonic()
     while not true():
         if time.monotonic() > began + PATIENCE:
@@ -68,9 +65,9 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
-    """There, until the network is mended; a second attempt at that job ends no sooner than the first.
+    """Block jobs on the far machine until the network is restored; a retry of such a job ends no sooner.
 
-    The head leaves it some.
+    The head node leaves some jobs to the far machine.
     """
     import ray
 
@@ -89,7 +86,7 @@ def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
 
 
 def waits_after_a_few(gates: Path, job: Job) -> Graded:
-    """Until the network is mended."""
+    """Block jobs after the first few until the network is restored."""
     (gates / job.key).touch()
     if len(list(gates.iterdir())) > 4:
         until((gates / "mended").exists)
@@ -98,7 +95,7 @@ def waits_after_a_few(gates: Path, job: Job) -> Graded:
 
 @pytest.fixture(scope="module")
 def machines():
-    """Start the head of a cluster with two cores, and a machine with one."""
+    """Start the head of a cluster with two cores, and a machine with one core."""
     pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
     with contextlib.ExitStack() as stack:
         try:
@@ -122,7 +119,7 @@ def machines():
 
 @pytest.fixture
 def a_class(course: Course, hand_in, tmp_path: Path) -> Path:
-    """Handed in, and graded on this machine, to ``here``."""
+    """Return a class with submissions, after grading it on this machine to ``here``."""
     for number in range(STUDENTS):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())
@@ -136,7 +133,7 @@ def a_class(course: Course, hand_in, tmp_path: Path) -> Path:
 
 
 def grade(machines: Machines, machine: int, function: str, folder: Path) -> subprocess.Popen[str]:
-    """Begin to grade, on a machine."""
+    """Start grading on a machine."""
     base = folder.parent
     command = ["grade", str(folder), "--out", str(base / "there"), "--cluster", f"{Machines.address(HEAD)}:{PORT}"]
     python = [sys.executable, "-c", GRADE, function, str(base / "gates"), *command]
@@ -158,16 +155,16 @@ def test_a_node_whose_network_is_cut_and_comes_back(machines: Machines, a_class:
     machines.cable(FAR, plugged=False)
     try:
         assert not reaches_the_head(machines)
-        until(lambda: driver.poll() is not None or finished(there) == STUDENTS - 1)  # the last one is on both
+        until(lambda: driver.poll() is not None or finished(there) == STUDENTS - 1)  # the last job is on both machines
     finally:
         machines.cable(FAR, plugged=True)
     before = written(there)
     (gates / "mended").touch()
     said, _ = driver.communicate()
     assert driver.returncode == 0, said
-    assert before.items() <= written(there).items(), "somebody was graded twice"
+    assert before.items() <= written(there).items(), "a student was graded twice"
     points = [line.split(":")[0] for line in said.splitlines() if line.endswith(" points")]
-    assert sorted(points) == sorted(grades(tmp_path / "here")), "somebody was lost, or is there twice"
+    assert sorted(points) == sorted(grades(tmp_path / "here")), "a student is missing or listed twice"
     assert len(set(grades(there).values())) == 2
     assert (there / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
 
@@ -190,5 +187,5 @@ def test_a_driver_whose_network_is_cut_goes_on_later(machines: Machines, a_class
     again = grade(machines, FAR, "waits_after_a_few", a_class)
     said, _ = again.communicate()
     assert again.returncode == 0, said
-    assert before.items() <= written(there).items(), "somebody was graded twice"
+    assert before.items() <= written(there).items(), "a student was graded twice"
     assert (there / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()

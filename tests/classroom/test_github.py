@@ -1,4 +1,4 @@
-"""The workflow is YAML that names what exists, and asks for no more rights than it needs."""
+"""The GitHub workflow: valid YAML that names existing files and requests minimal permissions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.course import Course
 
 
 def workflow(course: Course, classroom: bool) -> dict[str, Any]:
-    """Return the workflow, read back ("on" is true in YAML 1.1, which PyYAML reads; GitHub reads 1.2)."""
+    """Return the parsed workflow. PyYAML reads YAML 1.1, where the key "on" is true; GitHub reads YAML 1.2."""
     data = yaml.safe_load(github.workflow([course.find("twice")], classroom))
     assert data[True] == ["push", "workflow_dispatch"]
     return data

@@ -1,4 +1,4 @@
-"""A class, graded: twice the same, killed and resumed, refused without a jail."""
+"""Grading a class: a second run reuses results, a killed run resumes, and without a jail it refuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def grades(out: Path) -> dict[str, str]:
 def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, capsys) -> None:
     hand_in("ann")
     hand_in("bob", WRONG)
-    hand_in("=cmd()", KERNEL.replace("n > 0", "n > 0 && n != 777"))  # fails the hidden case alone
+    hand_in("=cmd()", KERNEL.replace("n > 0", "n > 0 && n != 777"))  # fails only the hidden case
     folder = hand_in("eve", "not C++")
     out = tmp_path / "out"
     arguments = ["grade", str(folder), "--instructor", str(instructor), "--workers", "2"]
@@ -61,7 +61,7 @@ def test_a_class(course: Course, hand_in, instructor: Path, tmp_path: Path, caps
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}
     assert run([*arguments, "--out", str(out)]) == 0
-    assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}, "nobody is graded twice"
+    assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/results.json")}, "a student was regraded"
     assert run([*arguments, "--out", str(tmp_path / "again")]) == 0
     assert grades(tmp_path / "again") == grades(out)
 
@@ -96,9 +96,9 @@ def replace_or_die(*arguments):
 os.replace = replace_or_die
 run(sys.argv[2:])
 """
-"""Killed before or after the n-th file appears.
+"""Kills the process before or after the n-th file is written.
 
-Half-way between any two states of the folder that another run can see.
+This covers all states of the folder that another run can see.
 """
 
 
@@ -110,9 +110,9 @@ TIMES = re.compile(
 
 
 def files(out: Path) -> dict[str, str]:
-    """All that a run leaves, but for the times in it, and where lines were broken beside them.
+    """Return the texts of all files of a run, without times and line breaks.
 
-    Of jobs, which are done.
+    For jobs, return only their names.
     """
     texts = {
         str(path.relative_to(out)): "" if path.parent.name == FOLDER else path.read_text()
@@ -123,7 +123,7 @@ def files(out: Path) -> dict[str, str]:
 
 
 def written(out: Path) -> dict[Path, int]:
-    """When each job and each student was done."""
+    """Return the time at which each job and each student was finished."""
     paths = [*out.glob("*/results.json"), *(path for path in out.glob(f"{FOLDER}/*.json") if path.name != PLAN)]
     return {path: path.stat().st_mtime_ns for path in paths}
 
@@ -138,7 +138,7 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     out = tmp_path / "out"
     root = str(Path(__file__).parent.parent.parent)
     done: dict[Path, int] = {}
-    # A run writes its plan, and for each student a job and three files: each dies at its first student.
+    # A run writes its plan, then a job and three files for each student. Each run dies at its first student.
     for moment in Random(SEED).choices(range(1, 11), k=3):
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],
@@ -148,7 +148,7 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
         )
         assert killed.returncode == -signal.SIGKILL
         now = written(out)
-        assert done.items() <= now.items(), "somebody was lost or graded twice"
+        assert done.items() <= now.items(), "a student is missing or was graded twice"
         done = now
     assert run([*arguments, str(out)]) == 0
     assert done.items() <= written(out).items()

@@ -1,4 +1,4 @@
-"""The autograder's archive, unpacked and run as Gradescope does it, in a folder of its own in place of /autograder."""
+"""The archive for Gradescope, unpacked and run as Gradescope does, in a temporary folder instead of /autograder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ METADATA = {
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made by the command, from a small course with this grader."""
+    """Return the archive that the command writes for a small course with this grader."""
     place = tmp_path_factory.mktemp("gradescope")
     course = place / "course"
     twice = f'title = "Twice"\nkind = "implement"\npoints = 10\n{STAGES}'
@@ -73,11 +73,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def autograder(archive: Path) -> Iterator[Path]:
-    """Return the folder after Gradescope has built its image: setup.sh was run, but nothing was installed."""
+    """Yield the folder as in Gradescope's image: setup.sh has run, with stubs that install nothing."""
     programs = archive.parent / "programs"
     programs.mkdir()
     log = archive.parent / "installed"
-    stubs = {  # what installs packages; in its place the environment that the tests run in
+    stubs = {  # programs that install packages; `make` links the tests' environment
         "apt-get": f'echo "apt-get $*" >> {log}',
         "make": f'echo "make $*" >> {log}; ln -s {sys.prefix} .venv',
     }
@@ -86,7 +86,7 @@ def autograder(archive: Path) -> Iterator[Path]:
         (programs / name).chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="autograder-") as name:
         root = Path(name)
-        root.chmod(0o755)  # as /autograder: the jail's user looks in there
+        root.chmod(0o755)  # like /autograder, readable by the jail's user
         (root / "results").mkdir()
         unpack(archive, root / "source")
         shutil.copy2(root / "source/run_autograder", root / "run_autograder")
@@ -99,7 +99,7 @@ def autograder(archive: Path) -> Iterator[Path]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """As unzip does it, modes too."""
+    """Unpack an archive like unzip, with file modes."""
     with zipfile.ZipFile(archive) as file:
         for member in file.infolist():
             path = Path(file.extract(member, folder))
@@ -107,7 +107,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def hand_in(root: Path, files: dict[str, str], metadata: Any = METADATA) -> None:
-    """Put there what the harness provides before it grades."""
+    """Write the files that Gradescope's harness provides before it grades."""
     shutil.rmtree(root / "submission", ignore_errors=True)
     (root / "submission").mkdir()
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""A failure caused by one student's submission affects that student alone."""
+"""A failure caused by one student's submission affects only that student."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ grade_one = worker.grade
 
 
 def fail_for_bob(job: Job) -> Graded:
-    """In place of the worker's function: nobody expects what happens with bob."""
+    """Replace the worker's function: it raises an unexpected exception for bob."""
     if b"// bob" in job.content:
         raise RecursionError("secret of the instructor")
     return grade_one(job)
 
 
 def end_for_bob(job: Job) -> Graded:
-    """In place of the worker's function: bob ends the process, each time."""
+    """Replace the worker's function: bob's job kills the process every time."""
     if b"// bob" in job.content:
         os.kill(os.getpid(), signal.SIGKILL)
     return grade_one(job)
 
 
 def end() -> None:
-    """In place of what each process does first."""
+    """Replace the startup function of each process: kill it."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
 def arguments(course: Course, hand_in, tmp_path: Path) -> list[str]:
-    """To grade ann, bob and eve."""
+    """Return the arguments of a command that grades ann, bob and eve."""
     for student in ("ann", "bob", "eve"):
         folder = hand_in(student, f"{KERNEL}// {student}\n")
     return ["grade", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
@@ -99,7 +99,7 @@ def grade_alone(course: Course, name: str, kernel: bytes) -> tuple[Verdict, list
 
 
 def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Path, monkeypatch) -> None:
-    """In the worker itself: here, a distribution of the task fails as no task should."""
+    """The exception is raised in the worker, here by an input distribution of the task."""
     tasks = course.root / "exercises/day01_start/tasks.py"
     text = tasks.read_text()
     other = text[text.index("twice =") :].replace("twice", "broken").replace("normal(mean=1.0)", "fails")
@@ -114,13 +114,13 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
     assert "ZeroDivisionError: mine" in incident.details and incident.what == "day01_start/broken"
     twice, _ = grade_alone(course, "twice", b"not C++")
     assert broken.exit_code == 2 and incident.reference in broken.stages[0].message
-    assert twice.exit_code == 1, "it was judged"
+    assert twice.exit_code == 1, "the other exercise must be graded"
 
 
 def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    """The kernel is right, and its report is what the simulator wrote.
+    """The kernel is correct and its report comes from the simulator.
 
-    No points lost for what the grader makes of it.
+    An error of the grader must not cost points.
     """
 
     def fails(self: object) -> None:
@@ -171,7 +171,7 @@ def test_a_fault_while_files_are_read_or_compared(arguments: list[str], tmp_path
 
 @pytest.fixture
 def deep(hand_in, tmp_path: Path):
-    """Return a class whose folder is removed at the end, since pytest cannot."""
+    """Yield a class whose folder is removed afterwards, because pytest cannot remove such deep folders."""
     yield hand_in("ann")
     subprocess.run(["rm", "-r", "--", tmp_path / "class"], check=True)
 
@@ -181,7 +181,7 @@ def test_folders_that_are_no_submissions(course: Course, deep: Path, tmp_path: P
     for name in ("deep", "pipe", "link", "grades.csv", "seed.json", "errors.log", "Ann", "similar.csv"):
         (folder / name).mkdir()
     place = os.open(folder / "deep", os.O_RDONLY)
-    for _ in range(1400):  # more than Python's own walk through folders survives
+    for _ in range(1400):  # more than Python's recursive walk supports
         os.mkdir("d", dir_fd=place)
         inner = os.open("d", os.O_RDONLY, dir_fd=place)
         os.close(place)
@@ -245,7 +245,7 @@ def test_names_and_files_that_only_one_student_has(course: Course, hand_in, tmp_
     for student in ("socket", "closed", "broken", "large"):
         folder = hand_in(student, "")
     with socket.socket(socket.AF_UNIX) as left:
-        os.chdir(folder / "socket")  # the name of a socket is short
+        os.chdir(folder / "socket")  # a socket's path has a length limit
         left.bind("left")
     os.chdir(course.root)
     (folder / "broken/twice.cu").write_bytes(b"\0\xff\xfe" + bytes(range(256)) * 40)

@@ -1,4 +1,4 @@
-"""Jobs of a class: identity, order, what a GPU adds, progress, and which are graded again."""
+"""Jobs of a class: identity, order, GPU results, progress, and which are graded again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def a_job(exercise: str = "day/a", text: bytes = b"", device: str = "cpu") -> Jo
 
 
 class Recorded:
-    """An executor that does a job at once: what ``judge`` says becomes of it, and when it was asked."""
+    """An executor that runs each job at once with ``judge``, and records the jobs."""
 
     name = "a test"
 

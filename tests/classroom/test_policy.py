@@ -1,4 +1,4 @@
-"""The instructor's points: what may stand in the file, and what comes of it."""
+"""The instructor's grading policy: valid file contents and the resulting points."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_partial_points() -> None:
     [
         (timedelta(days=-3), 10),
         (timedelta(), 10),
-        (timedelta(minutes=10), 10),  # the time of grace
+        (timedelta(minutes=10), 10),  # the grace period
         (timedelta(minutes=10, seconds=1), 8),
         (timedelta(days=1), 8),
         (timedelta(days=1, seconds=1), 6),

@@ -14,7 +14,7 @@ from grader.setup.errors import GraderError
 
 
 def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:
-    """Why an archive with one member is refused."""
+    """Return why an archive with one member is refused."""
     info = zipfile.ZipInfo("placeholder")
     info.filename = info.orig_filename = name
     for key, value in changes.items():
@@ -62,7 +62,7 @@ def test_an_unknown_encoding(tmp_path: Path) -> None:
     archive(tmp_path, "tw\u00efce.cu", b"x")
     content = (tmp_path / "student.zip").read_bytes()
     plain = bytearray(content)
-    for head, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # take back the flag that says UTF-8
+    for head, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # clear the UTF-8 flag
         place = content.index(head) + flags + 1
         plain[place] &= ~0x08
     (tmp_path / "student.zip").write_bytes(plain)
@@ -96,7 +96,7 @@ def test_names_of_result_folders(tmp_path: Path) -> None:
 
 
 def test_what_learning_systems_make_of_it(tmp_path: Path) -> None:
-    """An archive in a student's folder, capital letters, what a Mac adds, and files that lie about loose."""
+    """Archives in students' folders, upper case, macOS metadata, and loose files."""
     moodle = tmp_path / "Jörg_1_file_"
     moodle.mkdir()
     with zipfile.ZipFile(moodle / "work.zip", "w") as file:

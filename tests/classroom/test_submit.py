@@ -1,4 +1,4 @@
-"""Handing in: what is packed, what is left out, and that it is graded as it was packed."""
+"""Packing a submission: included and excluded files, and grading of the packed files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TITLE = 'title = "X"\nkind = "implement"\npoints = 10'
 
 @pytest.fixture
 def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """One exercise is solved, one begun, one as the course gave it."""
+    """Return a course with one solved, one attempted and one untouched exercise."""
     root = tmp_path / "course"
     write_course(root, {"day01_start": ""}, {f"day01_start/{name}": TITLE for name in ("solved", "begun", "untouched")})
     monkeypatch.delenv("GRADER_COURSE", raising=False)
@@ -155,7 +155,7 @@ def inner(files: dict[str, bytes]) -> bytes:
 
 
 def test_an_archive_of_a_class(tmp_path: Path) -> None:
-    """As a learning system gives it: folders and archives, one of them a bomb, and files that nobody asked for."""
+    """A download from a learning system: folders, archives, a zip bomb, and unrelated files."""
     path = packed(
         tmp_path / "class.zip",
         {
@@ -214,7 +214,7 @@ def test_one_students_archive_is_refused_as_in_a_class(tmp_path: Path) -> None:
     assert "leaves the archive" in submission.refused and not submission.kernels
     deep = b"[" * 1_000_000
     (submission,) = find_submissions(packed(tmp_path / "x.zip", {"submission.json": deep, "day01_a/twice.cu": b"x"}))
-    assert submission.kernels == {"day01_a/twice.cu": b"x"}, "what the learner claims is not read"
+    assert submission.kernels == {"day01_a/twice.cu": b"x"}, "the learner's own claims are not read"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""grades.csv and similar.csv: read back as they were written, and nothing in them is a formula."""
+"""grades.csv and similar.csv: they read back unchanged and contain no formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.cli.app import run
 from grader.course import Course
 
 HOSTILE = 'O"Neill","=HYPERLINK(1)",'
-"""Written between quotation marks as it is, this is three cells, one of them a formula."""
+"""Without escaping, this text is three cells, one of them a formula."""
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -22,7 +22,7 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def test_a_name_stays_in_its_cell(course: Course, hand_in, tmp_path: Path, capsys) -> None:
-    """Two students with the same long kernel, of whom one is called as above."""
+    """Two students submit the same long kernel, and one of them has a hostile name."""
     long = "__global__ void f(float* a) {\n" + "".join(f"    a[{k}] += {k} - a[{k + 1}];\n" for k in range(20)) + "}\n"
     hand_in("ann", long)
     folder = hand_in(HOSTILE, long)
@@ -55,6 +55,6 @@ def test_other_cells_stay_as_they_are() -> None:
 
 
 def test_separators_of_other_languages_begin_no_cell(tmp_path: Path) -> None:
-    """Test the semicolon: spreadsheets use it as the separator where the comma is a decimal mark."""
+    """The semicolon: spreadsheets use it as the separator in locales with a decimal comma."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
     assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'

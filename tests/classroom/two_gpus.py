@@ -1,8 +1,8 @@
-"""A class on one GPU, and on two of the same machine at once: ``python -m tests.classroom.two_gpus --record``.
+"""Grading of a class on one GPU and on two GPUs of one machine: ``python -m tests.classroom.two_gpus --record``.
 
-A Ray cluster of one node, which gives each job of ``--device cuda`` a whole GPU. Recorded are the seconds, how busy
-each GPU was (NVML, ten times a second), and the times that the grader's clock gave the same kernel beside a busy
-neighbor and without one.
+A Ray cluster of one node assigns a whole GPU to each job of ``--device cuda``. The record contains the seconds, the
+utilization of each GPU (NVML, sampled 10 times per second), and the grader's times for the same kernel with and without
+a busy second GPU.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tests.gpu.compare_counters import versions
 
 RECORDED = Path(__file__).with_name("two_gpus.json")
 EXERCISE = "day04_linear/linear"
-"""Its sizes take 0.1 to 16 ms.
+"""An exercise whose benchmark sizes take 0.1 to 16 ms.
 
-What a clock outside the kernel's process adds to either is a small part of the longer ones.
+For the longer ones, the overhead of a clock outside the kernel's process is small.
 """
 
 
 class Busy(threading.Thread):
-    """In how many of its looks each GPU was at work."""
+    """The number of samples in which each GPU was busy."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -57,7 +57,7 @@ class Busy(threading.Thread):
 
 
 def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any]:
-    """Grade the class on that many GPUs: the same kernel from each student, in texts that no cache knows."""
+    """Grade the class on ``gpus`` GPUs: the same kernel from each student, in sources that are in no cache."""
     solution = course.find(EXERCISE)
     folder, out = base / f"class{gpus}", base / f"out{gpus}"
     for number in range(students):

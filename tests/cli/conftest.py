@@ -1,4 +1,4 @@
-"""A small course in a temporary folder, and a judge that needs no compiler."""
+"""A small course in a temporary folder, and a fake judge that needs no compiler."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def all(self) -> str:
-        """Both streams, with every run of white space as one blank: how a line wraps does not matter."""
+        """Return both streams with each run of white space as one blank, so that line breaks do not matter."""
         return " ".join((self.out + " " + self.err).split())
 
 
@@ -69,7 +69,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 @pytest.fixture
 def grader(course: Course, capsys: pytest.CaptureFixture[str]):
-    """Run a command line in the course."""
+    """Return a function that runs a command line in the course."""
 
     def call(*arguments: str) -> Outcome:
         code = run(arguments)
@@ -81,7 +81,7 @@ def grader(course: Course, capsys: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replace the judge by one that passes files with the word 'solved'; return the names it was asked for."""
+    """Replace the judge by one that passes files with the word 'solved'; return the list of judged exercises."""
     asked: list[str] = []
 
     def check(entry: Entry, file: Path | None = None, options: CheckOptions | None = None, **changes: Any) -> Verdict:
@@ -102,7 +102,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def git(course: Course):
-    """Make the course a git repository and run git in it."""
+    """Make the course a git repository and return a function that runs git in it."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
 

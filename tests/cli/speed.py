@@ -1,10 +1,10 @@
-"""How long a verdict takes, for whoever changes what it takes: ``python -m tests.cli.speed``.
+"""Measures how long a verdict takes: ``python -m tests.cli.speed``.
 
-Each run grades a kernel with another comment, so that it is compiled, while the grader's own parts and the headers are
-in the cache. *cold* is ``grader check`` in a process of its own, from its start to its end; *watch* is ``grader watch``
-in a terminal, from the save to the end of the verdict. Processor time is that of the process and of those that it has
-waited for. ``--first``: as root, before all others on a busy machine (SCHED_RR), which comes close to an idle one.
-``--nvcc``: with nvcc, too.
+Each run grades a kernel with a different comment, so that the kernel is compiled, while the grader's own libraries and
+the headers are cached. *cold* is the time of a ``grader check`` process. *watch* is the time from saving a file to the
+end of the verdict in ``grader watch``. Processor time includes child processes that have ended. ``--first`` needs root
+and runs with priority over all other processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs
+nvcc.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRADER = [sys.executable, "-c", "from grader.cli import main; main()"]
 
 
 def main() -> None:
-    """Measure, and print the medians."""
+    """Measure all cases and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--exercise", default="day06_flash_attention/flash_attention")
     parser.add_argument("--runs", type=int, default=9)
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _show(name: str, run: Callable[[], float], runs: int) -> None:
-    run()  # fills the caches
+    run()  # fill the caches
     before = _processor_seconds()
     seconds = sorted(run() for _ in range(runs))
     used = (_processor_seconds() - before) / runs
@@ -79,7 +79,7 @@ def _cold(course: Path, exercise: str, save: Callable[[], None]) -> float:
 
 
 class _Watch:
-    """``grader watch`` in a terminal of its own."""
+    """``grader watch`` in a pseudo-terminal."""
 
     def __init__(self, course: Path, exercise: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -97,7 +97,7 @@ class _Watch:
         self._process.wait(timeout=60)
 
     def verdict(self, save: Callable[[], None]) -> float:
-        time.sleep(0.5)  # as nobody saves twice in a moment
+        time.sleep(0.5)  # nobody saves twice within half a second
         began = time.monotonic()
         save()
         said = self._until_it_waits()

@@ -1,4 +1,4 @@
-"""Each command on a small course: what it says, what it keeps, how it exits."""
+"""Each command on a small course: its output, the state that it saves, and its exit code."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: 
 
 
 SLOW = ["torch", "numpy", "matplotlib", "IPython", "nbformat", "elftools", "jinja2", "watchfiles"]
-"""Each takes longer to import than the whole list to make."""
+"""Packages that each take longer to import than the list takes to print."""
 
 
 def test_list_imports_nothing_slow() -> None:
-    """A time would say how busy the machine is."""
+    """Check the imports, because the time would depend on the load of the machine."""
     root = Path(__file__).resolve().parents[2]
     code = f"import sys; from grader.cli.app import run; run(['list']); print(sorted({set(SLOW)} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
@@ -345,7 +345,7 @@ def test_doctor_without_a_gpu_is_content_with_a_torch_for_cuda(monkeypatch, tmp_
 
 
 def test_doctor_measures_a_cache_that_changes_meanwhile(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """Other runs build and clear entries while the cache is walked: their files count or do not, and nothing fails."""
+    """Other runs may add and remove entries while the size of the cache is measured; this must not fail."""
     (tmp_path / "kept").write_bytes(bytes(2048))
     monkeypatch.setenv("GRADER_CACHE", str(tmp_path))
     ended = threading.Event()

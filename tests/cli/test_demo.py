@@ -1,4 +1,4 @@
-"""``grader demo`` on the course's own day 6."""
+"""``grader demo`` with the course's day 6."""
 
 from __future__ import annotations
 

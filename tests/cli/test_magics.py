@@ -1,4 +1,4 @@
-"""The magics of a notebook: what they write, show and say, with a judge that needs no compiler."""
+"""The notebook's magic commands: files that they write and output that they show, with a fake judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.course.learner.progress import ProgressFile
 
 
 class Notebook:
-    """An IPython without a terminal."""
+    """An IPython shell without a terminal."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.shell = InteractiveShell()
@@ -20,7 +20,7 @@ class Notebook:
         assert self.run("%load_ext grader") == (True, "")
 
     def run(self, cell: str) -> tuple[bool, str]:
-        """Return whether the cell ended well, and its output with white space as single blanks."""
+        """Return whether the cell succeeded, and its output with each run of white space as one blank."""
         done = self.shell.run_cell(cell)
         captured = self.capsys.readouterr()
         return done.success, " ".join((captured.out + captured.err).split())
@@ -50,7 +50,7 @@ def test_a_file_is_graded_without_a_cell(notebook: Notebook, course: Course) -> 
     (course.root / "other.cu").write_text("// solved")
     good, shown = notebook.run("%grade first --file other.cu")
     assert good and "Passed" in shown
-    assert not ProgressFile(course.root).read().of("day01_start/first").passed, "it was not the learner's own"
+    assert not ProgressFile(course.root).read().of("day01_start/first").passed, "the file was not the learner's own"
     assert "stops at Correct" in notebook.run("%grade first")[1]
 
 

@@ -1,4 +1,4 @@
-"""`grader doctor` says of which kinds of machine the course was tried on none."""
+"""`grader doctor` lists the kinds of machines on which the course has not been tested."""
 
 from __future__ import annotations
 

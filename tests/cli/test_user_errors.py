@@ -1,7 +1,6 @@
-"""Every mistake a user can make ends in one clear message and the right exit code: nothing faked.
+"""Each user mistake ends with one clear message and the right exit code; nothing is mocked.
 
-Where settings or signals matter it is a command of its own; elsewhere this process runs it, which has loaded torch
-already.
+Tests of settings and signals start a new process. The other tests run in this process, which has already loaded torch.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SOLUTION = ROOT / "solutions" / f"{EXERCISE}.cu"
 
 
 def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
-    """``grader check`` on a file: the exit code, and all that was printed with white space made single blanks."""
+    """Run ``grader check`` on a file; return the exit code and the output with each run of white space as one blank."""
     command = [sys.executable, "-m", "grader", "check", EXERCISE, "--file", str(file), *options]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment}, timeout=120, check=False
@@ -39,7 +38,7 @@ def check(file: Path, *options: str, **environment: str) -> tuple[int, str]:
 def check_here(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Path], tuple[int, str]]:
-    """Run ``check`` in this process."""
+    """Return a function that runs ``check`` in this process."""
     monkeypatch.chdir(ROOT)
 
     def call(file: Path) -> tuple[int, str]:
@@ -51,7 +50,7 @@ def check_here(
 
 
 def changed(tmp_path: Path, find: str, replace: str) -> Path:
-    """Return the solution with one change."""
+    """Write the solution with one change, and return its path."""
     source = SOLUTION.read_text()
     assert find in source
     path = tmp_path / "residual_add.cu"
@@ -116,8 +115,8 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text(SOLUTION.read_text() + f"\n// {after}\n")
-    # Python itself takes its time to begin, and is not ours to make quiet: the clock runs from our first line on.
-    # A shell that starts the tests in the background has them ignore the signal.
+    # Starting Python takes a while and may print a traceback: the delay counts from the first line of the program.
+    # A shell that starts the tests in the background makes them ignore SIGINT.
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from grader.cli import main; print('begun', flush=True); main()"
     command = [sys.executable, "-c", program, "check", EXERCISE, "--file", str(path)]
@@ -127,7 +126,7 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=120)
     assert "Traceback" not in err
-    finished = child.returncode == 0 and not err.strip() and "Passed" in out  # a fast machine may be done by then
+    finished = child.returncode == 0 and not err.strip() and "Passed" in out  # a fast machine may have finished
     assert finished or (child.returncode, err.strip()) == (130, "interrupted"), out + err
     code, said = check(path)
     assert code == 0 and "Passed" in said
@@ -136,7 +135,7 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
 def test_an_interrupt_that_comes_out_as_another_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As where Ctrl-C is pressed while a class is made: Python 3.11 raises RuntimeError then."""
+    """If Ctrl-C is pressed while a class is being created, Python 3.11 raises RuntimeError."""
 
     def fails(_: object) -> Any:
         try:

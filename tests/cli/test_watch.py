@@ -1,4 +1,4 @@
-"""The watch session, fed with events in place of a keyboard and a file system."""
+"""The watch session, with simulated events instead of a keyboard and a file system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.report import samples
 
 
 class Watched:
-    """A session whose events are given beforehand; ``text`` is what it printed."""
+    """A session with predefined events; ``text`` is its output."""
 
     def __init__(self, course: Course, start: str | None = None) -> None:
         self.output = io.StringIO()
@@ -31,7 +31,7 @@ class Watched:
         self.session = WatchLoop(course, entry, console, lambda entry: grade(entry, None, console))
 
     def run(self, *events: Event) -> str:
-        """Run until the given events are used up; the last one must end the session."""
+        """Run with the given events, the last of which must end the session."""
         for event in events:
             self.session.events.put(event)
         assert self.session.run() == 0
@@ -114,7 +114,7 @@ def test_a_deleted_file_does_not_end_it(course, judge, monkeypatch) -> None:  # 
 
 
 class Watcher:
-    """The thread that watches exercises/, with files that tell when it has seen all that came before them."""
+    """The thread that watches exercises/, with marker files that show when it has processed all earlier events."""
 
     def __init__(self, course: Course) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
@@ -124,7 +124,7 @@ class Watcher:
         )
         self.thread.start()
         self.marks = 0
-        while self.events.empty():  # it says nothing when it begins to watch
+        while self.events.empty():  # the watcher does not announce when it is ready
             self._mark()
             time.sleep(0.05)
         self.seen()
@@ -136,7 +136,7 @@ class Watcher:
         return path
 
     def seen(self) -> list[Event]:
-        """Return what was shown until now, without markup."""
+        """Return the output so far, without markup."""
         last = Saved(self._mark())
         found: list[Event] = []
         while not found or found[-1] != last:
@@ -176,7 +176,7 @@ def test_a_save_stops_the_check_that_is_running(course, judge) -> None:  # type:
 
     def endless(entry: Entry) -> Verdict:
         loop.grade = last
-        loop.saved(Path("exercises/day01_start/notes.cu").resolve())  # of no exercise: the check goes on
+        loop.saved(Path("exercises/day01_start/notes.cu").resolve())  # not an exercise, so the check continues
         loop.saved(path)
         while True:
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Finding exercises by name, reading their descriptions, and drawing their cases."""
+"""Finding exercises by name, reading their descriptions, and generating their cases."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_hints_lie_beside_the_tasks(course: Course) -> None:
     file.write_text("twice = ['a', '''\n  b\n  c\n  ''']\nother = ['d']")
     assert entry.hints == ("a", "b c")
     file.write_text("twice = ['a', '''\n  b\n  c:\n\n      int x;\n        y();\n\n  d\n  ''']")
-    assert entry.hints == ("a", "b c:\n\n    int x;\n      y();\n\nd"), "code keeps its lines"
+    assert entry.hints == ("a", "b c:\n\n    int x;\n      y();\n\nd"), "code must keep its line breaks"
     for text, says in (
         ("twice = ['a'", "hints.toml is not TOML: "),
         ("twice = 'a'", "hints.toml: twice is not a list"),
@@ -209,7 +209,7 @@ def test_drawing_a_case() -> None:
     assert call.tensors["x"].dtype == torch.float16 and call.tensors["x"].shape == (3, 5)
     assert call.tensors["lse"].dtype == torch.float32
     assert int(call.tensors["count"]) == 3
-    assert call.scalars["factor"] == float(torch.tensor(5**-0.5)) != 5**-0.5, "rounded as the kernel gets it"
+    assert call.scalars["factor"] == float(torch.tensor(5**-0.5)) != 5**-0.5, "scalars are rounded to the dtype"
     wanted = (call.tensors["x"].double() * 5**-0.5).logsumexp(-1)
     assert torch.allclose(call.tensors["lse"].double(), wanted, atol=1e-6)
     expected = exercise.expected(call)
@@ -239,7 +239,7 @@ def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
     exercise = some_exercise(minimum_bytes=lambda d: 10_000)
     call = exercise.call(exercise.cases[0], "f16", seed=5)
     assert exercise.least_bytes(call) == 10_000
-    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # every tensor once is less
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # less than 10,000 bytes
     own = some_exercise(
         minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
     )
@@ -250,7 +250,7 @@ def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
     "name", ["csr_attention", "global_local_random", "block_sparse", "sliding_window", "embedding"]
 )
 def test_no_roofline_of_gathered_rows_is_more_than_every_tensor_once(name: str) -> None:
-    """At the sizes that are timed, but drawn small: the rows that are named many times count once."""
+    """Use the benchmark sizes, but draw small inputs: rows that are gathered several times count once."""
     task = Course().find(name).load()
     call = task.call(task.efficient or task.cases[0], task.dtypes[0], seed=3)
     once = sum(t.numel() * t.element_size() for t in call.tensors.values())

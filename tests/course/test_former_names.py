@@ -1,4 +1,4 @@
-"""Former names of days and exercises: commands, files, progress and submissions under them still count."""
+"""Former names of days and exercises still work in commands, files, progress and submissions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEW, OTHER, KEPT = "day02_start/new", "day02_start/other", "day02_start/kept"
 
 
 def renamed_course(root: Path, formerly: str = FORMERLY) -> Course:
-    """Write a course of one day with three exercises, one of which had two other names."""
+    """Write a course of one day with three exercises, one of which had two other names before."""
     write_course(root, {"day02_start": ""}, {name: TITLE for name in (NEW, OTHER, KEPT)})
     head, days = (root / FILE).read_text().split("\n[[day]]", 1)
     (root / FILE).write_text(f"{head}{formerly}\n[[day]]{days}")
@@ -161,7 +161,7 @@ def test_init_moves_changed_files_to_the_new_names(tmp_path: Path) -> None:
     for part in ("exercises", "lessons", "solutions"):
         (course / part / "day02_begin").rename(tmp_path / f"{part}_before")
     renamed_course(course)
-    (course / f"exercises/{NEW}.cu").write_text("// TODO: day02_begin/old\n")  # the rename alone, no other text
+    (course / f"exercises/{NEW}.cu").write_text("// TODO: day02_begin/old\n")  # only renamed, no other change
     done = own_copy.write(mine, course)
     assert done.moved == {
         "exercises/day02_begin/kept.cu": f"exercises/{KEPT}.cu",
@@ -169,7 +169,7 @@ def test_init_moves_changed_files_to_the_new_names(tmp_path: Path) -> None:
         "lessons/day02_begin/lesson.ipynb": "lessons/day02_start/lesson.ipynb",
     }
     assert (mine / f"exercises/{NEW}.cu").read_text() == "// my work"
-    assert done.beside == {f"exercises/{KEPT}.cu": f"exercises/{KEPT}.cu.new"}  # whose text changed, too
+    assert done.beside == {f"exercises/{KEPT}.cu": f"exercises/{KEPT}.cu.new"}  # its text changed as well
     assert f"exercises/{OTHER}.cu" in done.written and "exercises/day02_begin/other.cu" in done.removed
     assert not done.left
     assert own_copy.write(mine, course).moved == {}

@@ -1,4 +1,4 @@
-"""``exercises/course.toml``: what it may hold, and what is said of what it may not."""
+"""``exercises/course.toml``: valid contents, and errors about invalid ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def refused(root: Path) -> tuple[str, str]:
-    """Return the message, without the folder, and the hint."""
+    """Return the message of the error, without the folder, and its hint."""
     with pytest.raises(GraderError) as caught:
         read_manifest(root)
     return caught.value.message.replace(f"{root}/", ""), caught.value.hint

@@ -1,4 +1,4 @@
-"""nvcc's refusals are refused here: small files, one construct each, with nvcc's verdict and ours."""
+"""Code that nvcc rejects is rejected here: small files with one construct each, and both verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NVCC = shutil.which("nvcc")
 
 
 def together(cases: dict[str, dict[str, Any]]) -> tuple[str, dict[str, range]]:
-    """All cases as one file, each in a namespace of its own, and the lines of each."""
+    """Return all cases as one file, each in its own namespace, and the lines of each case."""
     code = "\n".join(case["code"] for case in cases.values())
     lines = sorted({line for line in code.splitlines() if line.startswith("#include")})
     lines.insert(0, "#include <cuda_runtime.h>")
@@ -62,19 +62,19 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" in case])
 def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) -> None:
-    """When one is gone, take `passes_here` away, and its line in the lesson."""
+    """When a difference is fixed, remove `passes_here` and the corresponding line in the lesson."""
     rewrite(REFUSED[name]["code"])
     cells = json.loads(LESSON.read_text())["cells"]
     assert any(REFUSED[name]["passes_here"] in " ".join("".join(cell["source"]).split()) for cell in cells)
 
 
 def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
-    """Return nvcc's verdict, with the options of a GPU build. ``what``: -c for host code, -ptx for GPU code."""
+    """Run nvcc with the options of a GPU build. ``what`` is -c for host code or -ptx for device code."""
     if NVCC is None:
         pytest.skip("there is no nvcc on the PATH to compare with")
     file = folder / "all.cu"
     file.write_text(text)
-    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a compiles for compute_90 as well
+    target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90
     options = ["-std=c++17", target, "--expt-relaxed-constexpr", "--extended-lambda", *what]
     return subprocess.run([NVCC, *options, file, "-o", folder / "all.o"], capture_output=True, text=True)
 
@@ -86,7 +86,7 @@ def test_nvcc_accepts_what_the_corpus_says(tmp_path: Path) -> None:
 
 def test_nvcc_refuses_what_the_corpus_says(tmp_path: Path) -> None:
     left, said = dict(REFUSED), ""
-    for what in ("-c", "-ptx", "-ptx", "-ptx"):  # one pass of nvcc stops the next
+    for what in ("-c", "-ptx", "-ptx", "-ptx"):  # an error in one nvcc phase hides errors of later ones
         if left:
             text, where = together(left)
             said = nvcc(text, tmp_path, what).stderr

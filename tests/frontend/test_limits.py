@@ -1,4 +1,4 @@
-"""Limits of a kernel file, each with the line and the words that name it."""
+"""Limits of kernel files: each error names the line and the limit."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream
 
 
 def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matching all brackets anew for each function would take time that grows with the square of the file's size."""
+    """Matching all brackets again for each function would take quadratic time."""
     matched = []
     find_partners = Tokens.partners.func
 

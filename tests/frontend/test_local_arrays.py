@@ -1,4 +1,4 @@
-"""Local arrays of device code that get red zones: those that something other than a full index reaches."""
+"""Local arrays of device code with red zones: those with other uses than complete subscripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launcher prototypes: read from sources, compared with what a task expects."""
+"""Launcher prototypes: parsed from source and compared with the exercise's prototype."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Inline PTX: instructions become calls, operands keep their order."""
+"""Inline PTX: instructions become calls with the operands in the same order."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from grader.frontend.rewrite import RewriteError, rewrite
 
 def asm(statement: str) -> str:
     head = "__device__ void f() {"
-    text = rewrite(head + statement + "}").text  # the rewriter adds to the head: compilers must inline f
+    text = rewrite(head + statement + "}").text  # the rewriter adds an attribute so that compilers inline f
     return text[text.index("{") + 1 : -1]
 
 

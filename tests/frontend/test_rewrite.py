@@ -1,4 +1,4 @@
-"""The front end, construct by construct."""
+"""The rewriter, construct by construct."""
 
 import pytest
 
@@ -289,7 +289,7 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
     ]
 
 
-# -- what cannot be simulated ------------------------------------------------------------------------------------------
+# -- unsupported constructs --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

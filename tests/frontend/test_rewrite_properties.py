@@ -1,4 +1,4 @@
-"""Properties of the front end over random programs made of tricky pieces."""
+"""Properties of the rewriter on random programs made of tricky pieces."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from grader.frontend.rewrite import rewrite
 from grader.frontend.tokens import Source
 
-# Statements without any construct, among them much that looks like one.
+# Statements that the rewriter must not change. Many resemble constructs that it rewrites.
 PLAIN = [
     "int a = b << 3;",
     "a >>= 2; // k<<<1, 2>>>(x);",
@@ -23,7 +23,7 @@ PLAIN = [
     "{ int i; }",
     "é();",
 ]
-# Constructs, each with a number of newlines that must survive.
+# Constructs that the rewriter changes, some with newlines that it must keep.
 CONSTRUCTS = [
     "k<<<grid, block>>>(x, n);",
     "k<T,\n 4><<<(n + 3) / 4,\n f<A<B>>(),\n 0, s>>>(x,\n y);",
@@ -59,13 +59,13 @@ def test_lines_stay_and_other_text_is_untouched(parts, tail):
     assert done.text.count("\n") == code.count("\n")
     position = 0
     for edit in done.edits:
-        # What lies between two edits is the same, character by character.
+        # Text between two edits stays unchanged.
         assert code[position : edit.start] in done.text
         assert code.count("\n", edit.start, edit.end) == edit.text.count("\n")
         position = edit.end
     for a, _ in parts:
         assert a in done.text
-    # Every construct is gone: nothing is left to rewrite.
+    # No construct is left to rewrite.
     assert rewrite(done.text).text == done.text
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer: nothing inside comments, strings and preprocessor lines is code."""
+"""The tokenizer: comments, strings and preprocessor lines contain no code."""
 
 from grader.frontend.tokens import Source, join, split_commas
 

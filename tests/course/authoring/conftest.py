@@ -1,4 +1,4 @@
-"""A copy of the course, and what `grader dev` says in it."""
+"""A copy of the course, and a function that runs `grader dev` in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Commands run inside it. Of the lessons only the notebooks are there."""
+    """Return the copy; commands run inside it. Its lessons contain only notebooks."""
     for part in ("exercises", "solutions", "tests/exercises"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "*.py.bak"))
     for notebook in ROOT.glob("lessons/day*/lesson.ipynb"):
@@ -33,7 +33,7 @@ def course(root: Path) -> Course:
 
 @pytest.fixture
 def dev(root: Path, capsys: pytest.CaptureFixture[str]):
-    """Run ``grader dev`` there: the exit code and both streams, each line's white space as one blank."""
+    """Return a function that runs ``grader dev``: exit code and streams, with runs of white space as one blank."""
 
     def call(*arguments: str) -> tuple[int, str]:
         code = run(["dev", *arguments])

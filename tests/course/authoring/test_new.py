@@ -1,4 +1,4 @@
-"""``grader dev new`` begins a day or an exercise, lists what is missing, and overwrites nothing."""
+"""``grader dev new`` creates a day or an exercise, lists what is missing, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXERCISE = ("new", "exercise", "day02_reductions/row_max", "--kind", "debug", "-
 
 
 def everything(root: Path) -> dict[str, bytes]:
-    """All files and what they hold; folders too."""
+    """Return all files with their contents, and all folders."""
     found = {str(path.relative_to(root)): path.read_bytes() if path.is_file() else b"" for path in root.rglob("*")}
     return {name: content for name, content in found.items() if "__pycache__" not in name}
 
@@ -38,7 +38,7 @@ def test_a_day_says_what_it_lacks(root: Path, dev) -> None:  # type: ignore[no-u
     assert code == 1
     assert "day98_late has no summary" in said and "day98_late has no exercise" in said
     assert "lesson.ipynb: cell 2 is not written yet: TODO: with a picture." in said
-    assert "the section" not in said, "they are there, in order"
+    assert "the section" not in said, "the template has all sections, in order"
 
 
 def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""The rules of ``grader dev check``: the course keeps them all, and each sees that it is broken."""
+"""The rules of ``grader dev check``: the course satisfies all of them, and each detects a violation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ BROKEN = [
 def test_an_exercise_that_breaks_a_rule(root: Path, dev, file: str, find: str, replace: str, says: str) -> None:  # type: ignore[no-untyped-def]
     text = (root / file).read_text()
     changed, count = re.subn(find, lambda found: found.expand(replace), text, count=0 if "TODO" in find else 1)
-    assert count, "the rule is tested by a change of this text"
+    assert count, "the text that this test changes is missing"
     (root / file).write_text(changed)
     code, said = dev("check", EXERCISE)
     assert code == 1 and re.search(says, said, re.MULTILINE), said

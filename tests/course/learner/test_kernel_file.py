@@ -1,4 +1,4 @@
-"""An exercise's file is written whole, and what a learner had in it is never lost."""
+"""Exercise files are written atomically, and a learner's earlier version is always kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``grader init`` writes the course, brings it up to date, and never loses what a learner wrote."""
+"""``grader init`` writes and updates the course, and never loses a learner's work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LESSON = "lessons/day01_start/lesson.ipynb"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """Return the course that the package brings."""
+    """Return the course that the package contains."""
     root = tmp_path / "course"
     listed = {"day01_start/first": 'title = "The first"\nkind = "implement"\npoints = 10'}
     write_course(root, {"day01_start": "# version 1\n"}, listed)
@@ -33,13 +33,13 @@ def course(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mine(course: Path, tmp_path: Path) -> Path:
-    """Return a learner's copy of it."""
+    """Return a learner's copy of the course."""
     own_copy.write(tmp_path / "mine", course)
     return tmp_path / "mine"
 
 
 def everything(root: Path) -> dict[str, str]:
-    """Return the files of a course and their contents, without the grader's own in .grader."""
+    """Return the files of a course with their contents, without the grader's files in .grader."""
     paths = [path for path in root.rglob("*") if path.is_file() and ".grader" not in path.parts]
     return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
@@ -84,7 +84,7 @@ def test_what_both_changed_is_kept_and_the_new_one_put_beside_it(course: Path, m
     assert own_copy.write(mine, course).beside == {SKELETON: f"{SKELETON}.new"}
     assert (mine / SKELETON).read_text() == "my work\n"
     assert (mine / f"{SKELETON}.new").read_text() == "// version 2\n"
-    assert own_copy.write(mine, course) == own_copy.Done(), "what was said once is not said again"
+    assert own_copy.write(mine, course) == own_copy.Done(), "a second run must not repeat its messages"
     (mine / f"{SKELETON}.new").write_text("edited by the learner\n")
     (course / SKELETON).write_text("// version 3\n")
     assert own_copy.write(mine, course).beside == {SKELETON: f"{SKELETON}.2.new"}
@@ -171,9 +171,9 @@ def test_whatever_interrupts_it_the_next_run_finishes_it(
             own_copy.write(mine, course)
             break
         except (GraderError, KeyboardInterrupt):
-            assert not list(mine.rglob("*.tmp")), "nothing is left behind"
+            assert not list(mine.rglob("*.tmp")), "temporary files were left behind"
             now, whole = everything(mine), everything(course)
-            assert update or FILE not in now or now == whole, "half a course is not taken for one"
+            assert update or FILE not in now or now == whole, "an incomplete course must not be accepted as a course"
             assert all(text in whole.values() or "version 1" in text or text == "my notes\n" for text in now.values())
     assert stop > 3
     expected = everything(course)

@@ -1,4 +1,4 @@
-"""Progress between runs: kept, never lost, never a reason to fail."""
+"""The progress file: kept between runs, never lost, and its errors never make a command fail."""
 
 from __future__ import annotations
 

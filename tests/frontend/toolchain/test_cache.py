@@ -1,4 +1,4 @@
-"""The build cache: hits, locks of live and dead builders, interrupts, limits, folders that cannot be written."""
+"""The build cache: hits, locks of running and dead processes, interrupts, size limits, and read-only folders."""
 
 import multiprocessing
 import os
@@ -81,7 +81,7 @@ def test_an_interrupted_build_leaves_nothing(cache):
 
 @pytest.fixture
 def no_waiting(monkeypatch):
-    """Whoever waits for a builder fails."""
+    """Make a build fail if it waits for another process."""
 
     def sleep(seconds: float) -> None:
         raise AssertionError("it waits")
@@ -105,7 +105,7 @@ def test_a_process_id_that_was_used_again_is_a_dead_builder(cache, no_waiting):
     "place, seconds, stays", [("elsewhere", 5, True), ("elsewhere", 1000, False), ("here", 5, False), ("", 1000, False)]
 )
 def test_what_a_builder_elsewhere_began_is_left_alone_for_a_while(cache, place, seconds, stays):
-    """Nodes with one home folder share the cache, and no process id of one means anything on another."""
+    """Nodes with a common home folder share the cache, so a process id may belong to another node."""
     words = {"here": [HERE], "elsewhere": ["0123456789ab"], "": []}[place]
     begun = lock_of(cache).parents[1] / "building" / ".".join([KEY[:12], *words, str(2**22 + 1), "1", "abcd"])
     begun.mkdir(parents=True)
@@ -167,7 +167,7 @@ def test_a_builder_that_takes_too_long_is_not_waited_for_for_ever(cache, notices
     lock_of(cache).write_text(" ".join(cache_module._myself()))
     assert cache.get(KEY, write, "x")[1] is False
     assert "building x in this process as well" in notices[-1]
-    assert lock_of(cache).exists()  # the other builder's, still
+    assert lock_of(cache).exists()  # the lock of the other process
 
 
 def _build_slowly(folder: str, started) -> None:
@@ -225,7 +225,7 @@ def fill(cache: BuildCache, name: str, age: float) -> str:
 
 @pytest.fixture
 def always_looking(monkeypatch):
-    """Every build looks for what to remove."""
+    """Make each build look for entries to remove."""
     monkeypatch.setattr(cache_module, "_TRIM_SECONDS", 0.0)
 
 

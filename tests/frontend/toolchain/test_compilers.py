@@ -1,4 +1,4 @@
-"""Finding compilers, and what is said when there is none."""
+"""Finding compilers, and the message if there is none."""
 
 import os
 import stat
@@ -101,7 +101,7 @@ def test_nvcc_from_the_pip_packages(clean, tmp_path):
 
 
 def test_a_compiler_under_a_name_with_its_version_will_do(clean, tmp_path):
-    """As after `apt install clang-19`: the newest g++, else the newest clang++, and plain names before all of them."""
+    """After `apt install clang-19`: the newest g++, else the newest clang++; names without a version come first."""
     clean.setenv("PATH", f"{tmp_path / 'no such folder'}:{tmp_path}")
     script(tmp_path / "clang++-9", 'echo "clang version 9.0.1"')
     script(tmp_path / "clang++-19", 'echo "clang version 19.1.7"')
@@ -110,6 +110,6 @@ def test_a_compiler_under_a_name_with_its_version_will_do(clean, tmp_path):
     script(tmp_path / "g++-14", 'echo "g++ (Debian) 14.2.0"')
     script(tmp_path / "g++-15-fake", 'echo "g++ (Fake) 15.0.0"')
     assert find_cxx().version == "14.2.0"
-    clean.setenv("PATH", f"{tmp_path}:{tmp_path / 'no such folder'}")  # a path that was not looked through yet
+    clean.setenv("PATH", f"{tmp_path}:{tmp_path / 'no such folder'}")  # a PATH that is not cached yet
     script(tmp_path / "clang++", 'echo "clang version 16.0.6"')
     assert find_cxx().version == "16.0.6"

@@ -1,4 +1,4 @@
-"""Occupancy: known values, and NVIDIA's own calculation where the toolkit is installed."""
+"""Occupancy: known values, and NVIDIA's own calculator if the CUDA toolkit is installed."""
 
 import itertools
 import subprocess
@@ -25,7 +25,7 @@ def test_registers_limit():
 def test_shared_memory_limits_and_cuda_takes_a_part_of_it():
     found = occupancy(GPUS["RTX 4090"], 128, 32, 4096, 45056)
     assert (found.blocks, found.limited_by) == (2, ("shared memory",))
-    # Two blocks of exactly half of the memory do not fit.
+    # Two blocks with exactly half of the memory each do not fit.
     assert occupancy(GPUS["H100"], 128, 32, 0, 114 * 1024).blocks == 1
 
 

@@ -1,4 +1,4 @@
-"""A compiler that nobody waits for any more is ended, with what it has started."""
+"""An abandoned compiler process is killed together with its children."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.frontend.toolchain.process import Command, run_command, started, sta
 from grader.setup.errors import GraderError
 
 DRIVER = ("sh", "-c", "sleep 1000 & sleep 1000; true")
-"""Like g++, which starts the compiler proper."""
+"""A driver that starts a child process, as g++ starts the actual compiler."""
 
 
 def children() -> list[psutil.Process]:
@@ -42,7 +42,7 @@ def test_all_are_stopped_and_whoever_waits_is_told(tmp_path: Path) -> None:
     wait_for(lambda: len(children()) >= len(before) + 3)
     wait_for(lambda: stop_all() or not thread.is_alive())
     assert said == ["sh was stopped"]
-    wait_for(lambda: children() == before)  # what the driver had started is the system's to bury
+    wait_for(lambda: children() == before)  # init reaps the driver's children
 
 
 def test_an_interrupt_ends_it() -> None:
