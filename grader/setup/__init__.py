@@ -1,13 +1,13 @@
-"""``python -m grader.setup``: what `make` runs to put the course's packages into `.venv`.
+"""``python -m grader.setup``: the installation of the course's packages into `.venv`, as `make` runs it.
 
-It runs before anything is installed, so it needs nothing but Python's own library.
+It runs before anything is installed, so it uses only Python's standard library.
 
 ========== ==========================================================
-state      what .venv holds, and whether that is what the course wants
+state      the contents of .venv, and whether they match the course
 set_up     the steps from an empty folder to a complete environment
-installer  runs pip and uv, and follows how far they are
-torch      which build of torch pip would take, and how large it is
-failures   why pip or uv failed, and what to do about it
-display    one live line on a terminal, a few lasting lines in a log
+installer  runs pip and uv, and tracks their progress
+torch      the build of torch that pip would choose, and its size
+failures   why pip or uv failed, and the remedy
+display    one live line on a terminal, a few permanent lines in a log
 ========== ==========================================================
 """

@@ -1,4 +1,4 @@
-"""The entry: says in an instant that there is nothing to do, before it imports what would do it."""
+"""The entry point: reports quickly that .venv is up to date, before it imports the installer."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from grader.setup.state import Folder, plan
 
 
 def main() -> int:
-    """Brings .venv to what the course wants."""
+    """Bring .venv up to date with the course."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to clear up, Ctrl-C needs no words
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing to clean up yet: Ctrl-C ends silently
     parser = argparse.ArgumentParser(prog="python -m grader.setup", description="Sets .venv up, as `make` does.")
     parser.add_argument(
         "--torch", default="", help="the build of torch: cpu, or another that uv knows; pip: pip's choice"
     )
-    parser.add_argument(
-        "--this-python", action="store_true", help="make .venv anew if it has another version of Python"
-    )
+    parser.add_argument("--this-python", action="store_true", help="recreate .venv if it has another version of Python")
     parser.add_argument("flags", nargs="*", help="more options for pip, after --")
     wishes = parser.parse_args()
     folder = Folder(Path.cwd())

@@ -1,4 +1,4 @@
-"""What a set-up shows: on a terminal one live line for what goes on now; in a log only the lines that last."""
+"""The output of a set-up: one live line on a terminal; in a log only permanent lines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SECONDS_BETWEEN = 0.1
 
 
 def megabytes(number: float) -> str:
-    """A size for people: 0.4 MB, 527 MB, 2.7 GB."""
+    """Format a size: 0.4 MB, 527 MB, 2.7 GB."""
     if number >= 1e9:
         return f"{number / 1e9:.1f} GB"
     return f"{number / 1e6:.0f} MB" if number >= 1e7 else f"{number / 1e6:.1f} MB"
 
 
 class Display:
-    """Prints lasting lines, and keeps one live line below them."""
+    """Prints permanent lines, and keeps one live line below them."""
 
     def __init__(self) -> None:
         self.live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -26,12 +26,12 @@ class Display:
         self._last = 0.0
 
     def say(self, text: str) -> None:
-        """A line that lasts."""
+        """Print a permanent line."""
         self.clear()
         print(text, flush=True)
 
     def now(self, text: str) -> None:
-        """What goes on now, in place of what went on before; nothing in a log."""
+        """Replace the live line; in a log, do nothing."""
         if not self.live or time.monotonic() - self._last < _SECONDS_BETWEEN:
             return
         self._last = time.monotonic()
@@ -40,7 +40,7 @@ class Display:
         self._shown = True
 
     def clear(self) -> None:
-        """Removes the live line."""
+        """Remove the live line."""
         if self._shown:
             print("\r\x1b[2K", end="", flush=True)
             self._shown = False

@@ -1,4 +1,4 @@
-"""What can go wrong that a user can put right. The command line prints these as one message, never as a traceback."""
+"""Errors that a user can fix. The command line prints these as one message, never as a traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class GraderError(Exception):
-    """Something a user can put right: ``message`` says what and where, ``hint`` what to do about it."""
+    """An error that a user can fix: ``message`` says what is wrong and where, ``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -15,20 +15,20 @@ class GraderError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it goes from one process to another, whatever its ``__init__`` takes."""
+        """Return how to pickle the error for another process, whatever its ``__init__`` takes."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in place of a traceback (IPython asks for it by this name)."""
+        """Return the text that a notebook shows instead of a traceback (IPython calls this method)."""
         return str(self).splitlines()
 
 
 class BuildError(GraderError):
-    """The kernel does not compile. ``message`` is the compiler's own text, at the learner's lines."""
+    """A kernel that does not compile. ``message`` is the compiler's text, with the learner's line numbers."""
 
 
 class KernelFinding(GraderError):
-    """The simulator found a fault while a kernel ran (an access out of bounds, a race, a deadlock...)."""
+    """A finding of the simulator while a kernel ran (an access out of bounds, a race, a deadlock...)."""

@@ -1,41 +1,41 @@
-"""Why pip or uv failed, read from what it printed, and what to do about it."""
+"""Reasons why pip or uv failed, from their output, and the remedies."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-# The first that is found in the output counts: what comes first is the cause of what comes later in the list.
+# The first match applies: causes come before their consequences in the list.
 _REASONS = [
     (
         r"No space left on device|Errno 28\b|Disk quota exceeded|Errno 122\b",
         "The disk is full.",
-        "Make room (`df -h .` shows how much there is), then say `make` again.",
+        "Free some space (`df -h .` shows how much there is), then run `make` again.",
     ),
     (
         r"MemoryError|Cannot allocate memory|It was ended by SIGKILL",
-        "The memory was not enough, or somebody ended it.",
-        "Close other programs, then say `make` again.",
+        "There was not enough memory, or another process ended it.",
+        "Close other programs, then run `make` again.",
     ),
     (
         r"ProxyError|Cannot connect to proxy|Tunnel connection failed|407 Proxy|proxy authentication|InvalidProxyURL",
         "The proxy did not let the download through.",
-        "See that the variables https_proxy and no_proxy are right, or say make PIP_FLAGS='--proxy ADDRESS'.",
+        "Check the variables https_proxy and no_proxy, or run make PIP_FLAGS='--proxy ADDRESS'.",
     ),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLCertVerificationError|invalid peer certificate|UnknownIssuer",
-        "The download's certificate is not trusted here, as behind a proxy that reads along.",
-        "Say make PIP_FLAGS='--cert FILE' with your network's certificate (with TORCH=..., set SSL_CERT_FILE as well).",
+        "The download's certificate is not trusted here; a proxy may be inspecting the traffic.",
+        "Run make PIP_FLAGS='--cert FILE' with your network's certificate (with TORCH=..., set SSL_CERT_FILE as well).",
     ),
     (
         r"DO NOT MATCH THE HASHES|Hash mismatch|BadZipFile|is not a valid wheel|has an invalid wheel",
-        "A file arrived damaged.",
-        "Say make PIP_FLAGS=--no-cache-dir, which downloads it again.",
+        "A downloaded file is damaged.",
+        "Run make PIP_FLAGS=--no-cache-dir, which downloads it again.",
     ),
     (
         r"Permission denied|Errno 13\b|Read-only file system|Errno 30\b",
         "A file could not be written.",
-        "See who owns the folder that is named above, then say `make` again.",
+        "Check who owns the folder named above, then run `make` again.",
     ),
     (
         r"name resolution|Name or service not known|nodename nor servname|dns error|getaddrinfo failed"
@@ -43,18 +43,18 @@ _REASONS = [
         r"|Connection refused|Connection reset|Max retries exceeded|timed out|TimeoutError|IncompleteRead"
         r"|Connection broken|RemoteDisconnected|error sending request|tcp connect error|IncompleteDownload"
         r"|incomplete-download",
-        "The package index could not be reached, or the connection broke off.",
-        "See that the network works, then say `make` again.",
+        "The package index could not be reached, or the connection was lost.",
+        "Check the network, then run `make` again.",
     ),
     (
         r"ResolutionImpossible|conflicting dependencies|No solution found|The user requested|\S depends on ",
-        "Packages ask for versions that do not go together.",
-        "If you changed pyproject.toml or constraints.txt, look there; else please report it with the log.",
+        "Packages require incompatible versions.",
+        "If you changed pyproject.toml or constraints.txt, check the change; otherwise report this with the log.",
     ),
     (
         r"requires a different Python|require a different python version|Requires-Python",
         "A package does not support this version of Python.",
-        "Take another: make PYTHON=python3.12.",
+        "Choose another: make PYTHON=python3.12.",
     ),
     (
         r"invalid value '[^']*' for '--torch-backend",
@@ -64,26 +64,26 @@ _REASONS = [
     (
         r"No matching distribution found|not a supported wheel",
         "A package has no build for this Python and this machine.",
-        "The course runs on 64-bit Linux with glibc 2.28 or newer; take another Python with make PYTHON=python3.12.",
+        "The course runs on 64-bit Linux with glibc 2.28 or newer; choose another Python with make PYTHON=python3.12.",
     ),
     (
         r"Failed building|subprocess-exited-with-error|Failed to build|metadata-generation-failed",
-        "A package has no ready build for this Python and this machine, and could not be built here.",
-        "Take another Python: make PYTHON=python3.12.",
+        "A package has no wheel for this Python and this machine, and could not be built here.",
+        "Choose another Python: make PYTHON=python3.12.",
     ),
 ]
 _MOST_LINES = 4
 _MOST_LETTERS = 300
 _ERROR = re.compile(r"(ERROR|error|Error|[\w.]*Error|cause)\b.*:")
-# What pip says of itself around the reason for trying again.
+# The text that pip prints around the reason for a retry.
 _AROUND = re.compile(r"^WARNING: Retrying .* after connection broken by |<pip\._vendor\S+ object at 0x\w+>: ")
-# What pip warns of in passing: folders of packages that are not there, and versions of itself.
+# Warnings of pip that are irrelevant: missing package folders, and its own version.
 _NOISE = re.compile(r"^WARNING: Location |^\[notice\]")
 
 
 @dataclass
 class Failure(Exception):
-    """A step that failed, in words. ``changed``: whether it had begun to change what is installed."""
+    """A failed step, in words. ``changed``: whether it had started to change the installed packages."""
 
     title: str
     lines: list[str]
@@ -97,7 +97,7 @@ class Failure(Exception):
 
 
 def explained(title: str, output: list[str], changed: bool) -> Failure:
-    """The failure of a program that printed ``output``: the lines that matter, and the reason where it is known."""
+    """Return the failure of a program with the output ``output``: the relevant lines, and the reason if known."""
     output = [line.strip() for line in output if line.strip() and not _NOISE.search(line)]
     for pattern, reason, advice in _REASONS:
         telling = [line for line in output if re.search(pattern, line, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""Runs pip and uv: all that they print goes to a log, and how far they are to the display."""
+"""Runs pip and uv: their output goes to a log, their progress to the display."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from grader.setup.display import Display, megabytes
 from grader.setup.failures import explained
 from grader.setup.state import Folder
 
-_LARGE = 10_000_000  # in a log, a download of so many bytes gets a line of its own
-_MANY = 10  # and so do so many packages
+_LARGE = 10_000_000  # in a log, a download of this many bytes gets its own line
+_MANY = 10  # as does an installation of this many packages
 _TICK_SECONDS = 0.5
-_PATIENCE_SECONDS = 10.0  # for a program that was asked to end
+_PATIENCE_SECONDS = 10.0  # for a program to end after a signal
 _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+)(?: \(([\d.]+) ([kMG]?B)\))?$")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")
 _UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-# pip says the first before it touches an installed package, uv the others.
+# pip prints the first before it changes an installed package, uv the others.
 _CHANGING = re.compile(
     r"\s*(Installing collected packages|Attempting uninstall|Prepared \d|Uninstalled \d|Installed \d)"
 )
 
 
 class Installer:
-    """Programs that install into a .venv, one after another. ``lock``: a file that they hold open as long as they live."""
+    """Programs that install into a .venv, one after another. ``lock``: a file that they keep open while they run."""
 
     def __init__(self, folder: Folder, display: Display, lock: int | None = None):
         self.folder = folder
@@ -40,12 +40,12 @@ class Installer:
         self.changed = False  # whether anything installed may have changed
         self._lock = lock
         self._title = ""
-        self._current = ("", 0.0, 0.0)  # a download: what, bytes so far, bytes in all
+        self._current = ("", 0.0, 0.0)  # a download: name, bytes so far, total bytes
         self._to_install = 0
         self._installed_before = 0
 
     def run(self, command: Sequence[str | Path], title: str) -> list[str]:
-        """Runs a program to its end and returns the lines that it printed; raises ``Failure`` when it fails."""
+        """Run a program to its end and return the lines that it printed; raise ``Failure`` if it fails."""
         self._title, self._current, self._to_install = title, ("", 0.0, 0.0), 0
         self.display.now(title)
         self.folder.scratch.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ class Installer:
 
     @contextlib.contextmanager
     def _started(self, command: Sequence[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
-        """A running program in a session of its own: Ctrl-C reaches us, and we end it in order."""
+        """Run a program in its own session: Ctrl-C reaches this process, which ends the program."""
         process = subprocess.Popen(
             [str(part) for part in command],
             stdin=subprocess.DEVNULL,
@@ -88,7 +88,7 @@ class Installer:
                 process.stdout.close()
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a program and all that it started, and reads what it still had to say."""
+        """End a program and its children, and read the rest of its output."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
@@ -99,7 +99,7 @@ class Installer:
                 return
 
     def _surroundings(self) -> dict[str, str]:
-        """The variables for pip and uv: what would send packages elsewhere is left out; downloads go to .venv's disk."""
+        """Return the environment for pip and uv: without redirections of packages; downloads go to .venv's disk."""
         kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
         return kept | {
             "TMPDIR": str(self.folder.scratch),
@@ -109,7 +109,7 @@ class Installer:
         }
 
     def _follow(self, line: str | None) -> None:
-        """Shows what a line means; None: some time has passed without one."""
+        """Show the meaning of a line; None: some time has passed without one."""
         if line is None:
             self._show()
         elif progress := _PROGRESS.match(line):
@@ -150,7 +150,7 @@ class Installer:
             self.display.now(f"{self._title}: {megabytes(arrived)}" if arrived >= _LARGE else self._title)
 
     def _unpacked(self) -> int:
-        """How many of the packages are there by now: a package's INSTALLER is among the last files to be written."""
+        """Return how many packages are installed so far: INSTALLER is among the last files of a package."""
         return min(self._to_install, self._installed() - self._installed_before)
 
     def _installed(self) -> int:
@@ -158,7 +158,7 @@ class Installer:
 
 
 def _lines(stream: int) -> Iterator[str | None]:
-    """The lines of a program as they come; None whenever a while passes without one."""
+    """Yield the lines of a program as they arrive; None after a period without one."""
     begun = b""
     while True:
         if not select.select([stream], [], [], _TICK_SECONDS)[0]:
@@ -175,13 +175,13 @@ def _lines(stream: int) -> Iterator[str | None]:
 
 
 def _name_and_version(requirement: str) -> str:
-    """From a file's name or path, such as numpy-2.4.6-cp312-cp312-linux_x86_64.whl; anything else stays as it is."""
+    """Return the name and version in a file name such as numpy-2.4.6-cp312-cp312-linux_x86_64.whl, else the input."""
     name = os.path.basename(requirement)
     return " ".join(name.split("-")[:2]) if name.endswith(".whl") else name
 
 
 def _bytes_below(folder: Path) -> int:
-    """The bytes on the disk: pip gives a file its full size before the first byte of it has come."""
+    """Return the bytes on the disk: pip gives a file its full size before the first byte has arrived."""
     used = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -191,6 +191,6 @@ def _bytes_below(folder: Path) -> int:
 
 
 def seconds_since(begun: float) -> str:
-    """How long something took, for people."""
+    """Format the time since ``begun``."""
     seconds = time.monotonic() - begun
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

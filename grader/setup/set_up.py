@@ -1,4 +1,4 @@
-"""The steps from an empty folder to a complete environment, whatever an earlier set-up left behind."""
+"""The steps from an empty folder to a complete environment, after any earlier set-up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAILED, INTERRUPTED = 2, 130
 
 
 def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
-    """Does what is to be done, once no other set-up of this course runs. Returns the exit status."""
+    """Set up .venv, once no other set-up of this course runs. Return the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, signal.default_int_handler)
@@ -43,20 +43,20 @@ def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -
         return FAILED
     except KeyboardInterrupt:
         display.clear()
-        print("make: the set-up was interrupted; say `make` again to finish it", file=sys.stderr)
+        print("make: the set-up was interrupted; run `make` again to finish it", file=sys.stderr)
         return INTERRUPTED
     return 0
 
 
 @contextlib.contextmanager
 def alone(folder: Folder, display: Display) -> Iterator[int]:
-    """Waits for any other set-up of this course to end. What we start holds the lock too, and so may outlive us."""
+    """Wait for any other set-up of this course to end. Child processes hold the lock too, and may outlive this one."""
     lock = os.open(folder.course, os.O_RDONLY)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            display.say("Another `make` sets this course up; waiting for it to end.")
+            display.say("Another `make` is setting up this course; waiting for it to end.")
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:
             pass  # a file system without locks
@@ -66,7 +66,7 @@ def alone(folder: Folder, display: Display) -> Iterator[int]:
 
 
 class SetUp:
-    """One set-up of one course. ``flags``: more options for pip; ``lock``: held by all that it starts."""
+    """One set-up of one course. ``flags``: more options for pip; ``lock``: held by all child processes."""
 
     def __init__(self, folder: Folder, plan: Plan, flags: list[str], display: Display, lock: int):
         self.folder = folder
@@ -76,14 +76,14 @@ class SetUp:
         self.installer = Installer(folder, display, lock)
 
     def finish(self) -> None:
-        """Does what the plan says."""
+        """Carry out the plan."""
         begun = time.monotonic()
         self._refuse_what_cannot_work()
         if self.plan.anew:
-            self.display.say(f"Setting up .venv: {self.plan.anew}. All that pip prints goes to .venv/install.log.")
+            self.display.say(f"Setting up .venv: {self.plan.anew}. The output of pip goes to .venv/install.log.")
             self._make_empty()
         elif self.plan.installs:
-            self.display.say("Updating .venv: the course asks for other packages now.")
+            self.display.say("Updating .venv: the course's required packages have changed.")
         kept = None if self.plan.installs else self.plan.before
         self._build_ahead(kept or self._install())
         shutil.rmtree(self.folder.scratch, ignore_errors=True)
@@ -91,18 +91,18 @@ class SetUp:
         self.display.say(f"The set-up is complete ({seconds_since(begun)}{amount}).")
 
     def _refuse_what_cannot_work(self) -> None:
-        """Says before anything is downloaded or removed what would fail later."""
+        """Raise a failure that would come later, before anything is downloaded or removed."""
         oldest, newest = state.supported_pythons(self.folder.course)
         if self.plan.anew and not oldest <= sys.version_info.minor <= newest:
             raise Failure(
-                f"the course's packages are chosen for Python 3.{oldest} to 3.{newest}, and this is {state.running_python()}.",
+                f"the course supports Python 3.{oldest} to 3.{newest}, and this is {state.running_python()}.",
                 [sys.executable],
-                advice=f"Take another: make PYTHON=python3.{newest - 1}.",
+                advice=f"Choose another: make PYTHON=python3.{newest - 1}.",
                 changed=False,
             )
         if self.plan.anew and importlib.util.find_spec("ensurepip") is None:
             raise Failure(
-                "this Python cannot make virtual environments.",
+                "this Python cannot create virtual environments.",
                 [sys.executable],
                 advice=f"On Debian and Ubuntu: apt install python{state.running_python()}-venv.",
                 changed=False,
@@ -119,9 +119,9 @@ class SetUp:
             )
         if self.folder.path.is_symlink():
             raise Failure(
-                f".venv is a link to {self.folder.path.resolve()}, which does not hold what this course wants.",
+                f".venv is a link to {self.folder.path.resolve()}, whose packages do not match the course.",
                 [],
-                advice="Remove the link, then say `make` again.",
+                advice="Remove the link, then run `make` again.",
                 changed=False,
             )
         for place in (self.folder.path, self.folder.course):
@@ -129,7 +129,7 @@ class SetUp:
                 raise self._not_ours(place)
 
     def _not_ours(self, place: Path) -> Failure:
-        """Something that this user may not write."""
+        """Return the failure for a place that this user may not write."""
         try:
             owner = place.owner()
         except (OSError, KeyError):
@@ -137,12 +137,12 @@ class SetUp:
         return Failure(
             f"you cannot write in {place}: it belongs to {owner}.",
             [],
-            advice=f"Have it given to you (sudo chown -R $USER '{self.folder.course}'), then say `make` again.",
+            advice=f"Take ownership (sudo chown -R $USER '{self.folder.course}'), then run `make` again.",
             changed=False,
         )
 
     def _make_empty(self) -> None:
-        """An environment with nothing but its Python and pip."""
+        """Create an environment with only Python and pip."""
         self.folder.forget()
 
         def refuse(_: object, path: str, problem: BaseException) -> None:
@@ -155,15 +155,15 @@ class SetUp:
             else:
                 shutil.rmtree(self.folder.path, onerror=lambda function, path, info: refuse(function, path, info[1]))
         elif self.folder.path.exists():
-            raise Failure(".venv is not a folder.", [], advice="Remove it, then say `make` again.", changed=False)
+            raise Failure(".venv is not a folder.", [], advice="Remove it, then run `make` again.", changed=False)
         self.folder.path.mkdir()
         self.folder.wish_for_torch(self.plan.torch)
-        # The Python below an environment, if this is an environment's: it may be the one that was just removed.
+        # The base Python, if this one belongs to an environment, which may just have been removed.
         python = getattr(sys, "_base_executable", sys.executable)
-        self.installer.run([python, "-m", "venv", self.folder.path], "Making the environment")
+        self.installer.run([python, "-m", "venv", self.folder.path], "Creating the environment")
 
     def _install(self) -> Environment:
-        """Installs the packages. Should that fail before anything was changed, what was there stays believed."""
+        """Install the packages. If that fails before any change, the previous record remains valid."""
         pip: list[str | Path] = [
             self.folder.python,
             "-m",
@@ -175,7 +175,7 @@ class SetUp:
         pinned = [*self.flags, "-c", "constraints.txt"]
         self.folder.forget()
         try:
-            # First of all the pip that we know, and what builds the course's own package: both pinned.
+            # First the pinned pip and the pinned build tools of the course's own package.
             tools = ["pip", "setuptools"] if self.plan.torch == state.PIPS_CHOICE else ["pip", "setuptools", "uv"]
             self.installer.run([*pip, "install", *pinned, *tools], "Getting pip")
             self.installer.changed = False
@@ -203,7 +203,7 @@ class SetUp:
         return environment
 
     def _install_torch(self) -> None:
-        """The build of torch that was asked for, from PyTorch's own index, which uv knows. The rest is pip's."""
+        """Install the requested build of torch with uv, which knows PyTorch's own index. pip installs the rest."""
         uv = self.folder.path / "bin" / "uv"
         where: list[str | Path] = [
             "--python",
@@ -217,12 +217,12 @@ class SetUp:
         self.installer.run(command, f"Downloading torch, {state.build_name(self.plan.torch)}")
 
     def _python_in_place(self) -> str:
-        """The version of .venv's Python."""
+        """Return the version of .venv's Python."""
         asked: list[str | Path] = [self.folder.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         return self.installer.run(asked, "Asking for Python's version")[-1]
 
     def _build_ahead(self, environment: Environment) -> None:
-        """The grader's own C++ parts. It goes on without them, and says so."""
+        """Build the grader's own C++ parts. A failure is reported and ignored."""
         output = self.installer.run([self.folder.python, "-m", "grader.cli.install"], "Building the simulator")
         for line in output:
             self.display.say(line)

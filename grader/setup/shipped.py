@@ -1,6 +1,6 @@
-"""The course that came with this grader: beside the package in a clone, inside it where a wheel was installed.
+"""The course that came with this grader: next to the package in a clone, inside it in a wheel.
 
-setup.py runs this file by its path, to know what belongs in the wheel: it imports nothing of the grader.
+setup.py runs this file by its path, to select the contents of the wheel: it must not import the grader.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDERS = ("exercises", "lessons", "solutions")
-"""What a learner gets of a clone."""
+"""The folders of a clone that a learner gets."""
 
 INSIDE = "course_files"
 """The folder of the package that holds them in a wheel."""
@@ -21,12 +21,12 @@ IN_WHEEL = _INSIDE.is_dir()
 COURSE = _INSIDE if IN_WHEEL else _INSIDE.parents[1]
 """The folder that holds ``exercises/course.toml``."""
 
-# What Python, the compilers and `grader reset` and `init` leave in these folders.
+# Files that Python, the compilers, `grader reset` and `grader init` create in these folders.
 _LEFT_BEHIND = (".bak", ".new", ".pyc", ".so", ".o")
 
 
 def files(course: Path = COURSE) -> list[str]:
-    """The course's files, as paths from its folder with slashes; none of what programs left there."""
+    """Return the course's files, as relative paths with slashes, without files that programs created."""
     found = [path.relative_to(course) for folder in FOLDERS for path in (course / folder).rglob("*") if path.is_file()]
     return sorted(path.as_posix() for path in found if not _left_behind(path))
 

@@ -1,8 +1,7 @@
-"""What .venv holds, and whether that is what the course wants.
+"""The contents of .venv, and whether they match the course.
 
-`.venv/.installed` says what was installed. It is removed before anything in .venv changes and written when everything
-is in place, so a set-up that was interrupted, at whatever moment and by whatever, leaves none: what such a set-up left is
-not believed but made anew.
+`.venv/.installed` records what was installed. It is removed before anything in .venv changes and written when
+everything is in place. An interrupted set-up therefore leaves no record, and its .venv is created again.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-PIPS_CHOICE = "pip"  # the torch that pip takes by itself; else the name of a build, such as "cpu"
+PIPS_CHOICE = "pip"  # pip's default torch; otherwise the name of a build, such as "cpu"
 
 
 class Environment(NamedTuple):
-    """What an environment is made of. ``python``: such as "3.12"; ``packages``: a hash of what the course asks for."""
+    """The properties of an environment. ``python``: such as "3.12"; ``packages``: a hash of the requirements."""
 
     python: str
     packages: str
     torch: str
-    course: str  # scripts in .venv/bin hold this path
-    interpreter: str  # the Python that .venv/bin/python leads to
+    course: str  # scripts in .venv/bin contain this path
+    interpreter: str  # the target of .venv/bin/python
     built_ahead: bool  # whether `python -m grader.cli.install` has run
 
 
@@ -43,40 +42,40 @@ class Folder:
         self._torch = self.path / ".torch"
 
     def recorded(self) -> Environment | None:
-        """What was installed to its end, if anything was."""
+        """Return the record of the last complete installation, if there is one."""
         try:
             return Environment(**json.loads(self._record.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def record(self, environment: Environment) -> None:
-        """Says that this is installed. The file appears with all that it says, or not at all."""
+        """Record a complete installation, atomically."""
         beside = self._record.with_suffix(".new")
         beside.write_text(json.dumps(environment._asdict(), indent=2) + "\n", encoding="utf-8")
         beside.replace(self._record)
 
     def forget(self) -> None:
-        """From now on, until ``record``, nothing in .venv is to be believed."""
+        """Remove the record: until ``record``, the contents of .venv are unknown."""
         self._record.unlink(missing_ok=True)
 
     def torch_wished(self) -> str:
-        """The build of torch that the last set-up was to install, whether or not it came to its end."""
+        """Return the build of torch requested by the last set-up, even if it was interrupted."""
         try:
             return self._torch.read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return PIPS_CHOICE
 
     def wish_for_torch(self, torch: str) -> None:
-        """Keeps this choice for later set-ups."""
+        """Save the requested build for later set-ups."""
         self._torch.write_text(torch + "\n", encoding="utf-8")
 
     def interpreter(self) -> str:
-        """The Python that .venv/bin/python leads to; empty where it leads to none that this user can reach."""
+        """Return the target of .venv/bin/python; empty if this user cannot reach it."""
         return os.path.realpath(self.python) if os.path.exists(self.python) else ""
 
 
 def packages_wanted(course: Path) -> str:
-    """A hash of what decides which packages are installed: other settings in pyproject.toml may change freely."""
+    """Return a hash of the settings that determine the installed packages; others in pyproject.toml may change."""
     project = tomllib.loads((course / "pyproject.toml").read_text(encoding="utf-8"))
     parts = [project.get("build-system"), project.get("project"), project.get("tool", {}).get("setuptools")]
     text = json.dumps(parts, sort_keys=True) + (course / "constraints.txt").read_text(encoding="utf-8")
@@ -84,7 +83,7 @@ def packages_wanted(course: Path) -> str:
 
 
 def supported_pythons(course: Path) -> tuple[int, int]:
-    """The oldest and the newest minor version of Python 3 for which pyproject.toml allows the course."""
+    """Return the oldest and the newest minor version of Python 3 that pyproject.toml allows."""
     project = tomllib.loads((course / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
     assert found, "requires-python in pyproject.toml names a range"
@@ -92,12 +91,12 @@ def supported_pythons(course: Path) -> tuple[int, int]:
 
 
 def running_python() -> str:
-    """The version of the Python that runs this, such as "3.12"."""
+    """Return the version of the running Python, such as "3.12"."""
     return "{}.{}".format(*sys.version_info[:2])
 
 
 class Plan(NamedTuple):
-    """What is there and what is to be done. ``anew``: why .venv must be made from nothing, empty where it need not be."""
+    """The current state and the work to do. ``anew``: the reason to create .venv from scratch; empty if unnecessary."""
 
     before: Environment | None
     packages: str
@@ -106,7 +105,7 @@ class Plan(NamedTuple):
 
     @property
     def installs(self) -> bool:
-        """Whether packages are to be installed."""
+        """Whether packages must be installed."""
         return bool(self.anew) or self.before is None or self.before.packages != self.packages
 
     @property
@@ -116,7 +115,7 @@ class Plan(NamedTuple):
 
 
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
-    """What is to be done for a build of torch ("": as before) with the Python that runs this, or with any."""
+    """Return the plan for a build of torch ("": the previous one) with the running Python, or with any."""
     before = folder.recorded()
     torch = torch or folder.torch_wished()
     anew = _why_anew(folder, before, running_python() if this_python else "", torch)
@@ -127,20 +126,20 @@ def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: 
     if not folder.path.exists():
         return "there is none yet"
     if recorded is None:
-        return "an earlier set-up did not come to its end"
+        return "an earlier set-up was not completed"
     if not folder.interpreter():
         return f"its Python is gone ({recorded.interpreter})"
     if folder.interpreter() != recorded.interpreter:
-        return f"its Python is another one now ({folder.interpreter()}, before {recorded.interpreter})"
+        return f"its Python has changed ({folder.interpreter()}, before {recorded.interpreter})"
     if python and recorded.python != python:
-        return f"it has Python {recorded.python}, and you want {python}"
+        return f"it has Python {recorded.python}, and {python} was requested"
     if recorded.course != str(folder.course):
         return f"the course was moved here from {recorded.course}"
     if recorded.torch != torch:
-        return f"its torch is {build_name(recorded.torch)}, and you want {build_name(torch)}"
+        return f"its torch is {build_name(recorded.torch)}, and {build_name(torch)} was requested"
     return ""
 
 
 def build_name(torch: str) -> str:
-    """A build of torch in words."""
+    """Describe a build of torch."""
     return "the one that pip chose" if torch == PIPS_CHOICE else f"the build '{torch}'"

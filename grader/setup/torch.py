@@ -1,4 +1,4 @@
-"""Which build of torch pip would take here, and how large it is: said before gigabytes are downloaded for nothing."""
+"""The build of torch that pip would choose, and its size: reported before an unnecessary download of gigabytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from grader.setup.display import megabytes
 from grader.setup.failures import Failure
 from grader.setup.installer import Installer
 
-_SECONDS = 10.0  # for one question to a server about one file's size
+_SECONDS = 10.0  # for one request for a file's size
 
 
 def has_nvidia_gpu() -> bool:
-    """Whether an NVIDIA GPU is here: as the driver sees it, or as its tool says (in WSL there is only the tool)."""
+    """Return whether the driver or nvidia-smi (in WSL only the latter) reports an NVIDIA GPU."""
     if any(Path("/proc/driver/nvidia/gpus").glob("*")):
         return True
     tool = shutil.which("nvidia-smi")
@@ -37,7 +37,7 @@ def has_nvidia_gpu() -> bool:
 
 
 def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]) -> str:
-    """What to say where pip would take a torch for CUDA that no GPU here could use; empty where there is nothing to say."""
+    """Return a notice if pip would choose a torch for CUDA without a GPU here; empty otherwise."""
     if has_nvidia_gpu():
         return ""
     report = installer.folder.scratch / "torch.json"
@@ -55,12 +55,12 @@ def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]
         installer.run([*pip, "install", *asked], "Asking which torch pip would take")
         planned = json.loads(report.read_text(encoding="utf-8"))["install"]
     except (Failure, OSError, ValueError, KeyError):
-        return ""  # what is wrong here is wrong with the installation too, which says it
+        return ""  # the installation will report the same error
     return in_words(planned)
 
 
 def in_words(planned: list[dict[str, Any]]) -> str:
-    """What to say of an installation that pip reported."""
+    """Describe an installation that pip planned."""
     versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
     if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):
         return ""
@@ -71,15 +71,15 @@ def in_words(planned: list[dict[str, Any]]) -> str:
     elif any(sizes):
         amount = f"more than {known} in {len(sizes)} packages"
     else:
-        amount = f"{len(sizes)} packages, whose sizes could not be asked for"
+        amount = f"{len(sizes)} packages of unknown size"
     return (
-        f"No NVIDIA GPU is here, and the torch {versions['torch']} that pip takes is a build for CUDA: {amount}.\n"
-        "The course needs only the build for CPUs. To take that one, press Ctrl-C and say:  make TORCH=cpu"
+        f"There is no NVIDIA GPU here, and pip chooses torch {versions['torch']}, a build for CUDA: {amount}.\n"
+        "The course needs only the build for CPUs. To choose that one, press Ctrl-C and run:  make TORCH=cpu"
     )
 
 
 def sizes_of(addresses: list[str]) -> list[int | None]:
-    """How many bytes lie at each address; None where that could not be found out."""
+    """Return the size in bytes of the file at each address; None if unknown."""
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(_size_of, addresses))
 

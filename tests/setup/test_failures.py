@@ -41,7 +41,7 @@ OUTPUTS = {
         "ERROR: No matching distribution found for pip",
     ],
     "The disk is full": ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"],
-    "do not go together": [
+    "incompatible versions": [
         NOISE,
         "ERROR: Cannot install nbconvert because these package versions have conflicting dependencies.",
         "The conflict is caused by:",
@@ -56,12 +56,12 @@ OUTPUTS = {
     "does not support this version of Python": [
         "ERROR: Package 'tiny' requires a different Python: 3.11.2 not in '>=3.12'"
     ],
-    "A file arrived damaged": [
+    "A downloaded file is damaged": [
         "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
     ],
     "no such build of torch": ["error: invalid value 'cpuu' for '--torch-backend <TORCH_BACKEND>'"],
     "could not be written": ["ERROR: Could not install packages: [Errno 13] Permission denied: '/x/.venv/lib/y'"],
-    "The memory was not enough": ["Installing collected packages: torch", "It was ended by SIGKILL."],
+    "There was not enough memory": ["Installing collected packages: torch", "It was ended by SIGKILL."],
     "could not be built here": ["ERROR: Failed building wheel for pyzmq"],
 }
 
@@ -81,7 +81,7 @@ def test_a_failure_of_unknown_kind_shows_its_errors() -> None:
 
 
 def test_a_conflict_says_between_whom() -> None:
-    failure = explained("x", OUTPUTS["do not go together"], changed=False)
+    failure = explained("x", OUTPUTS["incompatible versions"], changed=False)
     assert "nbconvert 7.17.2 depends on bleach>=6" in failure.lines
     assert "The user requested (constraint) bleach==5.0" in failure.lines
 

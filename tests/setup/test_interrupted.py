@@ -32,11 +32,11 @@ def test_the_next_set_up_finishes_it(course: TinyCourse, place: str, number: int
     if number == signal.SIGKILL:
         assert code == -signal.SIGKILL
     else:
-        assert code == 130 and "say `make` again" in said
+        assert code == 130 and "run `make` again" in said
     code, said = course.set_up()
     assert code == 0 and course.complete, said
     assert course.torch == "2.0"
-    anew = "an earlier set-up did not come to its end" in said
+    anew = "an earlier set-up was not completed" in said
     assert anew == (place != "ahead"), "what was installed whole is kept, anything else is made anew"
 
 
@@ -74,14 +74,14 @@ def test_an_update_whose_unpacking_fails_is_made_anew(course: TinyCourse) -> Non
     assert code == 2 and "The disk is full." in said and not course.complete
     course.tell(None)
     code, said = course.set_up()
-    assert code == 0 and "did not come to its end" in said and course.torch == "2.1"
+    assert code == 0 and "was not completed" in said and course.torch == "2.1"
 
 
 def test_an_environment_of_unknown_origin_is_made_anew(course: TinyCourse) -> None:
     (course.root / ".venv").mkdir()
     (course.root / ".venv" / ".installed").touch()
     code, said = course.set_up()
-    assert code == 0 and course.complete and "did not come to its end" in said
+    assert code == 0 and course.complete and "was not completed" in said
 
 
 def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> None:
@@ -144,7 +144,7 @@ def test_a_python_that_became_another(course: TinyCourse) -> None:
     python.unlink()
     python.symlink_to("/bin/sh")
     code, said = course.set_up()
-    assert code == 0 and "its Python is another one now" in said and course.complete
+    assert code == 0 and "its Python has changed" in said and course.complete
 
 
 def test_another_python_than_the_one_wanted(course: TinyCourse) -> None:

@@ -106,7 +106,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
             file.write("\n")
     code, said = installed.grader("init", cwd=mine / "lessons")
     assert code == 0 and "updated exercises/day01_residual_add/hints.toml" in said
-    assert f"the course's new one is exercises/{EXERCISE}.cu.new" in said
+    assert f"the course's new version is exercises/{EXERCISE}.cu.new" in said
     assert skeleton.read_text() == work
     code, said = installed.grader("reset", EXERCISE, cwd=mine)
     assert code == 0 and "the copy that `grader init` kept" in said
