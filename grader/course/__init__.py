@@ -1,6 +1,6 @@
-"""The course as data: where its days and exercises are (``catalog``) and what each exercise asks for (``task``).
+"""The course as data: its days and exercises (``catalog``), and what each exercise asks for (``task``).
 
-Importing this is cheap: torch comes with the first ``Entry.load``.
+Importing this is cheap: torch is imported by the first ``Entry.load``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the parts of the course by name: days, exercises, skeletons, solutions, wrong kernels.
 
-What is listed (titles, kinds, points) comes from ``exercises/course.toml`` without running anything: importing torch takes
-two seconds and a list should not. ``Entry.load`` runs the day's ``tasks.py`` and gives the whole ``Exercise``.
+The listed properties (titles, kinds, points) come from ``exercises/course.toml`` without running code, because
+importing torch takes two seconds. ``Entry.load`` runs the day's ``tasks.py`` and returns the whole ``Exercise``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 
 def course_root(start: Path | None = None) -> Path:
-    """The folder that holds ``exercises/course.toml``: named by GRADER_COURSE, above the working folder, or the clone around us.
+    """Return the folder that holds ``exercises/course.toml``.
 
-    A course inside an installed package is nobody's to work in: ``grader init`` copies it.
+    It is named by GRADER_COURSE, above the working folder, or the clone that contains this file.
+
+    A course inside an installed package is read-only: ``grader init`` copies it.
     """
     named = os.environ.get("GRADER_COURSE")
     if named:
@@ -48,22 +50,22 @@ def course_root(start: Path | None = None) -> Path:
     if shipped.IN_WHEEL:
         raise GraderError(
             f"there is no course in {here} or above it",
-            "`grader init FOLDER` puts it into a folder of yours; go there, or name the folder in GRADER_COURSE.",
+            "`grader init FOLDER` copies the course; run the command in that folder, or set GRADER_COURSE to it.",
         )
     return shipped.COURSE
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One exercise of the course: where its files are and what a list shows of it."""
+    """An exercise of the course: its files and its listed properties."""
 
     root: Path
     day: str
-    """The folder: ``day06_flash_attention``."""
+    """The day's folder: ``day06_flash_attention``."""
     variable: str
     """The name in tasks.py and the file stem: ``flash_attention``."""
     number: int = 0
-    """The day's."""
+    """The number of the day."""
     title: str = ""
     kind: str = "implement"
     points: int = 0
@@ -73,27 +75,27 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """``day06_flash_attention/flash_attention``."""
+        """The full name: ``day06_flash_attention/flash_attention``."""
         return f"{self.day}/{self.variable}"
 
     @property
     def skeleton(self) -> Path:
-        """The file that the learner writes in."""
+        """The file that the learner edits."""
         return self.root / "exercises" / self.day / f"{self.variable}.cu"
 
     @property
     def solution(self) -> Path:
-        """The course's own answer."""
+        """The course's solution."""
         return self.root / "solutions" / self.day / f"{self.variable}.cu"
 
     @property
     def tasks(self) -> Path:
-        """The file that describes it."""
+        """The tasks.py that describes it."""
         return self.root / "exercises" / self.day / "tasks.py"
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """A nudge, the idea, nearly the code."""
+        """The hints: a nudge, the idea, nearly the code."""
         path = self.tasks.with_name("hints.toml")
         return _hints(path, path.stat().st_mtime_ns).get(self.variable, ()) if path.is_file() else ()
 
@@ -104,28 +106,28 @@ class Entry:
 
     @property
     def designs(self) -> list[Path]:
-        """Right kernels of other designs that must pass; ``NAME.wrong_WHAT.cu`` beside them are whole wrong ones."""
+        """Correct kernels of other designs that must pass; ``NAME.wrong_WHAT.cu`` are whole incorrect kernels."""
         found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*.cu")
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
     def module(self) -> ModuleType:
-        """The day's tasks.py, run. Imports torch."""
+        """Return the day's tasks.py as a module. Imports torch."""
         return _tasks_module(self.tasks)
 
     def load(self) -> Exercise:
-        """Run tasks.py and give the whole description. Imports torch."""
-        import numpy  # noqa: F401  (before torch, which swallows a Ctrl-C that comes while it imports NumPy, and goes on without)
+        """Run tasks.py and return the whole description. Imports torch."""
+        import numpy  # noqa: F401  (before torch, which ignores a Ctrl-C during its own import of NumPy)
 
         from grader.course.task import Exercise
 
         exercise = getattr(self.module(), self.variable, None)
         if not isinstance(exercise, Exercise):
             raise GraderError(
-                f"{self.tasks} describes no Exercise {self.variable!r}", f"{FILE} lists {self.name}: describe it there."
+                f"{self.tasks} has no Exercise {self.variable!r}", f"{FILE} lists {self.name}: describe it there."
             )
         if exercise.title or exercise.kind or exercise.points:
             raise GraderError(
-                f"{self.tasks} gives {self.variable} a title, kind or points", f"They stand in {FILE} alone."
+                f"{self.tasks} gives {self.variable} a title, kind or points", f"Write them in {FILE} only."
             )
         listed: dict[str, Any] = {
             "title": self.title,
@@ -138,7 +140,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Day:
-    """One day: a folder with a lesson and exercises."""
+    """A day: a folder with a lesson and exercises."""
 
     root: Path
     folder: str
@@ -149,7 +151,7 @@ class Day:
 
     @property
     def lesson(self) -> Path:
-        """The notebook."""
+        """The lesson's notebook."""
         return self.root / "lessons" / self.folder / "lesson.ipynb"
 
 
@@ -161,19 +163,19 @@ class Course:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What course.toml says."""
+        """The contents of course.toml."""
         return read_manifest(self.root)
 
     @cached_property
     def days(self) -> list[Day]:
-        """In order."""
+        """The days, in order."""
         return [
             Day(self.root, day.folder, day.number, day.title, day.summary, tuple(self._entries(day)))
             for day in self.manifest.days
         ]
 
     def _entries(self, day: ListedDay) -> Iterator[Entry]:
-        """A day's exercises; the head of course.toml stands in for what they do not say."""
+        """Yield a day's exercises, with the defaults at the head of course.toml."""
         head = self.manifest
         for e in day.exercises:
             place = (self.root, day.folder, e.name, day.number)
@@ -181,7 +183,7 @@ class Course:
 
     @property
     def exercises(self) -> list[Entry]:
-        """All, in the order in which they are meant to be done."""
+        """All exercises, in the order of the course."""
         return [entry for day in self.days for entry in day.exercises]
 
     @cached_property
@@ -194,9 +196,9 @@ class Course:
         return {old: self._present_names[new] for old, new in self.manifest.former_exercises.items()}
 
     def find(self, name: str) -> Entry:
-        """Return the exercise that a user means: a full name, unique last part, ``6/flash_attention`` or path to a file.
+        """Return the exercise for a full name, a unique last part, ``6/flash_attention`` or a path to its file.
 
-        Former names work, too, where no present one matches.
+        Former names are accepted as well, if no current one matches.
         """
         parts = _parts(name)
         wanted, tail = "/".join(parts), parts[-1]
@@ -205,7 +207,7 @@ class Course:
             return matches[0]
         if matches:
             several = ", ".join(entry.name for entry in matches)
-            raise GraderError(f"{name!r} names several exercises: {several}", "Write the whole name.")
+            raise GraderError(f"{name!r} names several exercises: {several}", "Write the full name.")
         names = [entry.name for entry in self.exercises]
         close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
         short = {entry.variable: entry.name for entry in self.exercises}
@@ -238,7 +240,7 @@ def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:
 
 
 def find(name: str, root: Path | None = None) -> Entry:
-    """The exercise of that name, or a GraderError that suggests near ones."""
+    """Return the exercise with that name; raise a GraderError that suggests similar names."""
     return Course(root).find(name)
 
 
@@ -248,7 +250,7 @@ def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, hints in read_toml(path)[1].items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
-            raise GraderError(f"{path}: {name} is not a list of texts", "For each exercise it holds its hints.")
+            raise GraderError(f"{path}: {name} is not a list of strings", "Write the hints as a list of strings.")
         found[name] = tuple(_hint_blocks(hint) for hint in hints)
     return found
 
@@ -292,7 +294,7 @@ def _tasks_module(path: Path) -> ModuleType:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else 1
         raise GraderError(
-            f"{path}:{line}: {type(error).__name__}: {error}", "It describes what the day's exercises ask for."
+            f"{path}:{line}: {type(error).__name__}: {error}", "Correct the description of the day's exercises."
         ) from error
     finally:
         sys.dont_write_bytecode = previous

@@ -1,6 +1,6 @@
-"""How inputs are drawn: small objects that a task names, and that fill a tensor of a given shape with random numbers.
+"""Distributions of inputs: small objects that a task names, and that fill a tensor with random numbers.
 
-A distribution is any callable. It is called with those of these arguments that it names::
+A distribution is any callable. It is called with those of these arguments that it has as parameters::
 
     shape      the tensor's shape, a tuple
     dims       the case's sizes, a dict
@@ -12,8 +12,8 @@ and returns a CPU tensor of that shape (or one that broadcasts to it) of any dty
 afterwards; the reference sees the rounded values. An argument of the distributions below may be a number or an
 expression over the sizes, such as ``integers(0, "vocabulary")``.
 
-Why the defaults are not plain N(0, 1) everywhere: the mean of many such numbers is nearly zero, so an output of zeros
-would be nearly right. Give values an offset per channel, scale queries up, and a lazy kernel is far off.
+The defaults are not plain N(0, 1) everywhere, because the mean of many such numbers is nearly zero, so an output of
+zeros would be nearly right. With an offset per channel and larger queries, a trivial kernel is far off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Number = float | int | str
 
 
 def evaluate(expression: Number, dims: Mapping[str, Any]) -> Any:
-    """The value of a number or of an expression over the sizes (``"heads * 2"``)."""
+    """Return the value of a number or of an expression over the sizes (``"heads * 2"``)."""
     if not isinstance(expression, str):
         return expression
     return eval(_compiled(expression), {"__builtins__": {}, "min": min, "max": max, "abs": abs, "int": int}, dict(dims))
@@ -38,15 +38,15 @@ def evaluate(expression: Number, dims: Mapping[str, Any]) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(expression: str) -> CodeType:
-    """A case's sizes are the same few expressions again and again."""
+    """Compile an expression, cached: the cases repeat the same few expressions."""
     return compile(expression.strip(), "<expression>", "eval")
 
 
 def draw(distribution: Callable[..., Any], **available: Any) -> Any:
-    """Call a distribution with those of the available arguments that it names."""
+    """Call a distribution with those of the available arguments that it has as parameters."""
     try:
         named = _named(distribution)
-    except TypeError:  # not to be kept by: it has no hash
+    except TypeError:  # not hashable, so it cannot be cached
         named = _named.__wrapped__(distribution)
     if named is None:
         return distribution(**available)
@@ -55,7 +55,7 @@ def draw(distribution: Callable[..., Any], **available: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _named(function: Callable[..., Any]) -> frozenset[str] | None:
-    """The names of a function's arguments; None when it takes any."""
+    """Return the names of a function's parameters; None if it takes any."""
     parameters = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return None
@@ -64,14 +64,14 @@ def _named(function: Callable[..., Any]) -> frozenset[str] | None:
 
 @dataclass(frozen=True)
 class normal:
-    """Normally distributed; ``channel_offset`` adds to each entry of the last axis an own constant of that spread."""
+    """A normal distribution; ``channel_offset`` adds a constant of that spread to each entry of the last axis."""
 
     scale: Number = 1.0
     mean: Number = 0.0
     channel_offset: Number = 0.0
 
     def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
-        """A float32 tensor."""
+        """Return a float32 tensor."""
         import torch
 
         values = torch.randn(shape, generator=generator) * float(evaluate(self.scale, dims))
@@ -84,13 +84,13 @@ class normal:
 
 @dataclass(frozen=True)
 class uniform:
-    """Evenly distributed between two numbers."""
+    """A uniform distribution between two numbers."""
 
     low: Number = 0.0
     high: Number = 1.0
 
     def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
-        """A float32 tensor."""
+        """Return a float32 tensor."""
         import torch
 
         low, high = float(evaluate(self.low, dims)), float(evaluate(self.high, dims))
@@ -99,13 +99,13 @@ class uniform:
 
 @dataclass(frozen=True)
 class integers:
-    """Whole numbers from ``low`` up to, but without, ``high``."""
+    """Integers from ``low`` up to, but excluding, ``high``."""
 
     low: Number = 0
     high: Number = 2
 
     def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any], generator: Any) -> Any:
-        """An int64 tensor."""
+        """Return an int64 tensor."""
         import torch
 
         low, high = int(evaluate(self.low, dims)), int(evaluate(self.high, dims))
@@ -119,7 +119,7 @@ class constant:
     value: Number = 0.0
 
     def __call__(self, shape: tuple[int, ...], dims: Mapping[str, Any]) -> Any:
-        """A float64 tensor."""
+        """Return a float64 tensor."""
         import torch
 
         return torch.full(shape, float(evaluate(self.value, dims)), dtype=torch.float64)
@@ -127,15 +127,15 @@ class constant:
 
 @dataclass(frozen=True)
 class computed:
-    """Worked out from the inputs drawn before it (a log-sum-exp from queries and keys, packed words from weights).
+    """A function of the inputs drawn before it (a log-sum-exp of queries and keys, packed words of weights).
 
-    The function gets, of the inputs and the sizes, those that it names, real numbers as float64 and whole ones as int64.
+    The function gets the inputs and sizes that it names, floating-point tensors as float64 and integers as int64.
     """
 
     function: Callable[..., Any]
 
     def __call__(self, dims: Mapping[str, Any], inputs: Mapping[str, Any]) -> Any:
-        """A tensor of the function's dtype."""
+        """Return a tensor of the function's dtype."""
         import torch
 
         upcast = {
@@ -147,19 +147,19 @@ class computed:
 
 @dataclass(frozen=True)
 class between:
-    """A size that is drawn afresh for every run, both ends included."""
+    """A size that is drawn for every run, both ends included."""
 
     low: int
     high: int
 
     def choose(self, random: Any) -> int:
-        """One of the sizes, by a ``random.Random``."""
+        """Return one of the sizes, by a ``random.Random``."""
         return random.randint(self.low, self.high)
 
 
 @dataclass(frozen=True, init=False)
 class one_of:
-    """A size or flag that is drawn afresh for every run from a list."""
+    """A size or flag that is drawn from a list for every run."""
 
     values: tuple[Any, ...]
 
@@ -167,5 +167,5 @@ class one_of:
         object.__setattr__(self, "values", values)
 
     def choose(self, random: Any) -> Any:
-        """One of the values, by a ``random.Random``."""
+        """Return one of the values, by a ``random.Random``."""
         return random.choice(self.values)

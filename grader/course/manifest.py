@@ -1,7 +1,7 @@
-"""``exercises/course.toml``: which days and exercises the course has, in order, and what a list shows of each.
+"""``exercises/course.toml``: the days and exercises of the course, in order, with their listed properties.
 
-It is parsed into the structures of this file, which say what may stand there. Whatever does not fit is one error that
-names the line, the day and the exercise, and what to do.
+It is parsed into the structures of this file, which define its contents. A violation raises one error that names the
+line, the day and the exercise, and the correction.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from grader.setup.errors import GraderError
 
 FILE = "exercises/course.toml"
 FORMAT = 1
-"""The version of the file that this grader reads. It changes when an older grader would misread the file."""
+"""The version of the file that this grader reads. It changes if an older grader would misread the file."""
 
 KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")
-"""The stages that every exercise has; *efficient* and *fast* only where its task has bars and sizes to time."""
+"""The stages of every exercise; *efficient* and *fast* exist only if the task has bars, or sizes to time."""
 
 Text = Annotated[str, Meta(min_length=1)]
 Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
@@ -32,31 +32,31 @@ Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
 
 
 class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[day.exercise]]``."""
+    """A ``[[day.exercise]]`` table."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
-    """Of its files and of its variable in tasks.py."""
+    """The name of its files and of its variable in tasks.py."""
     title: Text
     kind: Literal["implement", "debug", "optimize"]
     points: Annotated[int, Meta(ge=1)]
     architecture: Architecture | None = None
-    """The oldest GPU architecture that runs it; None: the course's."""
+    """The oldest GPU architecture that runs it; None: the course's default."""
     stages: Stages | None = None
-    """None: the course's."""
+    """The stages; None: the course's default."""
 
 
 class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[day]]``."""
+    """A ``[[day]]`` table."""
 
     folder: Annotated[str, Meta(pattern=r"^day\d\d_[a-z0-9_]+$")]
     title: Text
     summary: str = ""
-    """What the day is about, in a line."""
+    """The day's subject, in a line."""
     exercises: tuple[ListedExercise, ...] = field(default=(), name="exercise")
 
     @property
     def number(self) -> int:
-        """6 of ``day06_flash_attention``."""
+        """The number of the day: 6 for ``day06_flash_attention``."""
         return int(self.folder[3:5])
 
 
@@ -89,17 +89,17 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 WANTED = {
     "name": "A name has small letters, digits and underscores: it is the name of the exercise's files.",
     "kind": f"An exercise is one of: {', '.join(KINDS)}.",
-    "points": "Points are a whole number from 1 on.",
-    "architecture": 'An architecture is written as nvcc names it: "sm_80", or "sm_90a" for one generation alone.',
-    "stages": f"The stages stand in order: {', '.join(ALWAYS)}, and where it has them efficient and fast.",
-    "formerly": 'A former name stands before its present one: old_day = "new_day", "day/old" = "day/new".',
-    "folder": "A day's folder is called dayNN_topic, as day06_flash_attention.",
+    "points": "Points are an integer of at least 1.",
+    "architecture": 'Write an architecture as nvcc does: "sm_80", or "sm_90a" for a single generation.',
+    "stages": f"List the stages in order: {', '.join(ALWAYS)}, and then efficient and fast if it has them.",
+    "formerly": 'Write a former name before its current one: old_day = "new_day", "day/old" = "day/new".',
+    "folder": "A day's folder is named dayNN_topic, such as day06_flash_attention.",
 }
-"""What to write in place of a value that is wrong."""
+"""The correct form of each value."""
 
 
 def read_manifest(root: Path) -> Manifest:
-    """The course's file, checked against itself and against the files that it names."""
+    """Return the course's file, checked for consistency and against the files that it names."""
     path = root / FILE
     if not path.is_file():
         hint = "Run `grader` inside the course folder, or set GRADER_COURSE to it."
@@ -110,7 +110,7 @@ def read_manifest(root: Path) -> Manifest:
         says = "does not say its format" if version is None else f"has the format {version!r}"
         raise GraderError(
             f"{path} {says}; this grader reads format {FORMAT}",
-            f"Where the file is newer than the grader: git pull, then make. Otherwise write format = {FORMAT}.",
+            f"If the file is newer than the grader: git pull, then make. Otherwise write format = {FORMAT}.",
         )
     try:
         manifest = msgspec.convert(data, Manifest)
@@ -131,7 +131,7 @@ def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """A TOML file as text and as data; what is wrong with it is a message."""
+    """Return a TOML file as text and as data; raise GraderError if it cannot be parsed."""
     try:
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
@@ -142,11 +142,11 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 Problem = tuple[tuple[int, ...], str, str, str]
-"""Where (the number of the day, and of the exercise in it), the key there, what is wrong with it, and what to do."""
+"""The place (numbers of the day and of the exercise in it), the key, the error, and the correction."""
 
 
 def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
-    """What is wrong though every value by itself is right."""
+    """Yield inconsistencies between values that are each valid."""
     if not _in_order(manifest.stages):
         yield (), "stages", "they are not in order, or one is missing", WANTED["stages"]
     days: set[int] = set()
@@ -162,19 +162,20 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
                     (d,),
                     "folder",
                     f"there is no {file}",
-                    "Put the file there, correct the name, or take the day out.",
+                    "Add the file, correct the name, or remove the day.",
                 )
         names: set[str] = set()
         for e, exercise in enumerate(day.exercises):
             if exercise.name in names:
-                yield (d, e), "name", "the day has two exercises of this name", "Give one of them another name."
+                yield (d, e), "name", "the day has two exercises with this name", "Rename one of them."
             names.add(exercise.name)
             if exercise.stages is not None and not _in_order(exercise.stages):
                 yield (d, e), "stages", "they are not in order, or one is missing", WANTED["stages"]
             file = f"{day.folder}/{exercise.name}.cu"
-            # A learner's own file may be gone: `grader reset` brings it back. Without a solution, too, the name is wrong.
+            # A learner's own file may be missing: `grader reset` restores it. If the solution is missing too, the name
+            # is wrong.
             if not any((root / part / file).is_file() for part in ("exercises", "solutions")):
-                hint = "Put the file there, correct the name, or take the exercise out."
+                hint = "Add the file, correct the name, or remove the exercise."
                 yield (d, e), "name", f"there is no exercises/{file}", hint
 
     yield from _wrong_former_names(manifest)
@@ -198,7 +199,7 @@ def _in_order(stages: Stages) -> bool:
 
 
 def _in_our_words(error: str) -> Problem:
-    """What msgspec says, such as ``Expected `int`, got `str` - at `$.day[0].exercise[2].points```."""
+    """Translate a message of msgspec, such as ``Expected `int`, got `str` - at `$.day[0].exercise[2].points```."""
     message, _, at = error.partition(" - at ")
     place = tuple(int(number) for number in re.findall(r"(?:day|exercise)\[(\d+)\]", at))
     if unknown := re.search(r"unknown field `(.*)`", message):
@@ -206,8 +207,8 @@ def _in_our_words(error: str) -> Problem:
         return (
             place,
             unknown[1],
-            "nothing is called so",
-            f"Known here: {', '.join(item.encode_name for item in known)}.",
+            "there is no such key",
+            f"The keys are {', '.join(item.encode_name for item in known)}.",
         )
     if missing := re.search(r"missing required field `(.*)`", message):
         return place, missing[1], "it is missing", WANTED.get(missing[1], "")
@@ -225,11 +226,11 @@ def _error(
         called = table.get(name) if isinstance(table, dict) else None
         words.append(f"{word} {number + 1}" + (f" ({called})" if called else ""))
     where = f"{path}:{_line(text, place, key)}: {', '.join([*words, key])}"
-    return GraderError(f"{where}: {problem}", hint or "CONTRIBUTING.md shows what stands in this file.")
+    return GraderError(f"{where}: {problem}", hint or "CONTRIBUTING.md describes this file.")
 
 
 def _line(text: str, place: tuple[int, ...], key: str) -> int:
-    """The line of a key, or of the head of the table where the key should be."""
+    """Return the line of a key, or of the head of the table in which the key is missing."""
     lines = text.splitlines()
     head = 0
     for number, name in zip(place, ("day", "day.exercise")):

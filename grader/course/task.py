@@ -1,7 +1,7 @@
-"""What an exercise asks for: its launchers, inputs, outputs, reference, cases and bars.
+"""The description of an exercise: its launchers, inputs, outputs, reference, cases and bars.
 
-Authors describe an exercise in ``exercises/dayNN_topic/tasks.py`` with the classes of this file. Nothing here imports
-torch when it is imported, so the command line stays quick; a tasks.py itself may.
+Authors describe an exercise in ``exercises/dayNN_topic/tasks.py`` with the classes of this file. Importing this module
+does not import torch, so the command line stays fast; a tasks.py may import it.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that the kernel reads: its shape over the sizes of the case, and how it is drawn."""
+    """A tensor that the kernel reads: its shape over the sizes of the case, and its distribution."""
 
     shape: str
     distribution: Callable[..., Any] = field(default_factory=normal)
     dtype: str | None = None
-    """None: the dtype of the case. Otherwise one of ``source/dtypes.py``."""
+    """The dtype, by a name of ``grader/frontend/dtypes.py``; None: the dtype of the case."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,23 @@ class Output:
     shape: str
     dtype: str | None = None
     inout: bool = False
-    """The kernel changes it in place: it starts from ``start``, and the reference gets that under the same name."""
+    """The initial value of an in-out tensor, which the reference gets under the same name."""
     start: Callable[..., Any] = field(default_factory=normal)
     scratch: bool = False
-    """Working memory: allocated, not compared."""
+    """Whether it is working memory: allocated, not compared."""
     tolerance: float | None = None
-    """Instead of the tolerance of the exercise, for this output alone."""
+    """A tolerance for this output, instead of the exercise's."""
     scale: str | Callable[..., Any] = "row"
-    """What errors are measured against: the size of the element's "row", or of the whole "tensor". Where elements are
-    differences of larger numbers (gradients), a function, called as the reference is, that gives the size of what is
-    summed at each element, such as the same sum over absolute values."""
+    """The scale of errors: the size of the element's "row", or of the whole "tensor".
+
+    Where elements are differences of larger numbers (gradients), a function, called like the reference, that returns
+    the size of the terms summed at each element, such as the same sum over absolute values.
+    """
 
 
 @dataclass(frozen=True, init=False)
 class Case:
-    """One named situation: sizes and flags, and where wanted other inputs than the usual ones."""
+    """A named case: sizes and flags, and optionally other inputs than the default ones."""
 
     name: str
     dims: dict[str, Any]
@@ -81,8 +83,10 @@ class Case:
     inputs: dict[str, Callable[..., Any]]
     offsets: dict[str, int]
     before: dict[str, str]
-    """For tensors of which only the end exists: how many elements come before it, over the sizes of the case. The kernel gets
-    a pointer to where the first of these would be, so its indices may be larger than any memory."""
+    """For tensors of which only the end exists: the number of elements before it, over the sizes of the case.
+
+    The kernel gets a pointer to where the first of these would be, so its indices may be larger than any memory.
+    """
 
     def __init__(
         self,
@@ -108,7 +112,7 @@ class Bench(Case):
 
 @dataclass(frozen=True)
 class Bar:
-    """A limit on counters: an expression over them, and the most or the least that it may be.
+    """A limit on counters: an expression over them, and its maximum or minimum.
 
     The names that an expression may use are listed in ``grader/judge/efficient.py``.
     """
@@ -117,46 +121,46 @@ class Bar:
     at_most: float | None = None
     at_least: float | None = None
     look: str = ""
-    """What to look at first when the bar is missed."""
+    """Advice for a learner who misses the bar."""
 
 
 @dataclass(frozen=True)
 class TimeBar:
-    """A limit of the stage *fast*: the most microseconds that a size may take on the GPU named, where alone it is judged."""
+    """A limit of the stage *fast*: the most microseconds for a size on the named GPU. Other GPUs are not judged."""
 
     size: str
     """The name of a ``Bench``."""
     at_most_us: float
-    """Of the median, as ``grader bench`` measures it."""
+    """The limit of the median, as ``grader bench`` measures it."""
     gpu: str
-    """A word of the name that the driver gives, such as H200."""
+    """A word of the driver's name of the GPU, such as H200."""
     dtypes: tuple[str, ...] | None = None
-    """None: every one that the size is timed in."""
+    """The dtype; None: every one that the size is timed in."""
     look: str = ""
-    """What to look at first when it is missed."""
+    """Advice for a learner who misses the limit."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What ``grader bench --grid`` needs to know of an attention: which widths of a head it takes, and how its sizes are named."""
+    """The parameters of ``grader bench --grid`` for an attention: its head widths, and the names of its sizes."""
 
     head_dims: tuple[int, ...]
     dims: Callable[[int, int, int, int], dict[str, Any]]
-    """What a ``Case`` is made from, for batch, heads, length (as many queries as keys) and head_dim."""
+    """A function that makes a ``Case`` of batch, heads, length (as many queries as keys) and head_dim."""
     tensor_cores: bool = False
-    """Whether its products run on tensor cores."""
+    """Whether it uses tensor cores."""
 
 
 @dataclass
 class Call:
-    """A case made concrete: sizes chosen, inputs drawn, everything a launcher is called with."""
+    """A concrete case: chosen sizes, drawn inputs, and all arguments of the launcher."""
 
     case: Case
     dtype: str
     seed: int
     dims: dict[str, Any]
     tensors: dict[str, Any]
-    """Inputs and the starts of in-out outputs: CPU tensors by default, rounded to their dtypes, contiguous."""
+    """Inputs and initial values of in-out outputs: CPU tensors by default, rounded to their dtypes, contiguous."""
     scalars: dict[str, Any]
     output_shapes: dict[str, tuple[int, ...]]
     output_dtypes: dict[str, str]
@@ -164,12 +168,12 @@ class Call:
     scratch: frozenset[str] = frozenset()
     """Outputs that are working memory: they need not be written."""
     before: dict[str, int] = field(default_factory=dict)
-    """``Case.before``, worked out."""
+    """The value of ``Case.before``."""
 
 
 @dataclass
 class Exercise:
-    """Everything that is known about one exercise. See CONTRIBUTING for an example."""
+    """The complete description of an exercise. See CONTRIBUTING for an example."""
 
     summary: str
     launchers: str
@@ -181,27 +185,30 @@ class Exercise:
     scalars: dict[str, Callable[..., Any]] = field(default_factory=dict)
     tolerance: dict[str, float] = field(default_factory=dict)
     trivial: list[Callable[..., Any]] = field(default_factory=list)
-    """Wrong outputs that must fail: called as the reference is."""
+    """Wrong outputs that must fail: functions called like the reference."""
     efficient: Case | None = None
     bars: list[Bar] = field(default_factory=list)
     minimum_bytes: Callable[[dict[str, Any]], float] | None = None
-    """What a kernel must ask of global memory, for the bars: where rows are gathered, a row counts each time it is named."""
+    """The bytes that a kernel must request from global memory, for the bars; a gathered row counts each time."""
     distinct_bytes: Callable[..., float] | None = None
-    """What must come from device memory, for the roofline: a row counts once, however often it is named, since a cache may
-    serve it again. Called as the reference is, and with ``item``; by default the least that the other rules give."""
+    """The bytes that must come from device memory, for the roofline.
+
+    A row counts once even if it is read several times, because a cache may serve it again. Called like the reference,
+    and with ``item``; the default is the minimum by the other rules.
+    """
     flops: Callable[[dict[str, Any]], float] | None = None
     bench: list[Bench] = field(default_factory=list)
     grid: Grid | None = None
     time_bars: list[TimeBar] = field(default_factory=list)
     torch_baseline: Callable[..., Any] | None = None
     torch_prepare: Callable[..., dict[str, Any]] | None = None
-    """What ``torch_baseline`` needs besides, a mask say, made before it is timed from the arguments that this names."""
+    """A function that makes further arguments of ``torch_baseline``, such as a mask, before the timing."""
     operator: str = ""
-    """Which operator of a transformer this is the course's kernel for: its place in the last table of ``bench --all``."""
+    """The operator of a transformer that this kernel implements: its row in the last table of ``bench --all``."""
     timeout: float = 20.0
-    """Seconds that one case may take on the simulator."""
+    """The time limit of one case on the simulator, in seconds."""
     name: str = ""
-    """``day06_flash_attention/flash_attention``. This and what follows is filled in from course.toml, by ``Entry.load``."""
+    """The full name. This and the following fields are filled in from course.toml, by ``Entry.load``."""
     title: str = ""
     kind: str = ""
     points: int = 0
@@ -209,16 +216,16 @@ class Exercise:
     """The oldest GPU architecture that runs it."""
 
     def __post_init__(self) -> None:
-        """Refuse a description that contradicts itself, with a message for the author."""
+        """Raise GraderError for a description that contradicts itself."""
         self.dtypes = tuple(self.dtypes)
-        self.summary = " ".join(self.summary.split())  # one paragraph: how tasks.py wraps it is no learner's business
+        self.summary = " ".join(self.summary.split())  # one paragraph, however tasks.py wraps it
         problems = []
         for dtype in self.dtypes:
             if dtype not in DTYPES:
                 problems.append(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
         names = [case.name for case in self.cases]
         for twice in sorted({name for name in names if names.count(name) > 1}):
-            problems.append(f"two cases are called {twice!r}")
+            problems.append(f"two cases are named {twice!r}")
         if not problems:
             known = set(self.inputs) | set(self.outputs) | set(self.scalars)
             for case in [*self.cases, *self.bench, *([self.efficient] if self.efficient else [])]:
@@ -228,43 +235,43 @@ class Exercise:
         sizes = {size.name: size.dtypes or self.dtypes for size in self.bench}
         for bar in self.time_bars:
             if bar.size not in sizes:
-                problems.append(f"a limit on the time of {bar.size!r}, which is no size of its bench")
+                problems.append(f"a limit on the time of {bar.size!r}, which is not one of its bench sizes")
             for dtype in set(bar.dtypes or ()) - set(sizes.get(bar.size, bar.dtypes or ())):
                 problems.append(f"a limit on the time of {bar.size!r} in {dtype}, in which it is not timed")
             if not bar.at_most_us > 0 or not bar.gpu.strip():
                 problems.append(f"a limit on the time of {bar.size!r} without a time above 0 and the name of a GPU")
         if problems:
-            raise GraderError(f"the task {self.name or self.launchers!r} is not well described: " + "; ".join(problems))
+            raise GraderError(f"the task {self.name or self.launchers!r} is invalid: " + "; ".join(problems))
 
     @property
     def variable(self) -> str:
-        """The name within its day: variable in tasks.py, and file stem."""
+        """The name within its day: the variable in tasks.py, and the file stem."""
         return self.name.rpartition("/")[2]
 
     def prototype(self, dtype: str) -> str:
-        """The launcher's declaration for one dtype, on one line."""
+        """Return the launcher's declaration for one dtype, on one line."""
         text = self.launchers.replace("{dtype}", dtype).replace("{T}", DTYPES[dtype].c_type)
         return re.sub(r"\s+", " ", text).strip().removesuffix(";")
 
     def launcher(self, dtype: str) -> str:
-        """The launcher's name for one dtype."""
+        """Return the launcher's name for one dtype."""
         return self.prototype(dtype).partition("(")[0].split()[-1]
 
     def parameters(self, dtype: str) -> Sequence[Parameter]:
-        """The launcher's parameters for one dtype."""
+        """Return the launcher's parameters for one dtype."""
         return _parameters(self.prototype(dtype))
 
     def runs(self) -> list[tuple[Case, str]]:
-        """Every case with every dtype that it is for."""
+        """Return every case with each of its dtypes."""
         return [(case, dtype) for case in self.cases for dtype in (case.dtypes or self.dtypes)]
 
     def case_seed(self, seed: int, case: Case, dtype: str) -> int:
-        """The seed of one case: all of a check's cases differ, and one number reproduces them all."""
+        """Return the seed of one case: all cases of a check differ, and one number reproduces them all."""
         text = f"{seed}/{self.name}/{case.name}/{dtype}".encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:7], "little")
 
     def dims_of(self, case: Case, seed: int) -> dict[str, Any]:
-        """The sizes of a case, random ones chosen."""
+        """Return the sizes of a case, with random ones chosen."""
         chooser = random.Random(seed)
         return {
             name: value.choose(chooser) if isinstance(value, (between, one_of)) else value
@@ -272,14 +279,14 @@ class Exercise:
         }
 
     def scalars_of(self, dims: dict[str, Any]) -> dict[str, Any]:
-        """The derived parameters, and the sizes."""
+        """Return the derived parameters and the sizes."""
         values = dict(dims)
         for name, derive in self.scalars.items():
             values[name] = derive(dims) if callable(derive) else derive
         return values
 
     def call(self, case: Case, dtype: str, seed: int, device: str = "cpu", keep_on: str = "cpu") -> Call:
-        """Choose sizes and draw inputs. ``seed`` is that of the case (see ``case_seed``); ``device`` draws the numbers."""
+        """Choose sizes and draw inputs on ``device``. ``seed`` is that of the case (see ``case_seed``)."""
         import torch
 
         dims = self.dims_of(case, seed)
@@ -308,7 +315,7 @@ class Exercise:
         tensors = {name: tensor.to(keep_on) for name, tensor in tensors.items()}
         for parameter in self.parameters(dtype):
             if parameter.type == "float" and isinstance(values.get(parameter.name), float):
-                # The kernel gets it rounded, so the reference must.
+                # The kernel gets the rounded value, so the reference must get it as well.
                 values[parameter.name] = struct.unpack("f", struct.pack("f", values[parameter.name]))[0]
         return Call(
             case=case,
@@ -325,11 +332,11 @@ class Exercise:
         )
 
     def expected(self, call: Call) -> dict[str, Any]:
-        """What the reference says, by output: float64 for real numbers, int64 for whole ones."""
+        """Return the reference's results, by output: float64 for floating-point numbers, int64 for integers."""
         return self.outputs_of(self.reference, call)
 
     def outputs_of(self, function: Callable[..., Any], call: Call) -> dict[str, Any]:
-        """Call a reference-like function with the upcast tensors and scalars it names; a dict by output."""
+        """Call a function like the reference, with the upcast tensors and scalars it names; return a dict by output."""
         import torch
 
         result = self._call_by_names(function, call)
@@ -342,13 +349,13 @@ class Exercise:
         expected = {}
         for name in compared:
             if name not in result:
-                raise GraderError(f"the reference of {self.name} gives no {name!r}")
+                raise GraderError(f"the reference of {self.name} does not return {name!r}")
             value = torch.as_tensor(result[name])
             shape = call.output_shapes[name]
             if tuple(value.shape) != shape:
                 if value.numel() != math.prod(shape):
                     raise GraderError(
-                        f"the reference of {self.name} gives {name!r} of shape {tuple(value.shape)}, "
+                        f"the reference of {self.name} returns {name!r} with the shape {tuple(value.shape)}, "
                         f"the task says {shape}"
                     )
                 value = value.reshape(shape)
@@ -356,7 +363,7 @@ class Exercise:
         return expected
 
     def _call_by_names(self, function: Callable[..., Any], call: Call, **more: Any) -> Any:
-        """Call a function with those of the upcast tensors and scalars, and of ``more``, that it names."""
+        """Call a function with those of the upcast tensors, scalars and ``more`` that it has as parameters."""
         import torch
 
         def upcast(tensor: Any) -> Any:
@@ -372,36 +379,36 @@ class Exercise:
         if wanted is not None:
             missing = wanted.required - set(arguments)
             if missing:
-                raise GraderError(f"the reference of {self.name} wants {', '.join(sorted(missing))}")
+                raise GraderError(f"the reference of {self.name} has unknown parameters: {', '.join(sorted(missing))}")
             arguments = {name: value for name, value in arguments.items() if name in wanted}
         return function(**arguments)
 
     def tolerance_of(self, name: str, dtype: str) -> float:
-        """How far an output may be from the reference: its own, else the exercise's for the dtype, else the dtype's."""
+        """Return the tolerance of an output: its own, else the exercise's for the dtype, else the dtype's."""
         own = self.outputs[name].tolerance
         return self.tolerance.get(dtype, DEFAULT.get(dtype, DEFAULT["f32"])) if own is None else own
 
     def scale_of(self, name: str, call: Call) -> Any:
-        """What errors of an output are measured against: see ``Output.scale``."""
+        """Return the scale of an output's errors: see ``Output.scale``."""
         scale = self.outputs[name].scale
         if isinstance(scale, str):
             return scale
         return self._call_by_names(scale, call).to(torch_dtype("f64")).expand(call.output_shapes[name])
 
     def least_bytes(self, call: Call) -> float:
-        """The bytes that any kernel must move: every input read once, every output written once, or the task's own."""
+        """Return the bytes that any kernel must move: every input and output once, or the task's own rule."""
         if self.minimum_bytes is not None:
             return float(self.minimum_bytes(Sizes(call)))
         return self._every_tensor_once(call)
 
     def roofline_bytes(self, call: Call) -> float:
-        """The bytes that must cross device memory, however good the caches: no kernel is faster than these allow."""
+        """Return the bytes that must cross device memory with perfect caches, which bound the time of any kernel."""
         if self.distinct_bytes is not None:
             return float(self._call_by_names(self.distinct_bytes, call, item=ITEM_BYTES[call.dtype]))
         return min(self.least_bytes(call), self._every_tensor_once(call))
 
     def _every_tensor_once(self, call: Call) -> float:
-        """Every input read once and every output written once."""
+        """Return the bytes of every input read once and every output written once."""
         total = 0
         for name, tensor in call.tensors.items():
             total += tensor.numel() * ITEM_BYTES[call.tensor_dtypes[name]]
@@ -411,12 +418,12 @@ class Exercise:
         return float(total)
 
     def operations(self, call: Call) -> float | None:
-        """The floating-point operations of a case, where the task says."""
+        """Return the floating-point operations of a case, if the task defines them."""
         return float(self.flops(Sizes(call))) if self.flops is not None else None
 
 
 class Sizes(dict[str, Any]):
-    """What ``minimum_bytes`` and ``flops`` get: sizes and scalars by name, and ``item``, the bytes of one element."""
+    """The arguments of ``minimum_bytes`` and ``flops``: sizes and scalars, and ``item``, bytes of an element."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(call.scalars)
@@ -426,7 +433,7 @@ class Sizes(dict[str, Any]):
 
 @dataclass(frozen=True)
 class ArgumentNames:
-    """The arguments that a function names."""
+    """The parameters that a function names."""
 
     names: frozenset[str]
     required: frozenset[str]
@@ -437,15 +444,15 @@ class ArgumentNames:
 
 @functools.lru_cache(maxsize=256)
 def _parameters(prototype: str) -> Sequence[Parameter]:
-    """The parameters of a declaration."""
+    """Return the parameters of a declaration."""
     return parse_prototype(prototype).parameters
 
 
 def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
-    """The names of a function's arguments; None when it takes any."""
+    """Return the names of a function's parameters; None if it takes any."""
     try:
         return _named_arguments(function)
-    except TypeError:  # not to be kept by: it has no hash
+    except TypeError:  # not hashable, so it cannot be cached
         return _named_arguments.__wrapped__(function)
 
 
@@ -461,16 +468,16 @@ def _named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
 
 
 def shape_of(text: str, dims: Mapping[str, Any]) -> tuple[int, ...]:
-    """The shape that space-separated expressions over the sizes give; an empty text is one element."""
+    """Return the shape for space-separated expressions over the sizes; an empty text is one element."""
     tokens = split_shape(text)
     try:
         return tuple(int(evaluate(token, dims)) for token in tokens)
     except Exception as error:
-        raise GraderError(f"the shape {text!r} cannot be worked out from {dict(dims)}: {error}") from error
+        raise GraderError(f"the shape {text!r} cannot be computed from {dict(dims)}: {error}") from error
 
 
 def split_shape(text: str) -> list[str]:
-    """Split at spaces that are not within parentheses, so that ``(heads + 1) head_dim`` is two tokens."""
+    """Split at spaces outside of parentheses, so that ``(heads + 1) head_dim`` is two tokens."""
     tokens: list[str] = []
     depth, token = 0, ""
     for character in text:

@@ -124,7 +124,7 @@ def test_a_broken_tasks_file_is_named(course: Course) -> None:
     for text, says in (
         ("x = (", r"tasks\.py:1: SyntaxError"),
         ("\n\nraise ValueError('no')\n", r"tasks\.py:3: ValueError: no"),
-        ("other = 1", r"describes no Exercise 'twice'"),
+        ("other = 1", r"has no Exercise 'twice'"),
         (TASKS.replace("summary", "title='Twice', summary"), r"tasks\.py gives twice a title"),
         (TASKS.replace("summary", "hints=[], summary"), r"tasks\.py:\d+: TypeError: .*'hints'"),
     ):
@@ -305,7 +305,7 @@ def test_shapes() -> None:
     [
         ({"dtypes": ("f33",)}, "unknown dtype 'f33'"),
         ({"cases": [Case("a", rows=1, columns=1)]}, "no value for the parameter 'flag'"),
-        ({"cases": [Case("a", rows=1, columns=1, flag=True)] * 2}, "two cases are called 'a'"),
+        ({"cases": [Case("a", rows=1, columns=1, flag=True)] * 2}, "two cases are named 'a'"),
     ],
 )
 def test_a_bad_description_is_refused(changes: dict, says: str) -> None:

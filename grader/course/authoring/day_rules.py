@@ -1,4 +1,4 @@
-"""What CONTRIBUTING asks of a day beside its exercises: the order of its lesson, and that every file belongs to something."""
+"""CONTRIBUTING's rules for a day: the order of its lesson's sections, and no unlisted files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ SECTIONS = {
     "exercises": True,
     "what to remember": True,
 }
-"""The sections of a lesson in order, and whether each day has them. The question is what follows the title."""
+"""The sections of a lesson in order, and whether each day has them. The question follows the title."""
 
 
 def lacks(day: Day) -> list[Problem]:
-    """Everything that a day lacks, its exercises aside."""
+    """Return all problems of a day, without those of its exercises."""
     return [*listed(day), *lesson(day), *strays(day), *unlisted(day)]
 
 
 def unlisted_days(course: Course) -> Iterator[Problem]:
-    """Every folder of a day belongs to a day of course.toml."""
+    """Check that every day's folder is listed in course.toml."""
     known = {day.folder for day in course.days}
     for part in ("lessons", "exercises", "solutions", "tests/exercises"):
         for folder in sorted((course.root / part).glob("day[0-9]*/")):
@@ -44,7 +44,7 @@ def unlisted_days(course: Course) -> Iterator[Problem]:
 
 
 def listed(day: Day) -> Iterator[Problem]:
-    """course.toml says what the day is about, and names exercises."""
+    """Check that course.toml has a summary and exercises for the day."""
     file = day.root / FILE
     line = next((number for number, text in enumerate(lines_of(file), 1) if f'folder = "{day.folder}"' in text), 0)
     if not day.summary:
@@ -54,12 +54,12 @@ def listed(day: Day) -> Iterator[Problem]:
 
 
 def headings(notebook: Path) -> list[tuple[int, str]]:
-    """The cell (from 1) and the line of each title and section of a notebook, and of what is still TODO."""
+    """Return the cell (from 1) and the text of each title, section and remaining TODO of a notebook."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         texts = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "markdown"]
     except (ValueError, KeyError, TypeError) as error:
-        raise GraderError(f"{notebook} is no notebook: {error}", "JupyterLab writes one.") from error
+        raise GraderError(f"{notebook} is not a notebook: {error}", "Create it with JupyterLab.") from error
     found: list[tuple[int, str]] = []
     for number, text in texts:
         outside_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -68,7 +68,7 @@ def headings(notebook: Path) -> list[tuple[int, str]]:
 
 
 def lesson(day: Day) -> Iterator[Problem]:
-    """Its title is the day's, its sections are in order, and it names the exercises."""
+    """Check that the lesson has the day's title, its sections in order, and links to the exercises."""
     try:
         found = headings(day.lesson)
     except GraderError as error:
@@ -100,14 +100,14 @@ def lesson(day: Day) -> Iterator[Problem]:
 
 
 def strays(day: Day) -> Iterator[Problem]:
-    """Every kernel of the day's folders belongs to an exercise of course.toml."""
+    """Check that every kernel in the day's folders belongs to an exercise of course.toml."""
     known: set[Path] = set()
     for entry in day.exercises:
         known |= {entry.skeleton, entry.solution, entry.wrong_kernels, *entry.designs}
         try:
             known |= {entry.wrong_kernels.parent / m.file for m in read_mistakes(entry).wrong if m.file}
         except GraderError:
-            continue  # the exercise's own rules say so
+            continue  # reported by the exercise's own rules
     for part in ("exercises", "solutions", "tests/exercises"):
         folder = day.root / part / day.folder
         for file in sorted([*folder.glob("*.cu"), *(folder.glob("*.toml") if part.startswith("tests") else ())]):
@@ -116,15 +116,15 @@ def strays(day: Day) -> Iterator[Problem]:
 
 
 def unlisted(day: Day) -> Iterator[Problem]:
-    """Every exercise of tasks.py and hints.toml stands in course.toml."""
+    """Check that every exercise of tasks.py and hints.toml is listed in course.toml."""
     names = {entry.variable for entry in day.exercises}
     tasks, hints = (day.root / "exercises" / day.folder / file for file in ("tasks.py", "hints.toml"))
     if hints.is_file():
         for name in read_toml(hints)[1]:
             if name not in names:
-                yield Problem(hints, f"{name} is no exercise of {FILE}", line_of(hints, name))
+                yield Problem(hints, f"{name} is not an exercise of {FILE}", line_of(hints, name))
     if tasks.is_file() and day.exercises:
         module = day.exercises[0].module()
         for name, value in vars(module).items():
             if isinstance(value, Exercise) and name not in names:
-                yield Problem(tasks, f"{name} does not stand in {FILE}", line_of(tasks, name))
+                yield Problem(tasks, f"{name} is not listed in {FILE}", line_of(tasks, name))

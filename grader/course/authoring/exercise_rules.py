@@ -1,4 +1,4 @@
-"""What CONTRIBUTING asks of an exercise, one function a rule. What takes running kernels is left to ``tests/exercises``."""
+"""CONTRIBUTING's rules for an exercise, one function per rule. Rules that run kernels are in ``tests/exercises``."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from grader.frontend import course_headers
 from grader.setup.errors import GraderError
 
 MISTAKES, DESIGNS, HINTS = 6, 2, 3
-"""How many wrong kernels, right kernels of other designs, and hints there are, at least."""
+"""The least number of wrong kernels, of correct kernels of other designs, and of hints."""
 SUMMARY, HINT = 60, 20
-"""The fewest characters of a summary and of a hint: less says nothing."""
+"""The fewest characters of a summary and of a hint."""
 UNTRIED = "though in no case here"
-"""What a summary says of a promise that would take too much memory, or too long, to be tried."""
+"""The words of a summary for a promise that would take too much memory, or too long, to test."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is asked for and not there."""
+    """A missing or invalid requirement."""
 
     file: Path
     says: str
     line: int = 0
-    """0: of the file as a whole."""
+    """The line; 0 for the file as a whole."""
 
 
 @dataclass
 class Draft:
-    """An exercise as far as it is written."""
+    """An exercise that may be incomplete."""
 
     entry: Entry
 
     @cached_property
     def task(self) -> Exercise:
-        """Its description; a GraderError where that cannot be loaded."""
+        """Its description; raises GraderError if it cannot be loaded."""
         return self.entry.load()
 
     @cached_property
@@ -51,7 +51,7 @@ class Draft:
         return read_mistakes(self.entry)
 
     def described(self, says: str) -> Problem:
-        """Something that is wrong with the exercise in tasks.py."""
+        """Return a problem of the exercise in tasks.py."""
         return Problem(
             self.entry.tasks, f"{self.entry.variable}: {says}", line_of(self.entry.tasks, self.entry.variable)
         )
@@ -61,42 +61,42 @@ Rule = Callable[[Draft], Iterator[Problem]]
 
 
 def line_of(file: Path, name: str) -> int:
-    """The line that begins with ``name =``; 0 where there is none."""
+    """Return the line that begins with ``name =``; 0 if there is none."""
     lines = lines_of(file)
     return next((number for number, line in enumerate(lines, 1) if re.match(rf"{re.escape(name)}\s*=", line)), 0)
 
 
 def lines_of(file: Path) -> list[str]:
-    """The lines of a file; none where there is no file."""
+    """Return the lines of a file; empty if there is no file."""
     return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
 
 
 def lacks(entry: Entry) -> list[Problem]:
-    """Everything that an exercise lacks."""
+    """Return all problems of an exercise."""
     draft = Draft(entry)
     found: list[Problem] = []
     for rule in RULES:
         try:
             found += rule(draft)
-        except GraderError as error:  # of a file that cannot be read, which several rules may want
+        except GraderError as error:  # a file that cannot be read may affect several rules
             broken = Problem(entry.tasks, str(error).replace("\n", " "))
             found += [] if broken in found else [broken]
     return found
 
 
 def files(draft: Draft) -> Iterator[Problem]:
-    """The skeleton, the solution and the mistakes are there, and right kernels of other designs."""
+    """Check that the skeleton, the solution, the mistakes and correct kernels of other designs exist."""
     entry = draft.entry
     for file in (entry.skeleton, entry.solution, entry.wrong_kernels):
         if not file.is_file():
             yield Problem(file, "the file is missing")
     if len(entry.designs) < DESIGNS:
         place = entry.wrong_kernels.with_suffix(".<design>.cu")
-        yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} right kernels of other designs")
+        yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} correct kernels of other designs")
 
 
 def headers(draft: Draft) -> Iterator[Problem]:
-    """A kernel file includes CUDA's headers and the course's, no file of its own."""
+    """Check that a kernel file includes only headers of CUDA and of the course."""
     entry = draft.entry
     known = course_headers.names()
     for file in (entry.skeleton, entry.solution, *entry.designs):
@@ -104,16 +104,18 @@ def headers(draft: Draft) -> Iterator[Problem]:
             include = re.match(r"\s*#\s*include\s*\"([^\"]*)", line)
             if include and include[1] not in known:
                 yield Problem(
-                    file, f"it includes \"{include[1]}\": a kernel file has CUDA's headers and the course's", number
+                    file,
+                    f'it includes "{include[1]}": a kernel file may include only headers of CUDA and of the course',
+                    number,
                 )
 
 
 def things_to_do(draft: Draft) -> Iterator[Problem]:
-    """TODO stands where the learner is to write, and nowhere else."""
+    """Check that TODO appears where the learner writes, and nowhere else."""
     entry = draft.entry
     implement = entry.kind == "implement"
     if implement and entry.skeleton.is_file() and not _todo(entry.skeleton):
-        yield Problem(entry.skeleton, "no comment says what is TODO")
+        yield Problem(entry.skeleton, "no comment has a TODO")
     for file in (entry.solution, *entry.designs, *(() if implement else (entry.skeleton,))):
         for number in _todo(file):
             yield Problem(file, "it still has a TODO", number)
@@ -124,7 +126,7 @@ def _todo(file: Path) -> list[int]:
 
 
 def only_lines_are_added(draft: Draft) -> Iterator[Problem]:
-    """The lines of an *implement* skeleton stand in the solution, in order: else nobody could tell which has to go."""
+    """Check that a solution keeps the lines of an *implement* skeleton, in order: no line must be removed."""
     entry = draft.entry
     if entry.kind != "implement" or not entry.solution.is_file():
         return
@@ -139,7 +141,7 @@ def only_lines_are_added(draft: Draft) -> Iterator[Problem]:
 
 
 def given_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines that a solution must keep, numbered: all but blank ones and the comments that say what is TO DO."""
+    """Yield the numbered lines that a solution must keep: all except blank lines and TODO comments."""
     within = False
     for number, line in enumerate(lines, 1):
         stripped = line.strip()
@@ -150,20 +152,20 @@ def given_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def hints(draft: Draft) -> Iterator[Problem]:
-    """A nudge, the idea, nearly the code."""
+    """Check the hints: a nudge, the idea, nearly the code."""
     entry = draft.entry
     file = entry.tasks.with_name("hints.toml")
     line = line_of(file, entry.variable)
     if len(entry.hints) != HINTS:
         yield Problem(file, f"{entry.variable}: {len(entry.hints)} of {HINTS} hints", line)
     if any(len(hint) <= HINT for hint in entry.hints):
-        yield Problem(file, f"{entry.variable}: a hint is too short to say anything", line)
+        yield Problem(file, f"{entry.variable}: a hint is too short", line)
     if len(set(entry.hints)) < len(entry.hints):
         yield Problem(file, f"{entry.variable}: two hints are the same", line)
 
 
 def mistakes(draft: Draft) -> Iterator[Problem]:
-    """Enough wrong kernels, each of which can be made; and why the skeleton fails, where that is not what is TODO."""
+    """Check for enough valid wrong kernels, and for the reason why a skeleton without TODO fails."""
     entry, file = draft.entry, draft.entry.wrong_kernels
     found = draft.mistakes.wrong
     if len(found) < MISTAKES:
@@ -171,9 +173,9 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
     heads = [number for number, line in enumerate(lines_of(file), 1) if line.strip() == "[[wrong]]"]
     for mistake, line in zip(found, [*heads, *[0] * len(found)]):
         if sum(mistake.name == other.name for other in found) > 1:
-            yield Problem(file, f"two mistakes are called {mistake.name!r}", line)
+            yield Problem(file, f"two mistakes are named {mistake.name!r}", line)
         if not mistake.says:
-            yield Problem(file, f"{mistake.name!r} does not say what the learner must read", line)
+            yield Problem(file, f"{mistake.name!r} has no text that the learner must see (says)", line)
         try:
             mistake.text(entry)
         except GraderError as error:
@@ -181,36 +183,36 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
         except OSError:
             yield Problem(file, f"{mistake.name!r}: there is no file {mistake.file or entry.solution.name}", line)
     if entry.kind != "implement" and draft.mistakes.skeleton is None:
-        yield Problem(file, "the table [skeleton] is missing: where the kernel that is given fails, and what it says")
+        yield Problem(file, "the table [skeleton] is missing: the stage at which the skeleton fails, and its message")
 
 
 def summary(draft: Draft) -> Iterator[Problem]:
-    """It says what the kernel must do, what happens at empty input, and which of its promises no case tries."""
+    """Check that the summary describes the kernel, empty input, and promises that no case tests."""
     if len(draft.task.summary) <= SUMMARY:
-        yield draft.described("the summary does not say what the kernel must do, and what at empty input")
+        yield draft.described("the summary does not say what the kernel must do, in general and for empty input")
     if (
         "2^31" in draft.task.summary
         and UNTRIED not in draft.task.summary
         and not any(c.before for c in draft.task.cases)
     ):
-        yield draft.described(f"the summary promises 2^31 elements: a case has them (before=), or it says {UNTRIED!r}")
+        yield draft.described(f"the summary promises 2^31 elements: add a case (before=), or write {UNTRIED!r}")
 
 
 def stages(draft: Draft) -> Iterator[Problem]:
-    """course.toml lists the stages that the description has data for."""
+    """Check that course.toml lists the stages for which the description has data."""
     task, entry = draft.task, draft.entry
     if bool(task.bars) != (task.efficient is not None):
-        yield draft.described("bars and the case that they are counted in (efficient) go together")
+        yield draft.described("bars need a case in which they are counted (efficient), and the reverse")
     has = [*ALWAYS, *(["efficient"] if task.bars else []), *(["fast"] if task.bench else [])]
     if list(entry.stages) != has:
         file = entry.root / FILE
         listed = [number for number, line in enumerate(lines_of(file), 1) if f'name = "{entry.variable}"' in line]
-        says = f"{entry.name} lists the stages {', '.join(entry.stages)}; by its bars and bench it has {', '.join(has)}"
+        says = f"{entry.name} lists the stages {', '.join(entry.stages)}; its bars and bench need {', '.join(has)}"
         yield Problem(file, says, listed[0] if len(listed) == 1 else 0)
 
 
 def tolerances(draft: Draft) -> Iterator[Problem]:
-    """None is wider than what a trivial output could meet."""
+    """Check that no tolerance is so wide that a trivial output passes."""
     task = draft.task
     given = [*task.tolerance.values(), *(o.tolerance for o in task.outputs.values() if o.tolerance is not None)]
     for value in given:
@@ -219,7 +221,7 @@ def tolerances(draft: Draft) -> Iterator[Problem]:
 
 
 def sizes(draft: Draft) -> Iterator[Problem]:
-    """Ragged sizes, empty input, and a case that is drawn afresh."""
+    """Check for odd sizes, empty input, and a case with random sizes."""
     task = draft.task
     fixed = {value for case in task.cases for value in case.dims.values() if type(value) is int}
     for size in (0, 1, 2):
@@ -228,14 +230,14 @@ def sizes(draft: Draft) -> Iterator[Problem]:
                 f"no case has a size of {size}" + (": what happens at empty input?" if not size else "")
             )
     if not any(size > 3 and all(size % divisor for divisor in range(2, size)) for size in fixed):
-        yield draft.described("no case has a prime size above 3: sizes that no block divides")
+        yield draft.described("no case has a prime size above 3, which no block size divides")
     drawn = [{str(sorted(task.dims_of(case, seed).items())) for seed in range(5)} for case in task.cases]
     if not any(len(different) > 1 for different in drawn):
-        yield draft.described("no case draws its sizes afresh, by between or one_of")
+        yield draft.described("no case has random sizes, by between or one_of")
 
 
 def reference(draft: Draft) -> Iterator[Problem]:
-    """It gives every output of the first case; the tests try the others."""
+    """Check that the reference returns every output of the first case; the tests run the others."""
     task = draft.task
     if not task.cases:
         yield draft.described("there is no case")
@@ -243,7 +245,7 @@ def reference(draft: Draft) -> Iterator[Problem]:
     case = task.cases[0]
     try:
         task.expected(task.call(case, (case.dtypes or task.dtypes)[0], seed=1))
-    except Exception as error:  # an author's code: whatever it raises is what to say
+    except Exception as error:  # an author's code may raise anything
         yield draft.described(f"the reference fails in the case {case.name!r}: {type(error).__name__}: {error}")
 
 

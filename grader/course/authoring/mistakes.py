@@ -1,4 +1,4 @@
-"""``tests/exercises/dayNN_topic/name.toml``: mistakes that people make in an exercise, and how its skeleton fails."""
+"""``tests/exercises/dayNN_topic/name.toml``: realistic mistakes in an exercise, and how its skeleton fails."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ Stage = Literal["builds", "correct", "safe", "efficient", "fast"]
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a kernel must fail, and what a learner must then read."""
+    """The stage at which a kernel must fail, and the text that a learner must then see."""
 
     stage: Stage | tuple[Stage, ...]
-    """Several where it may depend on chance, as with a race that may or may not spoil the output."""
+    """Several stages if the result depends on timing, such as a race that may or may not corrupt the output."""
     says: str
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """All of them."""
+        """The stages, always as a tuple."""
         return (self.stage,) if isinstance(self.stage, str) else self.stage
 
 
 class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wrong kernel: the solution with a change, or a file of its own.
+    """One wrong kernel: the solution with a change, or a separate file.
 
-    What is changed may also stand in a header of the course that the solution includes: the header's text then stands in
-    the file, as if the learner had written it there.
+    The changed text may also be in a header of the course that the solution includes: the header's text is then pasted
+    into the file, as if the learner had written it there.
     """
 
     name: str
     find: str = ""
     replace: str = ""
     count: int = 1
-    """How often ``find`` occurs in the solution."""
+    """The number of occurrences of ``find`` in the solution."""
     file: str = ""
     case: str = ""
-    """The case that catches it, where ``says`` names none: the tests build it for that alone."""
+    """The case that catches it, if ``says`` names none; the tests run only this case."""
 
     def text(self, entry: Entry) -> str:
-        """The whole wrong kernel."""
+        """Return the text of the whole wrong kernel."""
         if self.file:
             return (entry.wrong_kernels.parent / self.file).read_text(encoding="utf-8")
         solution = entry.solution.read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ _OWN_INCLUDE = re.compile(r'^#include "(llmk/\w+\.cuh)"\n', re.MULTILINE)
 
 
 def _with_headers_pasted(text: str) -> str:
-    """A kernel file with the text of the headers that it includes, each once, and no ``#include`` of them any more."""
+    """Return a kernel file with each included header pasted once, without the ``#include`` lines."""
     pasted: set[str] = set()
 
     def paste(include: re.Match[str]) -> str:
@@ -80,15 +80,15 @@ class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
 
     wrong: tuple[Mistake, ...] = ()
     skeleton: Failure | None = None
-    """Where an exercise to debug or to optimize fails as it is given."""
+    """The failure of the skeleton of an exercise to debug or to optimize."""
 
 
 def read_mistakes(entry: Entry) -> Mistakes:
-    """The mistakes of an exercise; none where the file is not there yet."""
+    """Return the mistakes of an exercise; empty if the file does not exist yet."""
     path = entry.wrong_kernels
     if not path.is_file():
         return Mistakes()
     try:
         return msgspec.convert(read_toml(path)[1], Mistakes)
     except msgspec.ValidationError as error:
-        raise GraderError(f"{path}: {error}", "CONTRIBUTING.md shows what stands in this file.") from None
+        raise GraderError(f"{path}: {error}", "CONTRIBUTING.md describes this file.") from None

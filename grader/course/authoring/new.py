@@ -1,4 +1,4 @@
-"""What a new day and a new exercise begin with. All of it says that it is unfinished: `grader dev check` names each part."""
+"""Templates for a new day and a new exercise. Each part is marked as unfinished: `grader dev check` lists them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ extern "C" void {name}(const float* x, float* out, int n, cudaStream_t stream) {
 """
 GIVEN = {
     "implement": "what one thread does",
-    "debug": "the whole kernel, with one fault that people really make",
-    "optimize": "the whole kernel, right and slower than the bars allow",
+    "debug": "the whole kernel, with one realistic fault",
+    "optimize": "the whole kernel, correct and slower than the bars allow",
 }
-"""What stands in the skeleton, by kind."""
+"""The content of the skeleton, by kind."""
 
 TASK = '''
 
@@ -54,10 +54,8 @@ def {name}_reference(x):
 )
 '''
 TASK_NAMES = ("Case", "Exercise", "Input", "Output", "between")
-HINTS = "# What `grader hint` shows, one more each time: a nudge, the idea, nearly the code.\n"
-MISTAKES = (
-    "# Wrong kernels of {name}, each the solution with one fault that people really make. CONTRIBUTING.md shows one.\n"
-)
+HINTS = "# The hints that `grader hint` shows, one more each time: a nudge, the idea, nearly the code.\n"
+MISTAKES = "# Wrong kernels of {name}, each the solution with one realistic fault. CONTRIBUTING.md has an example.\n"
 
 LESSON = {
     "question": "## The question\n\nTODO: one paragraph, with the number that makes it matter.",
@@ -75,13 +73,13 @@ LESSON = {
 
 
 def new_day(course: Course, folder: str, title: str) -> list[Path]:
-    """A day: its entry in course.toml, and a lesson with the sections in order. Returns the files."""
+    """Write a day: its entry in course.toml, and a lesson with the sections in order. Return the files."""
     if not re.fullmatch(r"day\d\d_[a-z0-9_]+", folder):
-        raise GraderError(f"{folder} is no name of a day's folder", WANTED["folder"])
+        raise GraderError(f"{folder} is not the name of a day's folder", WANTED["folder"])
     number, title = int(folder[3:5]), _title(title)
     if any(day.number == number for day in course.days):
         raise GraderError(
-            f"there is a day {number} already", f"Give {folder} another number, or take that day out of {FILE}."
+            f"there is already a day {number}", f"Give {folder} another number, or remove that day from {FILE}."
         )
     file = course.root / FILE
     block = f'[[day]]\nfolder = "{folder}"\ntitle = {_text(title)}\nsummary = ""\n'
@@ -93,7 +91,7 @@ def new_day(course: Course, folder: str, title: str) -> list[Path]:
 
 
 def new_exercise(course: Course, name: str, kind: str, title: str, points: int) -> list[Path]:
-    """An exercise DAY/NAME: its entry in course.toml, and all the files that it needs. Returns the files."""
+    """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files."""
     day, variable = _named(course, name)
     title = _title(title)
     folder = course.root / "exercises" / day.folder
@@ -123,43 +121,43 @@ def new_exercise(course: Course, name: str, kind: str, title: str, points: int) 
 
 
 def _named(course: Course, name: str) -> tuple[Day, str]:
-    """The day and the variable of a new exercise, which must not be there."""
+    """Return the day and the variable of a new exercise; raise if it exists."""
     folder, _, variable = name.rpartition("/")
     day = next((day for day in course.days if folder in (day.folder, str(day.number))), None)
     if day is None:
         days = ", ".join(day.folder for day in course.days)
         raise GraderError(
-            f"{name!r} names no day of the course",
+            f"{name!r} does not name a day of the course",
             f"Write DAY/NAME. The days are {days}; `grader dev new day` adds one.",
         )
     if not re.fullmatch(r"[a-z][a-z0-9_]*", variable):
         raise GraderError(f"{variable!r} cannot be the name of an exercise", WANTED["name"])
     if any(entry.variable == variable for entry in day.exercises):
-        raise GraderError(f"{day.folder} has an exercise {variable} already", "Take another name.")
+        raise GraderError(f"{day.folder} already has an exercise {variable}", "Choose another name.")
     return day, variable
 
 
 def _title(title: str) -> str:
-    """A title that fits on a line."""
+    """Return a title that fits on a line."""
     if not title.strip() or not title.isprintable():
-        raise GraderError(f"{title!r} is no title", "A title is one line of text.")
+        raise GraderError(f"{title!r} is not a title", "A title is one line of text.")
     return title.strip()
 
 
 def _text(value: str) -> str:
-    """A text as TOML writes it."""
+    """Return a string as TOML."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _inserted(file: Path, block: str, after: str) -> str:
-    """course.toml with a block behind all that belongs to the day ``after`` (none: before all days). The rest stays as it is."""
+    """Insert a block into course.toml after everything of the day ``after`` (empty: before all days)."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[\[\s*day\s*\]\]", line)]
     folders = [day["folder"] for day in tomllib.loads("".join(lines)).get("day", [])]
     following = folders.index(after) + 1 if after else 0
     end = heads[following] if following < len(heads) else len(lines)
     while lines[end - 1].isspace() or lines[end - 1].startswith("#"):
-        end -= 1  # a comment before a day is about that day
+        end -= 1  # a comment before a day belongs to that day
     text = "".join([*lines[:end], block, *lines[end:]])
     try:
         tomllib.loads(text)
@@ -174,7 +172,7 @@ def _inserted(file: Path, block: str, after: str) -> str:
 
 
 def with_imports(text: str, file: Path) -> str:
-    """tasks.py with the import of what a new exercise names: added to the one that is there."""
+    """Add the imports of a new exercise to the import in tasks.py."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -194,7 +192,7 @@ def with_imports(text: str, file: Path) -> str:
 
 
 def _notebook(number: int, title: str) -> str:
-    """The lesson, in canonical form."""
+    """Return the lesson, in canonical form."""
     cells = [
         {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.splitlines(keepends=True)}
         for name, text in LESSON.items()

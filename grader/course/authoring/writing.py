@@ -11,11 +11,11 @@ from grader.setup.errors import GraderError
 
 
 def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
-    """Write files that must not be there yet, then new texts of others, in that order. What fails leaves all as it was."""
+    """Write files that must not exist yet, then new texts of existing ones. On an error, nothing is changed."""
     for path in new:
         if path.exists():
             raise GraderError(
-                f"{path} is there already, and nothing was written", "Move it away, or take another name."
+                f"{path} exists already, and nothing was written", "Move it away, or choose another name."
             )
     before = {path: path.read_bytes() if path.exists() else None for path in changed}
     folders: list[Path] = []
@@ -44,7 +44,7 @@ def write_all(new: Mapping[Path, str], changed: Mapping[Path, str]) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """The whole file, or what was there before."""
+    """Replace a file atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         partial.write_bytes(content)

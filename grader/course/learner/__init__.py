@@ -1,1 +1,1 @@
-"""What the grader keeps about one learner: the progress so far, and the skeletons as the course gave them."""
+"""The grader's data about one learner: the progress, and the original skeletons."""

@@ -1,7 +1,7 @@
-"""Writes an exercise's file for a learner, and never at the cost of what the learner had in it.
+"""Writes an exercise's file without losing the learner's work in it.
 
-What stood there is kept beside it, unless git has it or it came from here itself: a sum of what was written last is kept in
-``.grader/written``.
+The previous contents are kept next to it, unless git has them or this module wrote them: a hash of the last text
+written is stored in ``.grader/written``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from grader.setup.errors import GraderError
 
 
 def write(course: Course, entry: Entry, text: str) -> Path | None:
-    """Make ``text`` the exercise's file, whole or not at all. Where that took somebody's work away: where it is kept now."""
-    file = Path(os.path.realpath(entry.skeleton))  # a link stays a link
+    """Replace the exercise's file by ``text`` atomically; return the backup of the learner's work, if one was made."""
+    file = Path(os.path.realpath(entry.skeleton))  # keeps a symbolic link
     content = text.encode()
     try:
         present = file.read_bytes() if file.exists() else None
@@ -36,7 +36,7 @@ def write(course: Course, entry: Entry, text: str) -> Path | None:
 
 
 def keep(file: Path, content: bytes) -> Path:
-    """Keep ``content`` as the first of name.cu.1.bak, name.cu.2.bak, ... that does not exist yet."""
+    """Save ``content`` as the first of name.cu.1.bak, name.cu.2.bak, ... that does not exist yet."""
     number = 1
     while True:
         backup = file.with_name(f"{file.name}.{number}.bak")
@@ -82,7 +82,7 @@ def _written(course: Course, entry: Entry) -> str:
 
 
 def _remember(course: Course, entry: Entry, content: bytes) -> None:
-    """Without it the next write keeps a copy too many."""
+    """Store the hash of the text; without it, the next write makes an unnecessary backup."""
     path = _memory(course, entry)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

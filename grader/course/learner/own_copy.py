@@ -1,8 +1,8 @@
-"""A learner's own copy of the course, written by ``grader init`` and brought up to date by it.
+"""A learner's own copy of the course, written and updated by ``grader init``.
 
-``.grader/manifest.json`` keeps a hash of each file as it was written. A file that still has it was not touched and is
-replaced by a newer one; any other is the learner's and stays as it is. Each file is put in place by one rename, and the
-manifest is written first (empty) and last: whatever interrupts this, the next run finishes it.
+``.grader/manifest.json`` keeps a hash of each file as it was written. A file that still has that hash was not changed
+and is replaced by a newer one; any other is the learner's and is kept. Each file is replaced by one rename, and the
+manifest is written first (empty) and last: after an interrupt, the next run completes it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ VERSION = 1
 
 @dataclass
 class Done:
-    """What was done, as paths from the folder."""
+    """The result, as paths from the folder."""
 
     written: list[str] = field(default_factory=list)
-    """New files, and such as the learner had removed."""
+    """New files, and files that the learner had removed."""
     updated: list[str] = field(default_factory=list)
-    """Files that the learner had not touched."""
+    """Files that the learner had not changed."""
     beside: dict[str, str] = field(default_factory=dict)
-    """Files that both changed, which were kept, and where the course's own now is."""
+    """Files that both changed, which were kept, with the path of the course's version."""
     removed: list[str] = field(default_factory=list)
-    """Files that the course no longer has, and that the learner had not touched."""
+    """Files that the course no longer has, and that the learner had not changed."""
     moved: dict[str, str] = field(default_factory=dict)
     """Files that the learner had changed and the course has renamed: the new path by the old one."""
     left: list[str] = field(default_factory=list)
@@ -40,34 +40,34 @@ class Done:
 
 
 def manifest_path(root: Path) -> Path:
-    """Where the hashes are kept."""
+    """Return the path of the hashes."""
     return root / ".grader" / "manifest.json"
 
 
 def is_own_copy(root: Path) -> bool:
-    """Whether ``grader init`` wrote this course, or began to."""
+    """Return whether ``grader init`` wrote this course, or started to."""
     return manifest_path(root).is_file()
 
 
 def skeleton_copy(root: Path, day: str, name: str) -> Path:
-    """Where the copy of a skeleton is kept as the course gave it."""
+    """Return the path of the copy of an original skeleton."""
     return root / ".grader" / "skeletons" / day / name
 
 
 def write(root: Path, course: Path = shipped.COURSE) -> Done:
-    """Write the course into a new or empty folder, or bring the copy that is there up to date."""
+    """Write the course into a new or empty folder, or update the copy in it."""
     try:
         _refuse(root)
         return _write(root, course)
     except OSError as error:
         raise GraderError(
             f"cannot write {error.filename or root}: {error.strerror or error}",
-            "No file is half written. Once this is mended, say `grader init` again.",
+            "No file is incomplete. Fix this, then run `grader init` again.",
         ) from error
 
 
 def _refuse(root: Path) -> None:
-    """Raise where the folder holds something that is not ours."""
+    """Raise if the folder holds other files."""
     if is_own_copy(root) or not root.exists():
         return
     if not root.is_dir():
@@ -75,7 +75,7 @@ def _refuse(root: Path) -> None:
     if (root / FILE).exists():
         raise GraderError(
             f"{root} holds a course that `grader init` did not write",
-            "In a clone, `git pull` brings it up to date. For a copy beside it name a new folder.",
+            "In a clone, update it with `git pull`. For a copy, name a new folder.",
         )
     # A .venv, .git or .vscode may be there already.
     visible = sorted(entry.name for entry in root.iterdir() if not entry.name.startswith("."))
@@ -91,7 +91,7 @@ def _write(root: Path, course: Path) -> Done:
     files = shipped.files(course)
     _follow_renames(root, course, before, set(files), done)
     now: dict[str, str] = {}
-    # The list of exercises comes last: without it, what was interrupted is not taken for a course.
+    # The list of exercises is written last: an interrupted copy is not recognized as a course.
     for name in sorted(files, key=lambda name: (name == FILE, name)):
         content = (course / name).read_bytes()
         now[name] = _hash(content)
@@ -136,7 +136,7 @@ def _present_place(old: str, days: Mapping[str, str], exercises: Mapping[str, st
 
 
 def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None, done: Done) -> None:
-    """One file; ``before``: its hash as it was last written here, None if it never was."""
+    """Update one file; ``before``: its hash when it was last written here, None if it never was."""
     path, new = root / name, _hash(content)
     found = _hash_of(path)
     if found == new:
@@ -152,7 +152,7 @@ def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None,
 
 
 def _beside(path: Path, wanted: str) -> Path:
-    """name.new, or name.2.new, ...: the first that does not exist, or that has the wanted hash."""
+    """Return the first of name.new, name.2.new, ... that does not exist or has the wanted hash."""
     number = 1
     while True:
         place = path.with_name(f"{path.name}.{number}.new" if number > 1 else f"{path.name}.new")
@@ -166,7 +166,7 @@ def _hash(content: bytes) -> str:
 
 
 def _hash_of(path: Path) -> str:
-    """The hash of a file; empty where there is none. A link is somebody's own doing: like no file of the course."""
+    """Return the hash of a file; empty if there is none. A link counts as changed by the learner."""
     if path.is_symlink():
         return "a link"
     try:
@@ -176,7 +176,7 @@ def _hash_of(path: Path) -> str:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place, whole or not at all."""
+    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -188,7 +188,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _read(root: Path) -> dict[str, str]:
-    """The hashes by path. Nothing where the manifest cannot be understood: every changed file then counts as the learner's."""
+    """Return the hashes by path; empty if the manifest is invalid: changed files then count as the learner's."""
     try:
         kept = json.loads(manifest_path(root).read_bytes())["files"]
         return {str(name): str(value) for name, value in kept.items() if _of_the_course(str(name))}
@@ -197,7 +197,7 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _of_the_course(name: str) -> bool:
-    """Whether a path stays in the course's folders."""
+    """Return whether a path stays in the course's folders."""
     parts = PurePosixPath(name).parts
     return len(parts) > 1 and parts[0] in shipped.FOLDERS and ".." not in parts
 

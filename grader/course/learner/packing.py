@@ -1,8 +1,8 @@
-"""``grader submit``: the exercises that a learner solved, as one archive for whoever grades them.
+"""``grader submit``: packs the exercises that a learner solved into one archive.
 
-It holds the files that course.toml lists and nothing else: DAY/NAME.cu as they lie in exercises/, submission.json, which says
-what the learner's own checks found, and leaderboard.txt of those who want to be named. Made twice from the same files it
-is the same. Who receives it need not believe it: `grader grade` reads the kernels alone, and grades them again.
+It holds only the files that course.toml lists: DAY/NAME.cu as in exercises/, submission.json with the results of the
+learner's own checks, and leaderboard.txt for learners who opt in. The same files always give the same archive. The
+recipient need not trust it: `grader grade` reads only the kernels, and grades them again.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from grader.setup.errors import GraderError
 
 FORMAT = 1
 LISTED = "submission.json"
-"""In every such archive, and in no other."""
+"""A file that every such archive contains, and no other archive."""
 OPT_IN = "leaderboard.txt"
-"""Who hands this file in is named in the class's leaderboard, by its first line."""
+"""A student who submits this file appears in the class's leaderboard, under the name in its first line."""
 MOST_BYTES = 1 << 20
-"""Of one file: no more is graded."""
+"""The maximum size of a file that is graded."""
 MOST_NICKNAME = 40
-"""Characters."""
+"""The maximum length, in characters."""
 
 
 @dataclass
 class Packed:
-    """What is in the archive, and what is not."""
+    """The exercises in the archive, and those left out."""
 
     content: bytes = b""
     entries: list[Entry] = field(default_factory=list)
     unfinished: list[Entry] = field(default_factory=list)
-    """In the archive though no check passed."""
+    """In the archive although no check passed."""
     begun: list[Entry] = field(default_factory=list)
     """Changed, not passed, and left out."""
     untouched: list[Entry] = field(default_factory=list)
-    """As the course gave them: left out."""
+    """Unchanged skeletons: left out."""
 
 
 def pack(
     course: Course, progress: Progress, wanted: Sequence[Entry], unfinished: bool = False, nickname: str = ""
 ) -> Packed:
-    """The archive of those of ``wanted`` that are solved, with ``unfinished`` also of those that are begun."""
+    """Return the archive of the solved exercises of ``wanted``; ``unfinished``: also of those that were changed."""
     packed = Packed()
     files: dict[str, bytes] = {}
     for entry in wanted:
@@ -72,27 +72,27 @@ def pack(
 
 
 def _read(entry: Entry) -> bytes:
-    """The learner's file: nothing but a plain file of a size that is graded."""
+    """Return the learner's file; raise for a link, another kind of file, or a file that is too large."""
     path = entry.skeleton
     for place in (path.parent, path):
         if place.is_symlink():
-            raise GraderError(f"{place} is a link", "Put the file itself in its place: links are not handed in.")
+            raise GraderError(f"{place} is a link", "Replace it by the file itself: links cannot be submitted.")
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             os.close(opened)
-            raise GraderError(f"{path} is no file", "Put the kernel file in its place.")
+            raise GraderError(f"{path} is not a file", "Replace it by the kernel file.")
         with os.fdopen(opened, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise GraderError(f"cannot read {path}: {error.strerror}") from error
     if len(content) > MOST_BYTES:
-        raise GraderError(f"{path} is larger than {MOST_BYTES >> 20} MB", "No kernel is: that much is not graded.")
+        raise GraderError(f"{path} is larger than {MOST_BYTES >> 20} MB", "Larger files are not graded.")
     return content
 
 
 def _list(entries: Sequence[Entry], progress: Progress, files: dict[str, bytes]) -> bytes:
-    """What the learner's own checks found."""
+    """Return the results of the learner's own checks as JSON."""
     listed = [
         {
             "exercise": entry.name,

@@ -1,9 +1,9 @@
-"""Finds the skeleton of an exercise as the course gave it, after the learner has changed the file.
+"""Finds the original skeleton of an exercise after the learner has changed the file.
 
-With git it is the newest version of the file that somebody else committed: learners commit their own work too. Where
-all commits have one author (a course author, or a learner who put a downloaded copy under git) it is the last commit.
-Without git it is the copy that the grader kept when it first ran here. In a learner's own copy of the course it is the one
-that ``grader init`` kept.
+With git it is the newest version of the file with another author than the learner, who may commit too. If all commits
+have one author (a course author, or a learner who put a downloaded copy under git) it is the last commit. Without git
+it is the copy that the grader saved when it first ran here. In a learner's own copy of the course it is the one that
+``grader init`` saved.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from grader.course.learner import own_copy
 
 @dataclass(frozen=True)
 class Pristine:
-    """A skeleton as the course gave it."""
+    """An original skeleton."""
 
     content: bytes
     source: str
-    """Where it comes from, for the learner."""
+    """The source, shown to the learner."""
 
 
 def find(course: Course, entry: Entry) -> Pristine | None:
-    """The skeleton of an exercise, or None when no copy can be found."""
+    """Return the original skeleton of an exercise, or None if no copy is found."""
     if own_copy.is_own_copy(course.root):
         return _kept(course, entry, "the copy that `grader init` kept")
     kept = "the copy that was kept when the grader first ran here"
@@ -35,7 +35,7 @@ def find(course: Course, entry: Entry) -> Pristine | None:
 
 
 def untouched(course: Course, entry: Entry) -> bool:
-    """Whether the learner's file is as the course gave it; no where that cannot be known."""
+    """Return whether the learner's file equals the original; False if that is unknown."""
     given = find(course, entry)
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
@@ -44,7 +44,7 @@ def untouched(course: Course, entry: Entry) -> bool:
 
 
 def committed(course: Course, entry: Entry) -> bool:
-    """Whether git can give the learner's file back as it is. A copy that the grader kept may be of an older state."""
+    """Return whether git can restore the learner's current file. A copy that the grader saved may be older."""
     given = _from_git(course.root, entry)
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
@@ -53,7 +53,7 @@ def committed(course: Course, entry: Entry) -> bool:
 
 
 def keep_copies(course: Course) -> None:
-    """Keep a copy of every skeleton that has none yet, where git does not. Does nothing that can fail a command."""
+    """Save a copy of every skeleton that has none, unless git has it. Errors are ignored."""
     if (course.root / ".git").exists() or own_copy.is_own_copy(course.root):
         return
     for entry in course.exercises:
@@ -94,7 +94,7 @@ def _from_git(root: Path, entry: Entry) -> Pristine | None:
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:
-    """What git prints; None when it fails or is not installed."""
+    """Return git's output; None if it fails or is not installed."""
     try:
         result = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
-"""What a learner has done so far, kept between runs in ``.grader/progress.json`` inside the course folder.
+"""A learner's progress, stored in ``.grader/progress.json`` inside the course folder.
 
 Two graders may run at once (``watch`` in one terminal, ``check`` in another): every change is made under a lock, to the
-newest version of the file, and put in place by one rename. A file that cannot be read is set aside, never overwritten.
+newest version of the file, and stored by one rename. A file that cannot be read is set aside, never overwritten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.setup.errors import GraderError
 
 try:
     import fcntl
-except ImportError:  # a platform without file locks: the rename still keeps the file whole
+except ImportError:  # a platform without file locks: the rename still makes writes atomic
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
@@ -30,7 +30,7 @@ VERSION = 1
 
 @dataclass
 class ExerciseProgress:
-    """One exercise: how often it was graded, whether it ever passed, how many hints were shown."""
+    """The progress of one exercise: the number of checks, whether it ever passed, the number of hints shown."""
 
     checks: int = 0
     passed: bool = False
@@ -38,20 +38,20 @@ class ExerciseProgress:
     """Date and time in UTC, ISO 8601."""
     last_checked: str = ""
     last_failed_stage: str = ""
-    """The stage at which the last check stopped; empty when it passed."""
+    """The stage at which the last check stopped; empty if it passed."""
     hints_shown: int = 0
 
 
 @dataclass
 class Progress:
-    """All exercises that were ever graded, by name."""
+    """The progress of all exercises that were ever graded, by name."""
 
     exercises: dict[str, ExerciseProgress] = field(default_factory=dict)
     set_aside: str = ""
-    """Where an unreadable progress file was moved to; empty when all was well."""
+    """The new name of an unreadable progress file; empty if it was read."""
 
     def of(self, name: str) -> ExerciseProgress:
-        """The progress of one exercise (an empty one, when it was never graded)."""
+        """Return the progress of one exercise (an empty one if it was never graded)."""
         return self.exercises.get(name, ExerciseProgress())
 
 
@@ -63,7 +63,7 @@ class ProgressFile:
         self.path = self.folder / "progress.json"
 
     def read(self) -> Progress:
-        """What is recorded; an empty progress when there is nothing yet. A broken file is moved out of the way."""
+        """Return the recorded progress; empty if there is none yet. An unreadable file is renamed."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -93,13 +93,13 @@ class ProgressFile:
             progress.exercises.setdefault(name, ExerciseProgress()).hints_shown = shown
 
     def forget(self, name: str) -> None:
-        """Start an exercise afresh."""
+        """Reset the progress of an exercise."""
         with self._changing() as progress:
             progress.exercises.pop(name, None)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[Progress]:
-        """The newest progress, locked; written back when the block ends."""
+        """Lock the file and yield its newest progress; write it back at the end of the block."""
         try:
             self.folder.mkdir(exist_ok=True)
             lock = open(self.folder / "progress.lock", "w", encoding="utf-8")  # noqa: SIM115
@@ -132,14 +132,14 @@ class ProgressFile:
         try:
             os.replace(self.path, aside)
         except OSError:
-            return Progress(set_aside=f"{self.path} cannot be read ({error}); progress starts afresh")
+            return Progress(set_aside=f"{self.path} cannot be read ({error}); progress starts from zero")
         return Progress(
-            set_aside=f"{self.path.name} could not be read; it is kept as {aside.name}, progress starts afresh"
+            set_aside=f"{self.path.name} could not be read; it is kept as {aside.name}, and progress starts from zero"
         )
 
 
 def _lock(file: Any) -> None:
-    """Wait for other graders that are writing, but never for ever."""
+    """Wait for other graders that are writing, for a limited time."""
     if fcntl is None:
         return
     for _ in range(50):
@@ -151,7 +151,7 @@ def _lock(file: Any) -> None:
 
 
 def _parse(data: dict[str, Any]) -> Progress:
-    """Progress from JSON; fields that this version does not know are dropped, wrong types are an error."""
+    """Parse progress from JSON; unknown fields are dropped, wrong types are an error."""
     known = {item.name: item for item in dataclasses.fields(ExerciseProgress)}
     progress = Progress()
     for name, values in data["exercises"].items():

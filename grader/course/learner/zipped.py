@@ -1,4 +1,4 @@
-"""Zip files that are the same, byte for byte, whenever they are made from the same files."""
+"""Reproducible zip files: the same files always give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zipped(files: Mapping[str, bytes], programs: frozenset[str] = frozenset()) -> bytes:
-    """An archive of files by their place in it, sorted. ``programs`` may be executed."""
+    """Return an archive of files by their path in it, sorted. ``programs`` are executable."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for place, content in sorted(files.items()):
             member = zipfile.ZipInfo(place, EPOCH)
-            member.create_system = 3  # Unix, whatever this machine is: it gives the mode its meaning
+            member.create_system = 3  # Unix, on every machine: the mode is interpreted by it
             member.external_attr = (0o100755 if place in programs else 0o100644) << 16
             archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Write a file atomically."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

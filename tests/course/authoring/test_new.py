@@ -58,7 +58,7 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
     tasks = (root / "exercises/day02_reductions/tasks.py").read_text().splitlines()
     place = f"exercises/day02_reductions/tasks.py:{tasks.index('row_max = Exercise(') + 1}: row_max: "
     for line in (
-        "tests/exercises/day02_reductions/row_max.<design>.cu: 0 of at least 2 right kernels of other designs",
+        "tests/exercises/day02_reductions/row_max.<design>.cu: 0 of at least 2 correct kernels of other designs",
         "exercises/day02_reductions/row_max.cu:7: it still has a TODO",
         "solutions/day02_reductions/row_max.cu:7: it still has a TODO",
         "row_max: 0 of 3 hints",
@@ -67,7 +67,7 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
         f"{place}the summary does not say",
         f"{place}no case has a size of 1",
         f"{place}the reference fails in the case 'no element': NotImplementedError",
-        "lists the stages builds, correct, safe, efficient, fast; by its bars and bench it has builds, correct, safe",
+        "lists the stages builds, correct, safe, efficient, fast; its bars and bench need builds, correct, safe",
     ):
         assert line in said
     assert "the lesson does not name the exercise `row_max`" in dev("check", "2")[1]
@@ -92,12 +92,12 @@ def test_the_first_exercise_of_a_day_builds_and_is_well_formed(root: Path, cours
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("new", "day", "day02_again", "--title", "x"), "there is a day 2 already"),
+        (("new", "day", "day02_again", "--title", "x"), "there is already a day 2"),
         (("new", "day", "later", "--title", "x"), "dayNN_topic"),
         (("new", "day", "day99_x", "--title", "two\nlines"), "one line of text"),
-        (("new", "exercise", "2/softmax", "--kind", "debug", "--title", "x"), "has an exercise softmax already"),
-        (("new", "exercise", "99/x", "--kind", "debug", "--title", "x"), "names no day of the course"),
-        (("new", "exercise", "x", "--kind", "debug", "--title", "x"), "names no day of the course"),
+        (("new", "exercise", "2/softmax", "--kind", "debug", "--title", "x"), "already has an exercise softmax"),
+        (("new", "exercise", "99/x", "--kind", "debug", "--title", "x"), "does not name a day of the course"),
+        (("new", "exercise", "x", "--kind", "debug", "--title", "x"), "does not name a day of the course"),
         (("new", "exercise", "2/X", "--kind", "debug", "--title", "x"), "small letters"),
         (("new", "exercise", "2/x", "--kind", "solve", "--title", "x"), "'implement', 'debug', 'optimize'"),
     ],
@@ -117,7 +117,7 @@ def test_no_file_is_overwritten(root: Path, dev, there: str) -> None:  # type: i
     (root / there).write_text("somebody's")
     before = everything(root)
     code, said = dev(*EXERCISE)
-    assert code == 2 and f"{there} is there already, and nothing was written" in said
+    assert code == 2 and f"{there} exists already, and nothing was written" in said
     assert everything(root) == before
 
 
