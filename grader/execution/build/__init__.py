@@ -1,4 +1,4 @@
-"""From a kernel file to a shared library: the plan of a build, the compiler's messages, what nvcc makes of each kernel.
+"""Compilation of a kernel file to a shared library: the build plan, the compiler's messages, nvcc's resource usage.
 
-Nothing here needs torch but ``inline``, and importing any of it is cheap.
+Only ``inline`` needs torch; importing any of the others is cheap.
 """

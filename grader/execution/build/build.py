@@ -1,8 +1,8 @@
-"""From a kernel file to a shared library with one entry point for each launcher.
+"""Compilation of a kernel file to a shared library with one entry point for each launcher.
 
-A :class:`BuildPlan` says everything about a build: the final text, the flags, the libraries. Both ways of building
-follow it: a direct call of the compiler (here, needs no torch) and ``torch.utils.cpp_extension.load_inline`` (in
-``grader.execution.in_process.kernel``). What the direct call has made serves the other, too.
+A :class:`BuildPlan` determines a build completely: the final text, the flags, the libraries. Both ways of building use
+it: a direct call of the compiler (here, without torch) and ``torch.utils.cpp_extension.load_inline`` (in
+``grader.execution.in_process.kernel``). Either can use the other's cached result.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from grader.frontend.tokens import Source
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import Compiler, cuda_home, find_cxx, find_nvcc
 from grader.frontend.toolchain.cuda_errors import PROGRAM_STATUS
+from grader.frontend.toolchain.gpus import compiled_architecture
 from grader.frontend.toolchain.process import Command, Finished, RunCommand, run_command
 from grader.setup.errors import BuildError, GraderError
 from grader.simulator import hooks, library
@@ -38,45 +39,45 @@ from grader.simulator import hooks, library
 KERNEL_LIBRARY = "kernel.so"
 _MESSAGES = "messages.txt"
 _EXPORTS = Path(__file__).parent / "exports.map"
-_THUNKS = "launchers"  # what compilers call the generated part, should it ever appear in a message
+_THUNKS = "launchers"  # the name of the generated part in compiler messages
 
 _CPU_FLAGS = (
     "-std=c++17",
     "-g1",
-    "-gdwarf-4",  # version 5 as g++ writes it leads addr2line to the generated file
+    "-gdwarf-4",  # addr2line reports the generated file for g++'s version 5
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
-    "-fno-omit-frame-pointer",  # submission_sandbox/sandbox.cpp tells local variables from what functions return to
+    "-fno-omit-frame-pointer",  # submission_sandbox distinguishes local variables from return addresses by it
     "-mno-omit-leaf-frame-pointer",
-    "-fno-stack-protector",  # a smashed stack is a finding, not the end of the process
+    "-fno-stack-protector",  # a corrupted stack must be reported as a finding, not end the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
-    "-fno-finite-loops",  # a loop that waits for another thread stays
+    "-fno-finite-loops",  # keeps a loop that waits for another thread
     "-fno-optimize-sibling-calls",  # a barrier at the end of a kernel keeps its line
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
-    "-Werror=vla",  # nvcc has no arrays of a length that is known only when the kernel runs
+    "-Werror=vla",  # nvcc does not support variable-length arrays
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
-_GCC_FLAGS += ("-fno-var-tracking",)  # locations of variables are not used, and took a fifth of the time
-# g++ 14 to 16 at -O2 take two NaNs for equal where a few comparisons of the same floats follow each other.
+_GCC_FLAGS += ("-fno-var-tracking",)  # locations of variables are unused, and took a fifth of the time
+# g++ 14 to 16 at -O2 treat two NaNs as equal after a few comparisons of the same floats.
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (
     "-O1",
     "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
-    "--param=max-inline-insns-single=4000",  # what goes by value into a call is not instrumented: see host_defines.h
-    "-fno-tree-sra",  # an aligned structure is read at once, as on a GPU, and not member by member
+    "--param=max-inline-insns-single=4000",  # arguments passed by value are not instrumented: see host_defines.h
+    "-fno-tree-sra",  # reads an aligned structure at once, like a GPU, instead of member by member
     "--param=inline-unit-growth=1000",
     "--param=large-function-growth=1000",
     "--param=large-stack-frame-growth=10000",
 )
-# What comes after the calls for the checks are in place makes the code shorter, and a kernel that spends its time in
-# those calls hardly faster. It took a quarter of the time.
+# Optimizations after the instrumentation shorten the code, but hardly speed up a kernel, which spends its time in the
+# instrumentation's calls. They took a quarter of the time.
 _GCC_CHECKED += tuple(
     f"-fno-{later}"
     for later in (
@@ -85,7 +86,7 @@ _GCC_CHECKED += tuple(
     )
 )
 _GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-tree-loop-optimize")
-# A seventh of what was left: the rest of what comes after those calls, and what only saves an instruction now and then.
+# A seventh of the rest: further passes after the instrumentation, and passes that save few instructions.
 _GCC_CHECKED += ("--param=max-combine-insns=2", "-fno-tree-bit-ccp", "-fno-tree-slsr", "-fno-dce")
 _CLANG_FLAGS = (
     "-fno-vectorize",
@@ -93,7 +94,7 @@ _CLANG_FLAGS = (
     "-ferror-limit=20",
     "-Wno-unknown-attributes",
     "-Wno-pass-failed",
-    "-Wno-c++11-narrowing",  # nvcc takes uint4{i, i, i, i} of an int
+    "-Wno-c++11-narrowing",  # nvcc accepts uint4{i, i, i, i} for an int i
 )
 _CLANG_CHECKED = (
     "-O1",
@@ -103,21 +104,20 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-distinguish-volatile=1",
     "-mllvm",
-    "-tsan-instrument-read-before-write=1",  # else the read of x[i] += 1 is left out
+    "-tsan-instrument-read-before-write=1",  # otherwise the read of x[i] += 1 is omitted
 )
-# Calls through pointers go through functions of the simulator: submission_sandbox/indirect_calls.cpp.
+# Indirect calls go through functions of the simulator: submission_sandbox/indirect_calls.cpp.
 _X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
 _GCC_X86 = (
     *_X86_CHECKED,
     "-mindirect-branch=thunk-extern",
     "-mno-red-zone",
-)  # submission_sandbox/store_checks.py uses what is below the stack
+)  # submission_sandbox/store_checks.py uses memory below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
-# Its checks leave out local arrays that no pointer leaves the function to; an access that misses one of those ends the
-# process.
+# The checks omit local arrays whose address does not leave the function; an access outside of one ends the process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
-# A call at the start of each piece of straight-line code: what grader/simulator/disassembly.py counts from.
+# A call at the start of each basic block, from which grader/simulator/disassembly.py counts.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
 _GCC_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc")
 _CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
@@ -125,12 +125,12 @@ _CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """All that decides a build. ``flags`` compile, ``link_flags`` link; ``text`` is what the compiler gets."""
+    """The complete description of a build. ``flags`` compile, ``link_flags`` link; ``text`` is the compiler's input."""
 
     file: Path  # the kernel file, for messages
     device: str  # cpu or cuda
     checks: bool
-    source: Source  # the file as it was written
+    source: Source  # the original file
     text: str
     launchers: tuple[Prototype, ...]
     compiler: Compiler
@@ -143,7 +143,7 @@ class BuildPlan:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending, as a word."""
+        """The file's stem, as an identifier."""
         return "".join(c if c.isalnum() else "_" for c in self.file.stem)
 
     @property
@@ -184,7 +184,7 @@ class BuiltKernel:
 
 
 CompileInto = Callable[[BuildPlan, BuildCache, Path], None]
-"""Makes the library of a plan in a folder."""
+"""A function that builds the library of a plan in a folder."""
 
 
 def entry_point(launcher: Prototype | str) -> str:
@@ -199,10 +199,10 @@ def read_kernel_file(path: Path) -> str:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise BuildError(
-                f"{path.name} is larger than {MOST_BYTES >> 20} MB, the most that a kernel file may have",
-                "Put tables into an input, and repeated code into a loop.",
+                f"{path.name} is larger than {MOST_BYTES >> 20} MB, the limit for a kernel file",
+                "Pass tables as inputs, and write repeated code as a loop.",
             )
-        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()  # turns \r\n into \n, as compilers do
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()  # converts \r\n to \n, like compilers
     except FileNotFoundError:
         raise GraderError(f"there is no file {path}") from None
     except IsADirectoryError:
@@ -225,7 +225,7 @@ def plan_kernel(
 ) -> BuildPlan:
     """Read and translate a kernel file without running a compiler. Raise RewriteError or PrototypeError.
 
-    With ``operations`` (and ``checks``, on the simulator) floating-point operations and divergence are counted, too.
+    ``operations`` (with ``checks``, on the simulator) also counts floating-point operations and divergence.
     """
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
@@ -254,13 +254,13 @@ def compile_kernel(
     run: RunCommand = run_command,
     cache: BuildCache | None = None,
 ) -> BuiltKernel:
-    """Build a kernel file by calling the compiler directly. ``run`` may call it inside a jail."""
+    """Build a kernel file by calling the compiler directly. ``run`` may call it inside a sandbox."""
     plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
     return build(plan, functools.partial(compile_directly, run=run), cache)
 
 
 def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
-    """Return the library of a plan, from the cache or made by ``compile_into(plan, cache, folder)``."""
+    """Return the library of a plan, from the cache or built by ``compile_into(plan, cache, folder)``."""
     began = time.monotonic()
     cache = cache or open_cache()
     entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
@@ -311,7 +311,7 @@ def _plan_cpu(
     if architecture != simulated_architecture():
         flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
-    # "-z defs": a function that is defined nowhere is an error now, not at the first call.
+    # "-z defs": an undefined function is an error at link time, not at the first call.
     linking: tuple[str, ...] = (
         "-Wl,--as-needed",
         "-Wl,-z,defs",
@@ -325,7 +325,7 @@ def _plan_cpu(
 
 
 def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:
-    """How a kernel is compiled for the simulator."""
+    """Return the flags that compile a kernel for the simulator."""
     gcc = cxx.family == "gcc"
     flags = _CPU_FLAGS + (_GCC_FLAGS if gcc else _CLANG_FLAGS)
     gcc_version = int(cxx.version.partition(".")[0] or 0) if gcc else 0
@@ -350,7 +350,7 @@ def _plan_cuda(
     nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
     assert nvcc is not None
     if not arch:
-        raise GraderError("the architecture of the GPU is not known", "Name it, for example sm_90.")
+        raise GraderError("the architecture of the GPU is unknown", "Name it, for example sm_90.")
     text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
@@ -360,7 +360,11 @@ def _plan_cuda(
 
 
 def _simulated(arch: str | None, source: Source, name: str) -> int:
-    """Return the compute capability (times ten) that the simulator has for a file."""
+    """Return the compute capability (times ten) of the simulated device for a file.
+
+    It is that of an architecture like sm_100a, which has unique instructions; otherwise the one that the instructions
+    of the file and of its course headers need.
+    """
     if arch in ("sm_90a", "sm_100a"):
         return int(arch.removeprefix("sm_").removesuffix("a"))
     return architecture_for(with_headers(source.text, source, name)) or simulated_architecture()
@@ -368,28 +372,26 @@ def _simulated(arch: str | None, source: Source, name: str) -> int:
 
 @functools.lru_cache(maxsize=32)
 def _translated_header(text: str) -> str:
-    """Return a course header as C++ for the simulator."""
+    """Return a header of the course, translated for the simulator."""
     return rewrite(text, library.INCLUDE_DIRS).text
 
 
 def arch_flags(arch: str) -> tuple[str, ...]:
-    """Return nvcc's flags for an architecture; from Hopper on with the features of that one generation (sm_90a)."""
-    number = arch.removeprefix("sm_").removeprefix("compute_")
-    if number.isdigit() and int(number) >= 90:
-        number += "a"
+    """Return nvcc's flags for an architecture; from Hopper on with its architecture-specific features (sm_90a)."""
+    number = compiled_architecture(arch).removeprefix("sm_")
     return (f"-gencode=arch=compute_{number},code=sm_{number}",)
 
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:
-    """Return the text to compile: messages name the learner's file and lines, and each launcher has an entry point.
+    """Return the text to compile: messages have the learner's file and lines, and each launcher has an entry point.
 
-    ``first``: what an entry point does before it calls.
+    ``first``: code that an entry point runs before it calls the launcher.
     """
-    # Before the first line, as nvcc does; printf and assert are the simulator's from there on.
+    # Before the first line, like nvcc; from there on printf and assert are the simulator's.
     parts = ["#include <cuda_runtime.h>\n", headers_for(text)]
     program = any(launcher.name == "main" for launcher in launchers)
     if program:
-        # C++ forbids calling main, so it has another name here.
+        # C++ forbids calling main, so it is renamed.
         parts.append("#define main grader_program\n")
     parts += [line_directive(1, path.name), text, "" if text.endswith("\n") else "\n", line_directive(1, _THUNKS)]
     parts += [_thunk(launcher, first) for launcher in launchers if launcher.name != "main"]
@@ -404,7 +406,7 @@ _ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread")
 def _thunk(launcher: Prototype, first: str) -> str:
     values = []
     for index, parameter in enumerate(launcher.parameters):
-        # A pointer's type is written as "const T*", so "const T* const*" points at the argument.
+        # Written as "const T*", so that "const T* const*" points to the argument.
         values.append(
             f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
         )
@@ -428,7 +430,7 @@ def _program_thunk(original: str, first: str) -> str:
     )
 
 
-# -- the direct way ----------------------------------------------------------------------------------------------------
+# -- direct build ------------------------------------------------------------------------------------------------------
 
 
 def compile_directly(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunCommand = run_command) -> None:
@@ -451,7 +453,7 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         few = cxx_library.few_functions(plan.compiler, cache)
 
         def linking(made: tuple[str, ...], against: Path | None) -> Command:
-            # Without -fsanitize here: the hooks are libsim's, not the sanitizer's library.
+            # Linked without -fsanitize: the hooks are libsim's, not those of the sanitizer's library.
             libsim_folder = libsim.result().parent
             link = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, *made, *link_flags(plan, cache))
             reads = (libsim_folder, _EXPORTS, *([against] if against else ()))
@@ -474,14 +476,14 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         _checked(plan, folder, done)
         made = "kernel.s" if in_parts else "kernel.o"
         linked = linked or run(linking((made,), few))
-        if linked.returncode != 0:  # it needs more, or what it needs is nowhere
+        if linked.returncode != 0:  # it needs more functions, or one that does not exist
             linked = run(linking((made,), None))
         _checked(plan, folder, linked)
     (folder / made).unlink()
 
 
 def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
-    """Return the folder of the precompiled headers for a plan. clang++ needs none: it reads headers fast."""
+    """Return the folder of the precompiled headers for a plan. clang++ does not need them."""
     if plan.compiler.family != "gcc" or plan.libsim is None:
         return ()
     names = headers_at_head(plan.text)
@@ -489,7 +491,7 @@ def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
 
 
 def precompile_headers(cache: BuildCache) -> None:
-    """Precompile the headers that most checked kernels begin with, before the first build."""
+    """Precompile the headers of most checked kernels before the first build."""
     cxx = find_cxx()
     if cxx.family == "gcc":
         flags, headers = cpu_flags(cxx, checks=True), library.headers_digest()
@@ -509,7 +511,7 @@ def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
 
 
 def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
-    """Raise the compiler's error if it failed; otherwise keep its warnings with the library."""
+    """Raise the compiler's error if it failed; otherwise store its warnings with the library."""
     if done.returncode != 0:
         raise compile_error(plan, done.output)
     if done.output.strip():
@@ -518,5 +520,5 @@ def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
 
 
 def compile_error(plan: BuildPlan, output: str) -> BuildError:
-    """Return a compiler's output as an error at the learner's lines."""
+    """Return a compiler's output as an error with the learner's lines."""
     return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)

@@ -1,7 +1,7 @@
-"""A stand-in for libstdc++ that kernels are linked against: its name, and the few functions that nearly all kernels call.
+"""A small library that replaces libstdc++ at link time: its soname, and the few functions that most kernels call.
 
-ld reads the six thousand symbols of libstdc++ for each kernel, which took it longer than all else. A kernel that wants
-more than these functions is linked again, against the real one. When it runs it meets the real one in any case.
+ld spent most of its time on reading the six thousand symbols of libstdc++ for each kernel. A kernel that needs other
+functions is linked again, with libstdc++ itself. At run time every kernel uses the real library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUNCTIONS = (
 
 
 def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
-    """Return the folder of the stand-in, built now if the cache does not have it."""
+    """Return the folder of that library, built if it is not in the cache."""
     text = "".join(f".globl {name}\n.type {name}, %function\n{name}:\n" for name in FUNCTIONS)
 
     def build(folder: Path) -> None:
@@ -35,5 +35,5 @@ def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
 
 
 def link_flags(folder: Path) -> tuple[str, ...]:
-    """Return the flags that link against the library in a folder, and against the parts of libc that a kernel may need."""
+    """Return the options that link the library in a folder, and the C libraries that a kernel may need."""
     return ("-nodefaultlibs", f"-L{folder}", f"-l:{_NAME}", "-lm", "-lgcc_s", "-lc")

@@ -1,7 +1,7 @@
-"""Compiler messages for learners: at their file and line, errors first, the simulator's internals left out.
+"""Compiler messages for learners: with their file and line, errors first, without the simulator's internals.
 
-g++, clang++ and nvcc are read in their own formats. What they say about generated text is moved to the line and column
-of the learner's file; a message inside a header is moved to the place in the learner's file that led there.
+The formats of g++, clang++ and nvcc are parsed. A message about generated text is moved to the line and column of the
+learner's file; a message inside a header is moved to the line of the learner's file that led there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOTES = 4  # notes of one error
 
 
 class CompileError(BuildError):
-    """The compiler refused a kernel file: all that it said, at the learner's lines."""
+    """A kernel file that does not compile: all of the compiler's messages, with the learner's lines."""
 
     def __init__(self, message: str, hint: str = "", diagnostics: tuple[CompilerMessage, ...] = ()) -> None:
         super().__init__(message, hint)
@@ -34,7 +34,7 @@ class CompileError(BuildError):
 
 
 def located(path: Path, problem: RewriteError) -> RewriteError:
-    """Return an error of the front end in a compiler's format."""
+    """Return an error of the front end in the format of a compiler."""
     text = CompilerMessage("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
     shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
     shown.diagnostics = (text,)
@@ -68,10 +68,12 @@ def read_messages(output: str, path: Path, original: str, rewritten: Rewritten |
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 _GNU = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? (?P<kind>fatal error|error|warning|note): (?P<text>.*)$"
+    r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)? "
+    r"(?P<kind>fatal error|error|warning|note): (?P<text>.*)$"
 )
 _NVCC = re.compile(
-    r"^(?P<file>[^(\n]+)\((?P<line>[0-9]{1,9})\): (?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
+    r"^(?P<file>[^(\n]+)\((?P<line>[0-9]{1,9})\): "
+    r"(?P<kind>catastrophic error|error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _CONTEXT = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>[0-9]{1,9}):(?:(?P<column>[0-9]{1,9}):)?\s+(?:required (?:from|by)|  recursively)"
@@ -83,7 +85,7 @@ _LINKER = re.compile(
 )
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
 _LONGEST = 2000
-"""Characters of a line that are read: what a compiler quotes of a file may be long."""
+"""The most characters of a line that are read: a compiler may quote long lines of a file."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
 
@@ -141,7 +143,7 @@ class _Reader:
             elif linker := _LINKER.match(line):
                 if last:
                     yield last
-                # The linker may name the generated file, but its lines are the learner's.
+                # The linker may name the generated file, but the line numbers are the learner's.
                 ours = linker["line"] and linker["file"] in (self.name, *_GENERATED)
                 last = _Raw("error", self.name if ours else "", int(linker["line"]) if ours else 0, 0, linker["text"])
             elif ptxas := _PTXAS.match(line):
@@ -172,7 +174,7 @@ class _Reader:
         if head.extra:
             text += " (" + "; ".join(head.extra) + ")"
         if text.startswith("undefined reference to"):
-            text = text.replace("undefined reference to", "used but defined nowhere:")
+            text = text.replace("undefined reference to", "used but not defined:")
         source = self._source(line) if file == self.name else ""
         severity = "warning" if head.kind == "warning" else "error"
         return CompilerMessage(severity, _clean(text), file, line, column, source, tuple(shown[:_NOTES]))
@@ -181,7 +183,7 @@ class _Reader:
         """Return the place in the learner's file that a message is about."""
         if head.file == self.name and head.line:
             return self.name, head.line, self._column(head.line, head.column, head.caret, head.text)
-        # In a header or in generated text: where the learner's file led there.
+        # In a header or in generated text: the line of the learner's file that led there.
         for note in notes:
             if note.file == self.name and _INSTANTIATION.search(note.text):
                 return self.name, note.line, self._column(note.line, note.column, note.caret, head.text)
@@ -196,7 +198,7 @@ class _Reader:
 
     @functools.cached_property
     def _first_lines(self) -> dict[str, int]:
-        """The first line in which each word stands."""
+        """The first line that contains each word."""
         first: dict[str, int] = {}
         for number, text in enumerate(self.lines, 1):
             for word in re.findall(r"\w+", text):
@@ -267,7 +269,7 @@ def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
             return f"If {name} is CUDA's, the simulator does not have it; otherwise check the spelling."
         missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
         if missing:
-            return "A kernel file may include CUDA's headers, the course's (llmk/...) and the C++ standard library."
+            return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
     return ""
 
 
@@ -275,16 +277,16 @@ def _hint_for_output(output: str) -> str:
     if re.search(r"Killed|signal 9|out of memory|cannot allocate", output, re.IGNORECASE):
         return "The compiler ran out of memory: look for huge templates, or free some memory."
     if "unsupported GNU version" in output or "unsupported clang version" in output:
-        return "This nvcc does not take this g++: install an older g++ and set NVCC_CCBIN to it."
+        return "This nvcc does not support this g++: install an older g++ and set NVCC_CCBIN to it."
     if "No space left" in output:
         return "The disk is full: free some space, or set GRADER_CACHE to another folder."
     if "Unsupported gpu architecture" in output or "is not defined for option 'gpu-architecture'" in output:
-        return "This nvcc does not know the GPU: a newer CUDA toolkit is needed."
+        return "This nvcc does not support the GPU: install a newer CUDA toolkit."
     return ""
 
 
 def _unexplained(output: str, path: Path, compiler: Compiler) -> str:
-    """For output without a line that is known as an error: its last lines, without the paths of this machine."""
+    """Return the last lines of unrecognized output, without the paths of this machine."""
     lines = [re.sub(r"(?:/[^\s/:]+)+/", "", line) for line in output.strip().splitlines()][-12:]
-    said = "\n".join(lines) or "it said nothing"
+    said = "\n".join(lines) or "it printed nothing"
     return f"{compiler} failed on {path.name}:\n{said}"

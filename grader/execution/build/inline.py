@@ -1,8 +1,8 @@
-"""Builds a plan through ``torch.utils.cpp_extension.load_inline``: the way in which PyTorch users build kernels.
+"""Builds a plan through ``torch.utils.cpp_extension.load_inline``, as PyTorch users build kernels.
 
-``functions=None`` and ``no_implicit_headers=True`` leave PyTorch's headers out, which would take half a minute to
-compile; what is left is a plain shared library. ``load_inline`` gets a fresh folder, so a lock that a killed process
-left there cannot hang it, and the result moves into the build cache.
+``functions=None`` and ``no_implicit_headers=True`` omit PyTorch's headers, which would take half a minute to compile;
+the result is a plain shared library. ``load_inline`` gets a fresh folder, so a lock left by a killed process cannot
+block it, and the result moves into the build cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grader.simulator import library
 # load_inline reads the environment, so one build at a time.
 _turn = threading.Lock()
 
-# PyTorch switches the operators of half types off, which are part of plain CUDA.
+# PyTorch disables the operators of half types, which are part of CUDA.
 _UNDO = (
     "__CUDA_NO_HALF_OPERATORS__",
     "__CUDA_NO_HALF_CONVERSIONS__",
@@ -82,7 +82,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Suppress PyTorch's warning about a CUDA toolkit without a GPU: a kernel for the simulator needs neither."""
+    """Suppress PyTorch's warnings about a CUDA toolkit without a GPU: a kernel for the simulator needs neither."""
     logger = logging.getLogger("torch.utils.cpp_extension")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -93,7 +93,7 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _stands_in_a_command(path: str) -> bool:
-    """Return whether a path is safe in a shell command; load_inline does not quote the folder of PyTorch's libraries."""
+    """Return whether a path needs no quotes in a shell command: load_inline does not quote PyTorch's folder."""
     return shlex.quote(path) == path
 
 
@@ -121,7 +121,7 @@ def _environment(plan: BuildPlan) -> Iterator[None]:
 
 
 def _ninja_folders() -> list[str]:
-    """Return the folders where pip puts ninja: not on the PATH when Python is called by its full path."""
+    """Return the folder in which pip installs ninja, which is not on the PATH if Python is called by its full path."""
     folders = [str(Path(sys.executable).parent)]
     spec = importlib.util.find_spec("ninja")
     if spec and spec.origin:

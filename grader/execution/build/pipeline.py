@@ -1,6 +1,6 @@
-"""The compiler, the checks of its stores and the linker, all at work at once: each on what the one before it has made so far.
+"""The compiler, the store checks and the linker as a pipeline: each processes the output of the previous one at once.
 
-g++ writes a function as soon as it is done with it, and takes a tenth of a second for a large one.
+g++ writes a function as soon as it has compiled it, and takes a tenth of a second for a large one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from grader.execution.submission_sandbox.store_checks import FUNCTION_ENDS, chec
 from grader.frontend.toolchain.process import Command, Finished, RunCommand
 
 _MOST = 64 << 20
-"""Bytes of assembly."""
+"""The most bytes of assembly."""
 
 
 def compile_and_link(
     compiling: Command, linking: Callable[[], Command], run: RunCommand
 ) -> tuple[Finished, Finished | None, str]:
-    """Run a compiler that writes assembly to its standard output and a linker that reads it; return both results."""
+    """Return the results of a compiler and a linker that run at the same time, and the linker's input.
+
+    The compiler writes assembly to its standard output; checks are added, and the linker reads the result. The linker's
+    result is None if there was no function to link.
+    """
     parts: list[str] = []
     into: IO[bytes] | None = None
     linked: Future[Finished] | None = None
@@ -50,13 +54,13 @@ def _pipe() -> tuple[IO[bytes], IO[bytes]]:
 
 def _write(pipe: IO[bytes], text: str) -> None:
     content = text.encode(errors="surrogateescape")
-    with contextlib.suppress(BrokenPipeError):  # the linker has ended: its status says why
+    with contextlib.suppress(BrokenPipeError):  # the linker has ended: its status gives the reason
         while content:
             content = content[pipe.write(content) :]
 
 
 def _run(run: RunCommand, command: Command) -> Finished:
-    """Run it, and let go of its pipes even where it was never started: the other end would wait for ever."""
+    """Run a command, and close its pipes even if it was never started: otherwise the other end waits forever."""
     with contextlib.ExitStack() as pipes:
         for pipe in command.pipes.values():
             pipes.enter_context(pipe)
@@ -64,7 +68,7 @@ def _run(run: RunCommand, command: Command) -> Finished:
 
 
 def _pieces(pipe: IO[bytes]) -> Iterator[str]:
-    """Yield the content of a pipe as it arrives, up to a limit."""
+    """Yield a pipe's contents as they arrive, up to the maximum."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     left = _MOST
     while left > 0 and (read := pipe.read(min(left, 1 << 16))):

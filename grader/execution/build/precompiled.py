@@ -1,8 +1,8 @@
-"""The simulator's headers as g++ keeps them once it has read them: reading them again took a fifth of each build.
+"""Precompiled headers of the simulator for g++: parsing them again took a fifth of each build.
 
-``-include`` makes the compiler begin with ``prelude.h``; it takes ``prelude.h.gch`` beside that instead where it can,
-and reads the headers where it cannot. A kernel's text still includes them, and gets nothing that it does not: only
-headers that stand at its head, before any of its own code, are taken ahead.
+``-include`` makes the compiler begin with ``prelude.h``; it uses ``prelude.h.gch`` next to it if possible, and
+otherwise parses the headers. A kernel's text still includes them, and gets no others: only headers at its head, before
+any code, are precompiled.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PRELUDE = "prelude.h"
 _PRECOMPILED = f"{PRELUDE}.gch"
 _ALWAYS = "cuda_runtime.h"
 _SLOW = ("sim/ptx.h", "cuda_fp16.h", "cuda_bf16.h", "mma.h")
-"""Headers that take a tenth of a second, in their order. Few, so that there are few sets of them: each takes 20 MB."""
+"""Headers that take a tenth of a second, in order. Few, because each combination takes 20 MB."""
 _HALVES = ("cuda_fp16.h", "cuda_bf16.h")
 USUAL = tuple((_ALWAYS, *names) for names in ((), _HALVES, ("sim/ptx.h",), ("sim/ptx.h", *_HALVES)))
-"""The sets that most kernels of the course begin with, the demo's among them."""
+"""The combinations with which most kernels of the course begin, including the demo's."""
 
-# Includes, comments, and what stands around the text of a course header (see course_headers.py).
+# Includes, comments, and the lines around the text of a course header (see course_headers.py).
 _HEAD = re.compile(
     r"""(?: [ \t]* (?://[^\n\\]*)? \n
     | \#include[ ] (?:<[^>\n]+>|"sim/ptx\.h") [ \t]* (?://[^\n\\]*)? \n
@@ -35,7 +35,7 @@ _HEAD = re.compile(
 
 
 def headers_at_head(text: str) -> tuple[str, ...]:
-    """Return the simulator's headers that a text includes before its first line of code, as far as precompiling pays."""
+    """Return the slow headers that a text includes before its first line of code."""
     head = _HEAD.match(text)
     found = set(re.findall(r'^#include [<"]([^>"]+)[>"]', head.group(), re.MULTILINE)) if head else set()
     return (_ALWAYS, *(name for name in _SLOW if name in found))
@@ -44,21 +44,21 @@ def headers_at_head(text: str) -> tuple[str, ...]:
 def precompiled(
     compiler: Compiler, flags: tuple[str, ...], headers: str, names: tuple[str, ...], cache: BuildCache
 ) -> Path:
-    """Return the folder with ``prelude.h`` and its precompiled form for these flags, built now if not in the cache.
+    """Return the folder with ``prelude.h`` and its precompiled form for these flags, built if it is not in the cache.
 
-    ``headers`` is the hash of the simulator's headers, ``names`` are those to include.
+    ``headers`` is the hash of the simulator's headers, ``names`` are the headers to include.
     """
     key = digest(["prelude", compiler.identity, *map(str, INCLUDE_DIRS), *flags, headers, *names])
 
     def compile_headers(folder: Path) -> None:
         (folder / PRELUDE).write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
         argv = (*compiler.command, *flags, *include_flags(), "-x", "c++-header", PRELUDE, "-o", _PRECOMPILED)
-        if run_command(Command(argv, folder)).returncode != 0:  # the kernel's own build will say what is wrong
+        if run_command(Command(argv, folder)).returncode != 0:  # the kernel's own build will report the error
             (folder / _PRECOMPILED).unlink(missing_ok=True)
 
     return cache.get(key, compile_headers, "the simulator's headers")[0]
 
 
 def refused(output: str) -> bool:
-    """Return whether a compiler failed over precompiled headers, for example because their memory address is taken."""
+    """Return whether a compiler rejected the precompiled headers, for example because their address range is in use."""
     return _PRECOMPILED in output

@@ -1,6 +1,6 @@
-"""Resources of each kernel by nvcc, without a GPU: registers, spills, shared memory, stack.
+"""The resources of each kernel according to nvcc, without a GPU: registers, spills, shared memory, stack.
 
-``nvcc -cubin -Xptxas -v`` compiles the device code for a named architecture; ptxas says what each kernel takes.
+``nvcc -cubin -Xptxas -v`` compiles the device code for a named architecture; ptxas prints the resources of each kernel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _THREADS = 4
 
 @dataclass(frozen=True)
 class ResourceUsage:
-    """One kernel, as compiled for one architecture. Bytes, but for registers."""
+    """The resources of a kernel compiled for one architecture. Sizes are in bytes, except registers."""
 
     name: str  # as in the source, with its template arguments
     symbol: str
@@ -38,11 +38,11 @@ class ResourceUsage:
 
     @property
     def spills(self) -> bool:
-        """Return whether registers were spilled."""
+        """Whether the kernel spills registers."""
         return self.spill_stores > 0 or self.spill_loads > 0
 
     def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:
-        """How many blocks of this kernel fit on an SM."""
+        """Return how many blocks of this kernel fit on an SM."""
         return occupancy(gpu, block_size, self.registers, self.static_shared, dynamic_shared)
 
     def __str__(self) -> str:
@@ -62,15 +62,15 @@ def resource_usage(
     run: RunCommand = run_command,
     cache: BuildCache | None = None,
 ) -> list[ResourceUsage]:
-    """Compiles a kernel file for an architecture; one entry for each kernel (each instance of a template), in order."""
-    # Here, as a check needs only ``ResourceUsage`` where another process builds.
+    """Compile a kernel file for an architecture; return an entry for each kernel (each template instance), in order."""
+    # Imported here: a check needs only ``ResourceUsage`` if another process builds.
     from grader.execution.build.build import arch_flags, compile_error, plan_kernel
 
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
     flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     flags += _split(plan.compiler)
-    # The learner's text alone: entry points and host code are of no interest here.
+    # Only the learner's text: entry points and host code are irrelevant.
     text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
     key = digest(["resources", source, *flags, plan.compiler.identity])
@@ -90,13 +90,13 @@ def resource_usage(
 
 
 def _split(nvcc: Compiler) -> tuple[str, ...]:
-    """Return nvcc's option that optimizes the kernels of a file in threads, if it has it; ptxas reports the same figures."""
+    """Return the option by which nvcc optimizes kernels in parallel, if it has one; ptxas's output is the same."""
     major, _, minor = nvcc.version.partition(".")
     return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 
 
 def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
-    """Return the kernels in the output of ``ptxas -v``."""
+    """Parse the output of ``ptxas -v``."""
     entries = re.split(r"Compiling entry function '", listing)[1:]
     symbols = [entry.split("'", 1)[0] for entry in entries]
     names = _demangle(symbols)
@@ -104,7 +104,7 @@ def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
 
 
 def _kernel(symbol: str, name: str, listing: str, arch: str) -> ResourceUsage:
-    # A function that is not inlined has properties of its own; the kernel's are under its own symbol.
+    # A function that is not inlined has its own properties; the kernel's are under its own symbol.
     own = re.search(rf"Function properties for {re.escape(symbol)}\s*\n(.*)", listing)
     properties = own.group(1) if own else listing
     return ResourceUsage(
@@ -126,7 +126,7 @@ def _number(pattern: str, text: str) -> int:
 
 
 def _demangle(symbols: list[str]) -> list[str]:
-    """Symbols as they are written in the source, as far as a demangler is found: ``kernel<float, 4>``."""
+    """Return symbols as written in the source, if a demangler is found: ``kernel<float, 4>``."""
     tool = shutil.which("cu++filt") or shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
     if not tool or not symbols:
         return [_short(symbol) for symbol in symbols]
@@ -136,7 +136,7 @@ def _demangle(symbols: list[str]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """Return a demangled function without its result and parameters."""
+    """Return a demangled function without its result type and parameters."""
     depth = 0
     for i, c in enumerate(name):
         depth += {"<": 1, ">": -1}.get(c, 0)

@@ -1,6 +1,6 @@
-"""Checks what Python passes to a launcher against its prototype, and turns it into what C++ reads.
+"""Checks a launcher's arguments against its prototype, and converts them for C++.
 
-Works on anything that looks like a torch tensor, without importing torch.
+It works on anything that behaves like a torch tensor, without importing torch.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from grader.setup.errors import GraderError
 
 
 class ArgumentError(GraderError):
-    """An argument does not fit the launcher's prototype."""
+    """An argument that does not match the launcher's prototype."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One checked argument: a tensor (None for a null pointer), or a number as its C value."""
+    """A checked argument: a tensor (None for a null pointer), or a number as its C value."""
 
     parameter: Parameter
     tensor: Any = None
@@ -29,7 +29,7 @@ class Argument:
 
 
 def bind(launcher: Prototype, given: Sequence[Any], named: Mapping[str, Any], device: str) -> list[Argument]:
-    """One checked argument for each parameter but the stream; tensors must be on ``device`` (cpu or cuda)."""
+    """Return a checked argument for each parameter except the stream; tensors must be on ``device`` (cpu or cuda)."""
     parameters = [p for p in launcher.parameters if p.kind != "stream"]
     values = _in_order(launcher, parameters, given, named)
     arguments = [_check(launcher, p, value, device) for p, value in zip(parameters, values)]
@@ -43,9 +43,9 @@ def _in_order(
     names = [p.name for p in parameters]
     for name in named:
         if name not in names:
-            raise ArgumentError(f"{launcher.name} has no parameter '{name}'", f"It is {launcher}.")
+            raise ArgumentError(f"{launcher.name} has no parameter '{name}'", f"The prototype is {launcher}.")
         if name in names[: len(given)]:
-            raise ArgumentError(f"{launcher.name}: '{name}' is given twice", f"It is {launcher}.")
+            raise ArgumentError(f"{launcher.name}: '{name}' is given twice", f"The prototype is {launcher}.")
     missing = [p.name or f"number {i}" for i, p in enumerate(parameters, 1) if i > len(given) and p.name not in named]
     if missing or len(given) > len(parameters):
         count = len(given) + len(named)
@@ -75,13 +75,13 @@ def is_tensor(value: Any) -> bool:
 
 
 def dtype_name(tensor: Any) -> str:
-    """Return the name of a tensor's element type: float32."""
+    """Return the name of a tensor's element type, such as float32."""
     return str(tensor.dtype).removeprefix("torch.")
 
 
 def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
     if not is_tensor(value):
-        hint = "Turn it into one: torch.from_numpy(...)" if type(value).__module__ == "numpy" else ""
+        hint = "Convert it: torch.from_numpy(...)" if type(value).__module__ == "numpy" else ""
         raise ArgumentError(f"{where} must be a torch tensor, got {_kind(value)}", hint)
     if value.device.type != device:
         hint = (
@@ -94,14 +94,14 @@ def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
     if allowed and dtype_name(value) not in allowed:
         raise ArgumentError(
             f"{where} is {parameter.type}, so it takes a tensor of {allowed[0]}, got {dtype_name(value)}",
-            f"Convert it: .to(torch.{allowed[0]})" if parameter.const else f"Make it with dtype=torch.{allowed[0]}.",
+            f"Convert it: .to(torch.{allowed[0]})" if parameter.const else f"Create it with dtype=torch.{allowed[0]}.",
         )
     if str(value.layout) != "torch.strided":
         raise ArgumentError(f"{where} is a {str(value.layout).removeprefix('torch.')} tensor, a dense one is needed")
     if not value.is_contiguous():
         raise ArgumentError(
             f"{where} is not contiguous: shape {tuple(value.shape)}, strides {tuple(value.stride())}",
-            "A kernel sees only the address. Pass .contiguous() for an input; make an output anew.",
+            "A kernel gets only the address. Pass .contiguous() for an input; create a new tensor for an output.",
         )
     return value
 
@@ -149,7 +149,7 @@ def _value(where: str, parameter: Parameter, number: float) -> Any:
 
 
 def _plain(where: str, value: Any) -> Any:
-    """Return a tensor of one element as a number; raise for other tensors."""
+    """Return a one-element tensor as a number; raise an error for other tensors."""
     if is_tensor(value):
         if value.numel() != 1:
             raise ArgumentError(f"{where} takes a number, got a tensor of shape {tuple(value.shape)}")

@@ -1,7 +1,7 @@
 """``load_kernel``: a kernel file as an object whose launchers take torch tensors and numbers.
 
-On a cache miss the file is built through ``torch.utils.cpp_extension.load_inline``; on a hit the library is loaded as
-it is, in a few milliseconds.
+On a cache miss the file is built through ``torch.utils.cpp_extension.load_inline``; on a hit the library is loaded
+directly, in a few milliseconds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 _AFTER_A_FAULT = (
-    "After a fault the GPU is of no use to this process: restart it. "
-    "The simulator (device='cpu') names the line of a fault."
+    "After a fault, this process can no longer use the GPU: restart it. "
+    "The simulator (device='cpu') shows the line of a fault."
 )
-# Requests of each access that the simulator keeps, for pictures of which thread touches what.
+# The number of requests of each access that the simulator keeps, for pictures of accesses by thread.
 _TRACED = "8"
 
 
@@ -45,7 +45,7 @@ def load_kernel(
     sync: bool = False,
     operations: bool = False,
 ) -> Kernel:
-    """Build a kernel file, if needed, and load it.
+    """Build a kernel file if necessary, and load it.
 
     ``path`` is relative to the working folder (a notebook's own), or to the root of the course. ``device`` is "cpu" for
     the simulated GPU or "cuda" for a real one. With ``checks`` the simulator looks for faults and counts accesses; a
@@ -63,8 +63,7 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline goes without the checks that submission_sandbox/store_checks.py puts in, which a grader must be
-        # able to count on.
+        # load_inline skips the checks of submission_sandbox/store_checks.py, on which a grader must be able to rely.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)
@@ -77,7 +76,7 @@ def _compile_inline(plan: BuildPlan, cache: Any, folder: Path) -> None:
 
 
 def find_kernel_file(path: str | Path) -> Path:
-    """Return the file that a path means: as it is, or from one of the folders above, up to the root of the course."""
+    """Return the file for a path, relative to this folder or to one above it, up to the root of the course."""
     wanted = Path(path).expanduser()
     if wanted.is_absolute() or wanted.exists():
         if not wanted.exists():
@@ -141,7 +140,7 @@ class Kernel:
 
     @property
     def device(self) -> str:
-        """Return cpu or cuda."""
+        """The device: cpu or cuda."""
         return self._built.plan.device
 
     @property
@@ -151,7 +150,7 @@ class Kernel:
 
     @property
     def report(self) -> Report:
-        """Return what the simulator found and counted in the last call."""
+        """The simulator's findings and counters of the last call."""
         if self._report is None:
             if self._report_text is None:
                 why = (
@@ -165,13 +164,13 @@ class Kernel:
 
     @contextmanager
     def recording(self, block: tuple[int, int, int] = (0, 0, 0), launch: int = 0) -> Iterator[None]:
-        """Record one block of calls inside, in their ``report.recording``, without raising findings.
+        """Record one block during calls in this context, in their ``report.recording``, without raising findings.
 
-        ``block``: its ``blockIdx``. ``launch``: which launch of a call, from 0.
+        ``block``: its ``blockIdx``. ``launch``: the number of the launch in a call, from 0.
         """
         if self.device != "cpu" or not self._built.plan.checks:
             raise GraderError(
-                f"{self.file.name} cannot be recorded: only the simulator with its checks does that",
+                f"{self.file.name} cannot be recorded: only the simulator with its checks can record",
                 "Load the kernel with device='cpu'.",
             )
         raises, self._raise_on_finding = self._raise_on_finding, False
@@ -180,7 +179,7 @@ class Kernel:
             yield
         finally:
             self._recorded, self._raise_on_finding = "none", raises
-            self._simulator.configure(record="none")  # whoever calls the same simulator next
+            self._simulator.configure(record="none")  # for the next caller of the same simulator
 
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:
         plan = self._built.plan
@@ -231,9 +230,9 @@ class Launcher:
             self.kernel._call_cuda(self, arguments)
 
     def prepared(self, *given: Any) -> Callable[[], int]:
-        """Return this call on a GPU with its arguments checked and kept, for timings without the checks.
+        """Check and keep the arguments of a call on a GPU, so that timings do not include the checks.
 
-        What is returned starts the kernels in the stream that is current now, and returns CUDA's error.
+        The returned function starts the kernels in the stream that is current now, and returns CUDA's error.
         """
         return self._on_gpu(bind(self.prototype, given, {}, "cuda"))
 
@@ -260,7 +259,7 @@ class Launcher:
 
 
 def _gpu_architecture() -> str:
-    """Return the architecture of the GPU that torch uses, as nvcc names it."""
+    """Return the architecture of the GPU that torch uses, by nvcc's name."""
     import torch
 
     if not torch.cuda.is_available():

@@ -1,6 +1,6 @@
-"""libsim inside this process: tensors go into the simulator's memory, launchers run, tensors come back.
+"""libsim in this process: copies tensors to the simulator's memory, runs launchers, and copies tensors back.
 
-The simulator has one device, so sessions take turns.
+The simulator has a single device, so sessions take turns.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Simulator:
         self._lib = lib
 
     def configure(self, **settings: str) -> None:
-        """Change settings, which stay until they are changed again."""
+        """Change settings, which stay in force until they are changed again."""
         for key, value in settings.items():
             if self._lib.sim_configure(key.encode(), value.encode()) != 0:
-                raise GraderError(f"the simulator does not take {key}={value}")
+                raise GraderError(f"the simulator does not accept the setting {key}={value}")
 
     def call(self, entry: Any, arguments: Sequence[Argument], takes_stream: bool) -> tuple[int, str, str]:
-        """Run a launcher on CPU tensors: return its CUDA error, the report as JSON, and the kernels' output."""
+        """Run a launcher on CPU tensors; return its CUDA error, the report as JSON, and the output of printf."""
         with _turn:
             self._lib.sim_reset()
             try:
@@ -74,7 +74,7 @@ class Simulator:
         return error, report, output
 
     def _tensors(self, arguments: Sequence[Argument]) -> dict[int, int | None]:
-        """Copy each tensor into the simulator's memory once, for any number of parameters."""
+        """Copy each tensor into the simulator's memory once, even if it is passed for several parameters."""
         placed: dict[int, int | None] = {}
         ranges: list[tuple[int, int, int | None, Argument]] = []
         for argument in arguments:
@@ -91,7 +91,7 @@ class Simulator:
                     break
                 if start < other_start + other_size and other_start < start + size:
                     raise GraderError(
-                        f"{argument.parameter.name} and {other.parameter.name} share a part of their memory",
+                        f"the memory of {argument.parameter.name} and {other.parameter.name} overlaps",
                         "Pass the same tensor, or tensors that do not overlap.",
                     )
             if id(tensor) in placed:
@@ -108,7 +108,7 @@ class Simulator:
     def _place(self, argument: Argument) -> int:
         tensor, size = argument.tensor, _bytes(argument.tensor)
         shape = (ctypes.c_int64 * max(1, tensor.dim()))(*tensor.shape)
-        # A slice keeps its distance from an aligned address, as it does on a GPU.
+        # A slice keeps its offset from an aligned address, as on a GPU.
         offset = tensor.storage_offset() * tensor.element_size() % 256
         name, dtype = argument.parameter.name.encode(), dtype_name(tensor).encode()
         device = self._lib.sim_tensor_alloc(name, dtype, tensor.dim(), shape, size, offset)

@@ -1,6 +1,6 @@
-"""A compiler in a jail: source text can ask it to read any file, and to use up any machine.
+"""A compiler in a sandbox: source text can make it read any file, and exhaust any machine.
 
-The compiler works in a scratch folder; what it leaves there is copied into the build's folder by the grader.
+The compiler works in a scratch folder; the grader copies its results into the build's folder.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from grader.setup import shipped
 from grader.setup.errors import GraderError
 
 SECONDS = 60.0
-"""Of processor time, for each process."""
+"""The processor time of each process."""
 PATIENCE = 10
-"""Times as long by the clock, for a compiler that waits: a busy machine alone stops nobody."""
+"""The wall-clock limit, as a multiple of the processor time: a busy machine alone does not stop a compiler."""
 MEGABYTES = 2048
 PROCESSES = 32
 OUTPUT_LIMIT = 64 * 1024
@@ -46,7 +46,7 @@ _SETTINGS = (Path("/etc/alternatives"), Path("/etc/ld.so.cache"))
 
 
 def run_in(jail: Jail) -> RunCommand:
-    """Return a function that runs compilers in a jail of this tier."""
+    """Return a function that runs compilers in a sandbox of this tier."""
     return run_command if jail.tier == "none" else functools.partial(_run, jail)
 
 
@@ -57,7 +57,7 @@ def _run(jail: Jail, command: Command) -> Finished:
         _copy(command.folder, scratch)
         argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
         status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
-        if "stdout" not in command.pipes:  # all that it made has gone there
+        if "stdout" not in command.pipes:  # otherwise the pipe has all results
             _copy(scratch, command.folder)
         return Finished(status, output, time.monotonic() - began)
     finally:
@@ -65,7 +65,7 @@ def _run(jail: Jail, command: Command) -> Finished:
 
 
 def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str]:
-    """Run it until it ends or its time is over; what it prints goes to a file in memory, of which the start is kept."""
+    """Run a compiler until it ends or its time is over; the start of its output is kept in a file in memory."""
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
         try:
@@ -83,13 +83,13 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
             output += f"error: {name} ended with status {status} and gave no reason\n"
         return status, output
     except OSError as error:
-        raise GraderError(f"the compiler cannot be started in a jail: {error.strerror}") from error
+        raise GraderError(f"the compiler cannot be started in a sandbox: {error.strerror}") from error
     finally:
         os.close(printed)
 
 
 def _limit(status: int, output: str) -> str:
-    """Return the limit that stopped a compiler, by its signal or its message; empty if none did."""
+    """Return the limit that stopped a compiler, by its signal or its output; empty if none did."""
     if re.search(r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc", output):
         return f"{MEGABYTES} MB"
     if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or "CPU time limit exceeded" in output:
@@ -102,7 +102,7 @@ def _limits(folder: Path, processes: int) -> list[str]:
 
 
 def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the bwrap command: the system's files, the command's inputs, and the scratch folder."""
+    """Return a command with the system's files, the command's inputs, and the scratch folder in place of its own."""
     program = build_program("compile")
     argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for path in _SYSTEM:
@@ -127,7 +127,7 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the Landlock command: the same files, at their own places."""
+    """Return a command with the same files, at their original paths."""
     places = {str(path): str(reachable(path)) for path in _reads(command)}
     places[str(command.folder)] = str(scratch)
     words = []
@@ -141,13 +141,13 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     temporary.chmod(0o777)
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_program("compile")))
-    # The limit on processes counts all of a user, those of other jails too: only for one that has no others.
+    # The limit on processes counts all processes of a user: it is set only for a user without others.
     limits = _limits(scratch, 8 * PROCESSES if becomes_nobody() else 0)
     return [*as_nobody(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
 
 
 def _reads(command: Command) -> list[Path]:
-    """Return the command's inputs besides the system's files; a compiler from elsewhere brings its folder."""
+    """Return the files that the command reads besides the system's; a compiler from elsewhere adds its folder."""
     compiler = Path(command.argv[0]).resolve()
     reads = [path for path in command.reads if path.exists()]
     if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
@@ -156,12 +156,12 @@ def _reads(command: Command) -> list[Path]:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Return whether a path lies among the system's files, also after resolving links: /usr/local/cuda is a link."""
+    """Return whether a path, with links resolved, is among the system's files: bwrap cannot bind a link."""
     return all(any(place.is_relative_to(folder) for folder in _SYSTEM) for place in (path, path.resolve()))
 
 
 def _hidden() -> list[Path]:
-    """Folders of the course that would be visible because it lies among the system's files."""
+    """Return the folders of the course that would be visible because they are among the system's files."""
     roots = [shipped.COURSE]
     with contextlib.suppress(GraderError):  # `grader run` needs no course
         roots.append(course_root())
@@ -171,7 +171,7 @@ def _hidden() -> list[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the regular files of a folder, without links and files that are too large."""
+    """Copy the regular files of a folder, without links; raise for a file that is too large."""
     for entry in os.scandir(source):
         status = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):

@@ -1,7 +1,7 @@
-"""Files and devices that CUDA's driver needs in the process that uses it, for the jail on a real GPU.
+"""The files and devices that CUDA's driver needs, for the sandbox of kernels on a real GPU.
 
-Found out by taking away one thing after the other, on an H200 with driver 580: without ``THREADS``, ``/sys`` or a
-device, cuInit fails.
+Determined by removing one item at a time, on an H200 with driver 580: without ``THREADS``, ``/sys`` or a device, cuInit
+fails.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ READ = (
 """Files and folders that it reads."""
 
 OF_ITSELF = ("/proc/self",)
-"""What a process reads about itself."""
+"""The files that a process reads about itself."""
 
 THREADS = "/proc/self/task"
-"""Where it writes the names of its threads."""
+"""The folder where it writes the names of its threads."""
 
 _DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-caps")
 
 
 def devices() -> list[str]:
-    """Return the GPUs and their two shared devices, to be read and written; with slices of GPUs (MIG) their rights, too."""
+    """Return the devices of the GPUs and the two shared ones; with MIG, also the instances' capabilities."""
     return sorted(str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern))
 
 
 @functools.cache
 def libraries() -> tuple[Path, ...]:
-    """libcuda.so.1 and what it loads by name from the folder where it lies; none without a driver."""
+    """Return libcuda.so.1 and the libraries that it loads by name from its folder; empty without a driver."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

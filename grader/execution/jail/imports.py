@@ -1,8 +1,8 @@
-"""The allowlist of what a kernel's library may import from other libraries.
+"""An allowlist of the symbols that a kernel's library may import from other libraries.
 
-The simulator's checks live in the same process as the kernel, and look at each access of the kernel's own code. The
-code of other libraries is not looked at, so a kernel may call only what writes nowhere but into its own results, or
-what the simulator has looked at (``hooks.LIBRARY``). The linker leaves a list of all that a library calls.
+The simulator's checks are in the same process as the kernel, and check each access of the kernel's own code. The code
+of other libraries is not instrumented, so a kernel may call only functions that write to nothing but their results, or
+that the simulator wraps (``hooks.LIBRARY``). The symbol table of a library lists all functions that it imports.
 """
 
 from __future__ import annotations
@@ -18,28 +18,34 @@ from grader.simulator import hooks
 _ALLOWED = re.compile(
     r"""_ZNK?3sim\w+ | sim_(cuda[A-Z]\w+ | cu[A-Z]\w+ | printf | malloc | free | clock | __assert_fail) | __wrap_\w+
     # mathematics
-    | (a?(cos|sin|tan)h? | atan2 | cbrt | ceil | copysign | erfc? | exp(2|10|m1)? | fabs | fdim | floor | fma | fmax | fmin | fmod
-       | hypot | ilogb | j[01n] | ldexp | [lt]gamma | log(2|10|1p|b)? | l?lrint | l?lround | nan | nearbyint | nextafter
+    | (a?(cos|sin|tan)h? | atan2 | cbrt | ceil | copysign | erfc? | exp(2|10|m1)? | fabs | fdim | floor | fma | fmax
+      | fmin
+       | fmod | hypot | ilogb | j[01n] | ldexp | [lt]gamma | log(2|10|1p|b)? | l?lrint | l?lround | nan | nearbyint
+      | nextafter
        | nexttoward | pow | remainder | rint | round(even)? | scalbl?n | sqrt | trunc | y[01n])[fl]?
-    # libgcc: arithmetic that is no instruction
-    | __(u?div | u?mod | mul | ashl | ashr | lshr | popcount | clz | ctz | ffs | parity | bswap | powi | float(un)? | fix(uns)?
-         | extend | trunc | add | sub | neg | eq | ne | lt | le | gt | ge | unord)(?!mod)([sdtxqh][ifc]|bf){1,2}[2-4]?
-    # C++ without its library: exceptions, and what is initialized at its first use
-    | __gxx_personality_v0 | _Unwind_Resume | __cxa_(begin_catch | end_catch | throw | rethrow | free_exception | guard_\w+
-      | atexit | finalize | pure_virtual | throw_bad_array_new_length) | _ZSt9terminatev | _ZSt\d+__throw_\w+
+    # libgcc: arithmetic without an instruction
+    | __(u?div | u?mod | mul | ashl | ashr | lshr | popcount | clz | ctz | ffs | parity | bswap | powi | float(un)?
+         | fix(uns)? | extend | trunc | add | sub | neg | eq | ne | lt | le | gt | ge | unord)(?!mod)([sdtxqh][ifc]
+      |bf){1,2}[2-4]?
+    # C++ runtime: exceptions, and static initialization
+    | __gxx_personality_v0 | _Unwind_Resume | __cxa_(begin_catch | end_catch | throw | rethrow | free_exception
+      | guard_\w+ | atexit | finalize | pure_virtual | throw_bad_array_new_length) | _ZSt9terminatev
+      | _ZSt\d+__throw_\w+
     | _ZT[IS]\w+ | _ZTVN10__cxxabiv\w+ | _ZNSt9exceptionD[012]Ev | _ZNKSt9exception4whatEv | _ZTVSt9exception
     | _ZNSt6chrono3_V21\d(steady|system)_clock3nowEv
-    # C: what reads memory, and what ends the process
-    | str(n?len|n?cmp|r?chr|c?spn|str|pbrk) | mem(r?chr|cmp) | bcmp | abs | labs | llabs | atoi | atol | atoll | atof | puts | putchar | perror
-    | s?rand | exit | abort | _exit | _Exit | quick_exit | stdout | stderr | __errno_location | __tls_get_addr
-    # what linkers put in
-    | sim_store_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+ | __clang_call_terminate""",
+    # C: functions that read memory, and functions that end the process
+    | str(n?len|n?cmp|r?chr|c?spn|str|pbrk) | mem(r?chr|cmp) | bcmp | abs | labs | llabs | atoi | atol | atoll | atof
+    | puts | putchar | perror | s?rand | exit | abort | _exit | _Exit | quick_exit | stdout | stderr
+      | __errno_location | __tls_get_addr
+    # added by linkers
+    | sim_store_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+
+    | __clang_call_terminate""",
     re.VERBOSE,
 )
 
 _OF_STD = re.compile(r"_ZNK?St(?:7__cxx11)?(?P<length>\d+)(?P<rest>\w+)")
 
-# Kinds of tables and of symbols, as the ELF format numbers them.
+# Kinds of tables and symbols, by their numbers in the ELF format.
 _ALL, _DYNAMIC = 2, 11
 _EXECUTABLE = 4
 _OF_THE_PROGRAM = 1
@@ -51,7 +57,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 def refused(library: Path, libsim: Path) -> list[str]:
-    """Return the names that a kernel must not use or define; "?" stands for a library whose symbols cannot be read."""
+    """Return the names that a kernel must not use or define; "?" for a library whose symbols cannot be read."""
     try:
         return refused_of(library.read_bytes(), _exported(libsim))
     except (OSError, ValueError):
@@ -59,12 +65,12 @@ def refused(library: Path, libsim: Path) -> list[str]:
 
 
 def refused_of(content: bytes, exported: Set[str]) -> list[str]:
-    """Return the same for a library's bytes, given what the simulator exports."""
+    """Return the same for a library's bytes, given the simulator's exports."""
     try:
         used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
-        # A function of its own in place of one of the simulator's: the checks would never be called.
+        # A function that replaces one of the simulator's: the checks would never be called.
         used |= symbols(content, _ALL, defined=True) & exported
-        # One that is chosen while the library is loaded, and data in the place of code.
+        # An ifunc, which is resolved while the library is loaded, or data in place of code.
         used |= symbols(content, _ALL, defined=True, kinds=(_INDIRECT,))
         used |= symbols(content, _ALL, defined=True, kinds=(_OBJECT,), executable=True)
     except (ValueError, IndexError, OverflowError, struct.error):
@@ -73,7 +79,7 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
 
 
 def entries_in_constants(content: bytes) -> bool:
-    """Return whether endbr64, to which indirect calls may lead, occurs in code where no function begins."""
+    """Return whether endbr64, a valid target of indirect calls, is in code other than at a function's start."""
     (place,) = struct.unpack_from("<Q", content, 40)
     size, count, texts = struct.unpack_from("<HHH", content, 58)
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
@@ -83,7 +89,7 @@ def entries_in_constants(content: bytes) -> bool:
             for entry in range(section[4], section[4] + section[5], _SYMBOL.size):
                 begins.add(_SYMBOL.unpack_from(content, entry)[4])
     for name, kind, flags, address, start, length, *_ in sections:
-        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker's
+        called = content[sections[texts][4] + name :].startswith(b".plt")  # added by the linker
         if kind != _OF_THE_PROGRAM or not flags & _EXECUTABLE or called:
             continue
         code = content[start : start + length]
@@ -93,40 +99,40 @@ def entries_in_constants(content: bytes) -> bool:
 
 
 def is_allowed(name: str) -> bool:
-    """Return whether a kernel may import this."""
+    """Return whether a kernel may import this symbol."""
     return bool(_ALLOWED.fullmatch(name))
 
 
 def shown(name: str) -> str:
-    """Return a name of the C++ library in readable form."""
+    """Return a demangled name of the C++ library."""
     match = _OF_STD.fullmatch(name)
     return f"std::{match['rest'][: int(match['length'])]}" if match else name
 
 
 @functools.cache
 def _exported(libsim: Path) -> set[str]:
-    """Return what a kernel imports from the simulator, by symbols and by names that compilers call."""
+    """Return the simulator's exports, by symbol and by the names that compilers call."""
     return symbols(libsim.read_bytes(), _DYNAMIC, defined=True) | set(hooks.INSERTED)
 
 
 def symbols(
     content: bytes, table: int, defined: bool, kinds: tuple[int, ...] = _EVERY, executable: bool = False
 ) -> set[str]:
-    """Return the symbols of these kinds that a 64-bit ELF library defines or imports; ``executable``: in code sections."""
+    """Return symbols of a kind that a 64-bit ELF library defines or imports; ``executable``: in code sections."""
     if content[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF file")
     (place,) = struct.unpack_from("<Q", content, 40)
     size, count = struct.unpack_from("<HH", content, 58)
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
     if not any(section[1] == table for section in sections):
-        raise ValueError("no list of symbols")
-    names, left = set(), len(content)  # lists and names do not overlap, so that all of them together are not longer
+        raise ValueError("no symbol table")
+    names, left = set(), len(content)  # tables and names must not overlap, so their total size is bounded
     for _, kind, _, _, start, length, link, *_ in sections:
         if kind != table:
             continue
         texts, left = sections[link][4], left - length
         if left < 0:
-            raise ValueError("lists that overlap")
+            raise ValueError("overlapping tables")
         for entry in range(start, start + length, _SYMBOL.size):
             name, information, _, section, _, _ = _SYMBOL.unpack_from(content, entry)
             if executable and not (section < count and sections[section][2] & _EXECUTABLE):
@@ -135,6 +141,6 @@ def symbols(
                 end = content.index(b"\0", texts + name)
                 left -= end - texts - name
                 if left < 0:
-                    raise ValueError("names that overlap")
+                    raise ValueError("overlapping names")
                 names.add(content[texts + name : end].decode("ascii", errors="replace"))
     return names

@@ -1,4 +1,4 @@
-"""The jail's own small programs, each built once."""
+"""The sandbox's own small programs, each built once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 CONFINE = Path(__file__).parent / "source"
-"""What a process does to itself, for the programs that are built with it."""
+"""The sources by which a process confines itself, for the programs that include them."""
 
 PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "nobody": ("nobody",)}
-"""Each with its sources."""
+"""The programs, each with its sources."""
 
 
 def build_program(name: str, cache: BuildCache | None = None) -> Path:
-    """Return a program, from the cache if it is there."""
+    """Return a program, from the cache if possible."""
     return _build(name, cache or open_cache())
 
 
@@ -33,7 +33,7 @@ def _build(name: str, cache: BuildCache) -> Path:
             Command((*compiler.command, "-std=c++17", "-O1", *sources, "-Wl,--as-needed", "-o", name), folder)
         )
         if done.returncode != 0:
-            raise GraderError(f"the program {name} of the jail does not build:\n{done.output.strip()}")
+            raise GraderError(f"the program {name} of the sandbox does not compile:\n{done.output.strip()}")
 
     entry, _ = cache.get(key, build, "the jail")
     return entry / name

@@ -1,4 +1,4 @@
-"""How a runner is started in a jail of some tier."""
+"""Starts a runner in a sandbox of a given tier."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ BWRAP_BASE = [
 
 @dataclass(frozen=True)
 class Start:
-    """A start command, and the paths at which the child finds the files."""
+    """A command to start, and the paths of the files in the child."""
 
     argv: list[str]
     options: dict[str, Any]
-    """For ``subprocess.Popen``."""
+    """Arguments of ``subprocess.Popen``."""
     paths: dict[Path, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Jail:
-    """One tier: bwrap, landlock or none. ``gpu``: what runs in it uses CUDA's driver, which needs more than the simulator."""
+    """One tier: bwrap, landlock or none. ``gpu``: the process uses CUDA's driver, which needs more files."""
 
     tier: str = "none"
     gpu: bool = False
@@ -49,7 +49,7 @@ class Jail:
     def start(
         self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
     ) -> Start:
-        """Return the runner's start command; it sees only these files, its libraries, and the GPU's driver if needed."""
+        """Return the runner's command. It can read only these files, its libraries, and the GPU's driver if needed."""
         words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
         if self.tier == "none":
             return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
@@ -72,7 +72,7 @@ class Jail:
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:
             argv += ["--ro-bind", str(source), str(file)]
         if self.gpu:
-            argv += ["--proc", "/proc"]  # of the jail's own processes
+            argv += ["--proc", "/proc"]  # of the sandbox's own processes
             for path in driver.READ:
                 argv += [] if path.startswith("/proc/") else ["--ro-bind-try", path, path]
             for path in driver.devices():
@@ -86,7 +86,7 @@ NO_JAIL = Jail()
 
 @functools.cache
 def shared_libraries(program: Path) -> tuple[Path, ...]:
-    """Return the libraries of a program of our own, and the loader."""
+    """Return the shared libraries of one of our own programs, and the loader."""
     try:
         done = subprocess.run([*_lister(), str(program)], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -98,11 +98,11 @@ def shared_libraries(program: Path) -> tuple[Path, ...]:
 
 
 _LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}
-"""glibc's, by their names in the ABIs."""
+"""The loader of glibc, by its name in each ABI."""
 
 
 def _lister() -> list[str]:
-    """Return the command that lists libraries: the loader, or ldd, a script that takes twenty times as long."""
+    """Return the loader, which lists libraries itself; else ldd, a script that takes twenty times as long."""
     loader = _LOADERS.get(os.uname().machine, "")
     return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 
@@ -117,6 +117,6 @@ def bubblewrap() -> str:
 
 @functools.cache
 def no_more_namespaces() -> tuple[str, ...]:
-    """Return bwrap's option against user namespaces inside the jail, if it has it (from version 0.8 on)."""
+    """Return bwrap's option that forbids user namespaces inside the sandbox, if it has one (from version 0.8 on)."""
     text = subprocess.run([bubblewrap(), "--help"], capture_output=True, text=True, check=False).stdout
     return ("--disable-userns",) if "--disable-userns" in text else ()

@@ -1,6 +1,6 @@
-"""As root: copies of files in a place that the unprivileged user of the jail can reach.
+"""For root: copies of files in a folder that the sandbox's unprivileged user can read.
 
-Root's own files are often below a folder that nobody else may enter, such as /root.
+Root's own files are often below a folder that others cannot enter, such as /root.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _copies: dict[tuple[Path, int], Path] = {}
 
 @functools.cache
 def becomes_nobody() -> bool:
-    """Return whether this is root, and can change its user and give files away.
+    """Return whether this process is root, and can become another user and give files to it.
 
-    It cannot where the only user is itself (``unshare -r``), and in a container without those rights: there it is
-    confined as any user is.
+    It cannot if it is the only user (``unshare -r``), or in a container without those rights: it is then confined like
+    any other user.
     """
     if os.geteuid() != 0:
         return False
@@ -48,12 +48,12 @@ def becomes_nobody() -> bool:
 
 
 def as_nobody() -> list[str]:
-    """Return the command prefix that drops root's rights; empty if not needed."""
+    """Return the command prefix that gives up root's rights; empty if the user cannot be changed."""
     return [str(build_program("nobody")), str(NOBODY)] if becomes_nobody() else []
 
 
 def reachable(path: Path) -> Path:
-    """Return the path itself if the jail's user can read it, else that of a copy."""
+    """Return the path if the sandbox's user can read it, else that of a copy."""
     if not becomes_nobody() or _open_to_all(path):
         return path
     with _lock:
@@ -72,13 +72,13 @@ def reachable(path: Path) -> Path:
 
 
 def _changed(path: Path) -> int:
-    """When a file, or the last of a folder's files, was written, in ns. The folder itself tells when it was used."""
+    """Return the modification time of a file, or of the newest file in a folder, in ns, ignoring the folder itself."""
     files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
     return max((file.stat().st_mtime_ns for file in files), default=0)
 
 
 def scratch_folder() -> Path:
-    """Return an empty folder that the jail's user can write; the caller removes it."""
+    """Return an empty folder that the sandbox's user can write; the caller removes it."""
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
     if becomes_nobody():
         os.chown(folder, NOBODY, NOBODY)
@@ -86,7 +86,7 @@ def scratch_folder() -> Path:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Return whether everybody may read a file or folder, by its rights and those of the folders above."""
+    """Return whether all users may read a file or folder, by its own rights and those of the folders above."""
     path = Path(os.path.realpath(path))
     mode = path.stat().st_mode
     wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
@@ -95,9 +95,9 @@ def _open_to_all(path: Path) -> bool:
 
 @functools.cache
 def own_folder() -> Path:
-    """Return a folder of this process below the temporary one, removed at its end; remove those of dead processes.
+    """Return a temporary folder of this process, removed at its end; those of dead processes are removed as well.
 
-    A process is known by its number, and by a lock on its folder where containers with numbers of their own share /tmp.
+    A process is identified by its id, and by a lock on its folder, since containers with separate ids may share /tmp.
     """
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_PREFIX}*"):
@@ -108,7 +108,7 @@ def own_folder() -> Path:
                 shutil.rmtree(left, ignore_errors=True)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.", dir=base))
-        with contextlib.suppress(OSError):  # somebody else was here before the lock
+        with contextlib.suppress(OSError):  # another process took the lock first
             _locked(folder)
             os.chmod(folder, 0o711)
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -116,7 +116,7 @@ def own_folder() -> Path:
 
 
 def _locked(folder: Path) -> int:
-    """Return a descriptor that locks a folder until it is closed; raise OSError if another process has the lock."""
+    """Return a descriptor that holds the lock on a folder until it is closed. OSError: another process has the lock."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,1 +1,1 @@
-"""Whole CUDA programs, anybody's: several files with a ``main``, own headers and arguments, run on the simulated GPU."""
+"""Whole CUDA programs: several files with a ``main``, own headers and arguments, run on the simulated GPU."""

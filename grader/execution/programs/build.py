@@ -1,7 +1,7 @@
-"""From the files of a program to an executable for the simulated GPU.
+"""Compilation of a program's files to an executable for the simulated GPU.
 
-Each file is preprocessed, translated and compiled by itself, and the objects are linked with libsim, as nvcc does it;
-so an object or an executable is an ordinary one. What a build has made is kept in the cache.
+Each file is preprocessed, translated and compiled separately, and the objects are linked with libsim, as with nvcc.
+Objects and executables are therefore ordinary ones. The results are stored in the cache.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OBJECT, PROGRAM = "unit.o", "program"
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is built."""
+    """The build options of a program."""
 
     std: str = "c++17"
     checks: bool = True
     host_flags: tuple[str, ...] = ()
-    """For the C++ compiler alone: of ``-Xcompiler``."""
+    """Options for the C++ compiler only: those of ``-Xcompiler``."""
     run: RunCommand = run_command
 
 
@@ -45,7 +45,7 @@ _OLD = {"c++03", "c++98", "c++11", "c++14", "c++0x", "c++1y"}
 
 
 def flags_of(compiler: Compiler, options: Options) -> tuple[str, ...]:
-    """Return the flags that compile a CUDA file; the simulator's headers need C++17 at least."""
+    """Return the flags that compile a CUDA file; the simulator's headers need at least C++17."""
     std = "c++17" if options.std.replace("gnu", "c") in _OLD else options.std
     flags = [f"-std={std}" if flag.startswith("-std=") else flag for flag in cpu_flags(compiler, options.checks)]
     return (*flags, *options.host_flags)
@@ -85,13 +85,13 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
 
 
 def translated(active: Preprocessed) -> str:
-    """Return the preprocessed text as C++, or raise a RewriteError at the place in the program's own file."""
+    """Translate the preprocessed text to C++; raise RewriteError at the place in the program's own file."""
     try:
         rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
     head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
-    # nvcc's own headers bring these along, and programs rely on it.
+    # nvcc's own headers include these, and programs rely on it.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
     return head + headers_for(rewritten.text) + rewritten.text
 
@@ -116,7 +116,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
 
 
 def _contents(unit: Unit) -> list[str | bytes]:
-    """Return the contents of the program's headers, for the cache's key."""
+    """Return everything that the object depends on, including the program's headers."""
     folders = {unit.file.parent, *unit.include_dirs}
     headers = sorted(p for folder in folders for p in folder.glob("*") if p.suffix in (".h", ".hpp", ".cuh", ".inl"))
     return [str(unit.file), unit.file.read_bytes(), *(part for p in headers for part in (str(p), p.read_bytes()))]
@@ -129,7 +129,7 @@ def link(
     reporter: bool = False,
     cache: BuildCache | None = None,
 ) -> Path:
-    """Return the executable of objects. With ``reporter`` it shows its findings when it ends."""
+    """Return the executable of objects. With ``reporter`` it shows its findings at its end by itself."""
     cache = cache or open_cache()
     compiler = find_cxx()
     libsim = library.ensure_library(compiler, cache)
@@ -152,7 +152,7 @@ def link(
 
 
 def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
-    """Return the object that tells libsim of a program's start, before its first line."""
+    """Return the object that announces a program's start to libsim, before its first line."""
     compiler = find_cxx()
     command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
     start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
@@ -180,7 +180,7 @@ def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | N
 
 
 def flags_of_defines(defines: Sequence[str]) -> tuple[str, ...]:
-    """``-D`` for each ``X`` or ``X=Y``."""
+    """Return ``-D`` for each ``X`` or ``X=Y``."""
     return tuple(f"-D{define}" for define in defines)
 
 

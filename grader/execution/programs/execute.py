@@ -1,4 +1,4 @@
-"""A program in a process of its own, and what the simulator says when it has ended, however it ended."""
+"""Runs a program in a separate process, and reads the simulator's report after it has ended in any way."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from grader.verdict.findings.launches import RefusedCall
 from grader.verdict.findings.memory import LeakedBytes
 
 BLOCK_SECONDS = 10.0
-"""Of CPU time without the end of a block: the simulator's own limit for an infinite loop."""
+"""The simulator's limit of CPU time for a block, which detects an infinite loop."""
 _GRACE = 15.0
-"""Seconds that a program has for its report once it was asked to end."""
+"""The seconds that a program has to write its report after it was asked to end."""
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
-"""CUDA's errors."""
+"""CUDA's error codes."""
 _HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\nrefused ([^\n]{0,200})\n")
 
 
 @dataclass
 class Outcome:
-    """How a program ended."""
+    """The result of a program."""
 
     status: int
-    """As a shell has it: 128 and the signal's number where one ended it."""
+    """The exit status as a shell reports it: 128 plus the signal's number if a signal ended it."""
     seconds: float
     report: Report | None = None
-    """What the simulator found and counted; None on a GPU, and where the program left nothing."""
+    """The simulator's findings and counters; None on a GPU, or if the program left no report."""
     signal: int = 0
     place: Location = UNKNOWN
-    """Where the program was when a signal came."""
+    """The place of the program when a signal arrived."""
     kernel: str = ""
-    """That was running then."""
+    """The kernel that was running then."""
     refused: str = ""
-    """What the program does that is not simulated, where that ended it: a sentence without its end."""
+    """The unsupported operation that ended the program: a sentence without its period."""
     timed_out: float | None = None
-    """After so many seconds."""
+    """The time limit in seconds, if it was exceeded."""
     checked: bool = True
-    """Whether the checks looked on."""
+    """Whether the checks were enabled."""
     found_no_room: Finding | None = None
-    """The first call that asked for more memory than the device had left, where the program took the error for an answer."""
+    """The first allocation that failed for lack of device memory, if the program ignored the error."""
     leaked: int = 0
-    """Bytes of device memory that were still allocated: no finding, as the system frees what an ended program had."""
+    """Bytes of device memory not freed. This is not a finding, because the system frees them."""
 
     @property
     def exit_code(self) -> int:
-        """The program's own, and 1 where it ended well but there are findings."""
+        """The program's own exit code, or 1 if it succeeded with findings."""
         return 1 if self.status == 0 and self.report and self.report.findings else self.status
 
 
@@ -77,11 +77,11 @@ def execute(
     folders: Mapping[Path, Path] | None = None,
     output: int | None = None,
 ) -> Outcome:
-    """Run a program to its end, with the caller's input, output and working folder; in a jail it sees no files.
+    """Run a program to its end. It has the caller's input, output and working folder; in a sandbox it sees no files.
 
-    ``folders``: what it sees in a jail all the same, by the names that it sees. It works in the last of them, which it
-    may write. ``output``: a descriptor for all that it prints; it then has no input. ``workers``: threads that run
-    blocks. With ``explain`` the program says on stderr which kernels had only one, and why.
+    ``folders``: folders that are visible in a sandbox, by the names that it sees. It works in the last one, which is
+    writable. ``output``: a descriptor for all of its output; it then has no input. ``workers``: threads that run
+    blocks. ``explain``: the program reports on stderr which kernels used only one, and why.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
@@ -117,7 +117,7 @@ def execute(
 
 
 def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
-    """Until it has ended; whether it had to be stopped. Ctrl-C goes to the program, too: its report is waited for."""
+    """Wait for the end; return whether it had to be stopped. The program receives Ctrl-C too, and writes its report."""
     end = None if timeout is None else time.monotonic() + timeout
     asked = False
     while True:
@@ -160,7 +160,7 @@ def _jailed(
 
 
 def _read(outcome: Outcome, report: Path, program: Path) -> None:
-    """Read a program's report into its outcome."""
+    """Read the program's report into its outcome."""
     try:
         text = report.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -174,7 +174,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     try:
         outcome.report = Report.from_json(text[head.end() :], library=program)
     except MadeUp as problem:
-        raise GraderError(problem.message, "The program wrote over the simulator's memory.") from None
+        raise GraderError(problem.message, "The program overwrote the simulator's memory.") from None
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
     outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
@@ -189,12 +189,12 @@ def _of(finding: Finding, error: int) -> bool:
 
 
 def _uses_nothing(finding: Finding) -> bool:
-    """Return whether an error follows from a pointer without memory, so that no code has checked the allocation's error."""
+    """Return whether a finding comes from a pointer that was never allocated, so the program ignored an error."""
     return finding.kind in ("null_pointer", "illegal_address") or _of(finding, _INVALID_VALUE)
 
 
 def read_left_report(path: Path, program: Path) -> Outcome:
-    """Return the report that a program wrote by itself."""
+    """Return the outcome in a report that a program wrote by itself."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
     outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else 0
@@ -202,7 +202,7 @@ def read_left_report(path: Path, program: Path) -> Outcome:
 
 
 def signal_name(number: int) -> str:
-    """``SIGSEGV`` and its like."""
+    """Return the name of a signal, such as ``SIGSEGV``."""
     try:
         return signal.Signals(number).name
     except ValueError:

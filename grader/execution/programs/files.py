@@ -1,4 +1,4 @@
-"""The files of a program, and what its compiler's command line says about them."""
+"""The files of a program, with the settings of its compiler's command line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from grader.simulator import library
 CUDA, CPP, C = "cuda", "c++", "c"
 _LANGUAGES = {".cu": CUDA, ".cuh": CUDA, ".c": C, ".cpp": CPP, ".cc": CPP, ".cxx": CPP, ".C": CPP, ".c++": CPP}
 LARGEST = 16 << 20
-"""Bytes of one file."""
+"""The maximum size of a file in bytes."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One file that is compiled: absolute paths, and the ``-D`` and ``-U`` that it is compiled with."""
+    """A file to compile: absolute paths, and its ``-D`` and ``-U`` options."""
 
     file: Path
     include_dirs: tuple[Path, ...] = ()
@@ -25,22 +25,20 @@ class Unit:
 
 
 def language_of(path: Path) -> str | None:
-    """Return the language of a file, by its ending; None if it is not a source file."""
+    """Return the language of a file, by its suffix; None if it is not a source file."""
     return _LANGUAGES.get(path.suffix)
 
 
 def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], language: str | None = None) -> Unit:
-    """Return a file with its settings, or raise an error that says what is wrong with it."""
+    """Return a file with its settings; raise GraderError if it cannot be used."""
     if path.is_dir():
         raise GraderError(f"{path} is a folder", "Name the .cu files of the program.")
     if not path.exists():
         raise GraderError(f"there is no file {path}")
     kind = language or language_of(path)
     if kind is None:
-        raise GraderError(
-            f"{path} is no source file", f"A program is made of files that end in {', '.join(_LANGUAGES)}."
-        )
-    # CUDA's own headers come from here anyway, and are none of the program's.
+        raise GraderError(f"{path} is not a source file", f"The files of a program end in {', '.join(_LANGUAGES)}.")
+    # CUDA's own headers are provided by the simulator, and do not belong to the program.
     folders = tuple(
         folder for folder in (given.resolve() for given in include_dirs) if not library.holds_own_headers(folder)
     )
@@ -48,10 +46,10 @@ def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], l
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a program's file, whatever its encoding."""
+    """Return the text of a file of a program, in any encoding."""
     try:
         if path.stat().st_size > LARGEST:
             raise GraderError(f"{path} is larger than {LARGEST >> 20} MB")
-        return path.read_text(encoding="utf-8-sig", errors="replace")  # Windows puts a mark first
+        return path.read_text(encoding="utf-8-sig", errors="replace")  # Windows writes a byte order mark
     except OSError as problem:
         raise GraderError(f"{path} cannot be read: {problem.strerror}") from None

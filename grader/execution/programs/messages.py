@@ -1,4 +1,4 @@
-"""Compilers' messages about a program of several files, each with the line that it is about."""
+"""Compiler messages about a program of several files, each with its source line."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
     missing = dict.fromkeys(_LINKED.findall(output))
     if "main" in missing:
         return BuildError(
-            "the program has no main", "Name the file that has it, too; `grader check` takes the file of an exercise."
+            "the program has no main", "Name the file that defines it; use `grader check` for an exercise's file."
         )
     if missing:
         named = ", ".join(list(missing)[:8])
         return BuildError(
-            f"used but defined nowhere: {named}",
+            f"used but not defined: {named}",
             "Name all files of the program; libraries such as cuFFT are not simulated.",
         )
     return _explain_by_file(output, files, compiler)
 
 
 def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
-    # Columns are those of the translation.
+    # The columns are those of the translation.
     output = _COLUMN.sub(r"\1: ", output)
     blamed = next(
         (file for file in files if re.search(rf"^{re.escape(str(file))}:\d+: (?:fatal )?error", output, re.M)), None
@@ -47,7 +47,7 @@ def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> 
 
 
 def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:
-    """Return a front-end error in the preprocessed text, at its place in the program's file."""
+    """Return an error of the front end in the preprocessed text, at its place in the program's file."""
     file, line = places[problem.line - 1] if 1 <= problem.line <= len(places) else ("", 0)
     if not file or not Path(file).is_file():
         return located(Path(file or "program"), problem)

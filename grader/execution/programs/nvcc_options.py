@@ -1,4 +1,4 @@
-"""nvcc's command line, as far as makefiles use it: what to compile, into what, and with which options of the C++ compiler."""
+"""nvcc's command line, as used by makefiles: the inputs, the output, and the options of the C++ compiler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _WITH_VALUE = {
 }  # fmt: skip
 _IGNORED_WITH_VALUE = {
     "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code", "-ccbin", "--compiler-bindir",
-    "-Xptxas", "--ptxas-options", "-Xnvlink", "-maxrregcount", "--maxrregcount", "-t", "--threads", "-cudart", "--cudart",
+    "-Xptxas", "--ptxas-options", "-Xnvlink", "-maxrregcount", "--maxrregcount", "-t", "--threads",
+    "-cudart", "--cudart",
     "-rdc", "--relocatable-device-code", "-diag-suppress", "--diag-suppress", "-Werror",
 }  # fmt: skip
 _JOINED = ("-I", "-D", "-U", "-L", "-l", "-o")
@@ -42,7 +43,7 @@ class NvccCall:
     """One call of nvcc."""
 
     inputs: list[Path] = field(default_factory=list)
-    """Sources, objects and libraries, in their order."""
+    """Sources, objects and libraries, in order."""
     output: Path | None = None
     compile_only: bool = False
     include_dirs: list[Path] = field(default_factory=list)
@@ -52,17 +53,17 @@ class NvccCall:
     host_flags: list[str] = field(default_factory=list)
     link_flags: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Options that mean nothing here, as they were written."""
+    """Options without a meaning here, as they were written."""
     version: bool = False
     verbose: bool = False
     dependencies: bool = False
-    """Beside the object, a makefile's rule says which files it is made of."""
+    """Whether to write a makefile rule with the dependencies next to the object."""
     dependency_file: Path | None = None
     dependency_target: str | None = None
 
 
 def read_command_line(arguments: Sequence[str]) -> NvccCall:
-    """Parse a command line of nvcc."""
+    """Parse a command line."""
     call = NvccCall()
     words = iter(_with_files(arguments))
     for word in words:
@@ -76,7 +77,9 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
         elif word in _STAGES:
             call.compile_only = _STAGES[word] == "compile"
         elif word in _NOT_HERE:
-            raise GraderError(f"nvcc {word}: the simulator makes no {_NOT_HERE[word]}", "Build objects and programs.")
+            raise GraderError(
+                f"nvcc {word}: the simulator cannot create {_NOT_HERE[word]}", "Build objects or programs."
+            )
         elif name in _WITH_VALUE:
             _set(call, _WITH_VALUE[name], value if equals and not word.startswith("-D") else _next(words, word))
         elif name in _IGNORED_WITH_VALUE:
@@ -93,7 +96,7 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
 
 
 def _with_files(arguments: Sequence[str]) -> Iterator[str]:
-    """Return the words, with ``--options-file FILE`` replaced by the file's words."""
+    """Yield the words, with ``--options-file FILE`` replaced by those of the file."""
     words = iter(arguments)
     for word in words:
         if word not in ("--options-file", "-optf"):
@@ -144,5 +147,5 @@ def _set(call: NvccCall, what: str, value: str) -> None:
 
 
 def _worthwhile(flags: Sequence[str]) -> list[str]:
-    """Optimization would take away what the checks look for."""
+    """Return the flags without optimizations, which would remove what the checks look for."""
     return [flag for part in flags for flag in part.split() if not flag.startswith(("-O", "-g", "-march", "-std"))]

@@ -1,13 +1,11 @@
-"""The compiler's own preprocessor on a program's files, before the front end reads them.
+"""The compiler's own preprocessor, applied to a program's files before the front end reads them.
 
-Code that is not active, and macros that nothing uses, are thus never looked at, and what macros make is. The program's
-own headers are put in; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must
-stay what they are until the simulator's headers are there: a file with one line stands in for each, and leads back to
-its ``#include``. What ``#if`` asks of those headers, such as ``CUDART_VERSION``, are macros that are numbers: these are
-given.
+Inactive code and unused macros are therefore ignored, and the results of macros are translated. The program's own
+headers are inserted; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must
+remain until the simulator's headers are included: a one-line stand-in for each leads back to its ``#include``. Macros
+of those headers that ``#if`` may test, such as ``CUDART_VERSION``, are defined if they are numbers.
 
-Only ``grader run`` and ``grader nvcc`` go this way. An exercise is one file without headers of its own, and is read as
-it is.
+Only ``grader run`` and ``grader nvcc`` do this. An exercise is one file without its own headers, and is read directly.
 """
 
 from __future__ import annotations
@@ -34,38 +32,38 @@ _HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
 _LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
 _GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
-"""NVIDIA's, by which programs ask whether a header was included."""
+"""NVIDIA's include guards, by which programs test whether a header was included."""
 _NUMBER = re.compile(r"(?=.*[0-9])(?:[\s0-9a-fA-FxXuUlL.()*+<-]|SIM_\w+)*")
 _PADDING = 200
-"""Lines; a gap this long, which code that is not active leaves, is filled up."""
+"""The largest gap, in lines, that is padded; inactive code leaves gaps."""
 
 PASSED_ON = re.compile(r"#(?:define (?:_\w*|NDEBUG)(?: [\w.+-]*)?|undef \w+) *")
-"""Definitions that headers of the system may ask for; all others have done their work."""
+"""Definitions that system headers may test; all others have been expanded."""
 
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """One file as the compiler sees it: ``text`` has ``#line`` directives and the ``#include`` lines that are active."""
+    """A file as the compiler sees it: ``text`` has ``#line`` directives and the active ``#include`` lines."""
 
     text: str
     places: tuple[tuple[str, int], ...] = field(repr=False)
-    """File and line of each line of the text."""
+    """The file and line of each line of the text."""
     warnings: str = ""
 
     @property
     def files(self) -> set[str]:
-        """The program's own files that it is made of."""
+        """The program's own files that it consists of."""
         return {file for file, _ in self.places}
 
 
 class Refused(GraderError):
-    """The preprocessor failed; the text is its output."""
+    """The preprocessor's error."""
 
 
 def preprocess(
     unit: Unit, compiler: Compiler, flags: Sequence[str], folder: Path, cache: BuildCache, run: RunCommand = run_command
 ) -> Preprocessed:
-    """Return the active code of a file. ``folder`` is for files of its own."""
+    """Return the active code of a file. ``folder`` is for temporary files."""
     stand_ins = folder / _STAND_INS
     stand_ins.mkdir(exist_ok=True)
     for header in _headers(unit)[0]:
@@ -88,15 +86,15 @@ def _without(done: Finished, stand_ins: Path) -> str:
 
 
 def own_files(unit: Unit) -> list[Path]:
-    """Return the file and the program's own headers that it includes, directly or not, also in inactive code."""
+    """Return the file and those of the program's own headers that they name, even in inactive code."""
     return sorted(_headers(unit)[1])
 
 
 def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
-    """Return the headers, in their brackets, that the program includes and that are not its own; and the program's files."""
+    """Return the headers, in their brackets, that the program's files name and do not own; and the files."""
     foreign: dict[str, None] = {}
     asked: set[str] = set()
-    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which may be defined in another file
+    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which another file may define
     included: list[tuple[str, Path]] = []
     waiting, seen = [unit.file], set()
     while waiting:
@@ -116,7 +114,7 @@ def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
                     foreign[one] = None
                 elif own not in seen:
                     waiting.append(own)
-    # __has_include is answered by whether there is a stand-in.
+    # __has_include tests whether the stand-in exists.
     return [header for header in foreign if header not in asked or _exists(header[1:-1])], seen
 
 
@@ -135,19 +133,19 @@ def _stand_in(folder: Path, header: str) -> None:
     name = header[1:-1]
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or len(name) > 200:
-        return  # the preprocessor says that there is none
+        return  # the preprocessor reports that there is none
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         ours = library.header_path(name)
         guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours else []
         target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
-    except OSError:  # a header and a folder of one name
+    except OSError:  # a header and a folder with the same name
         return
 
 
 def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCache) -> Path:
-    """Return a header with the macros of the simulator's ``cuda_runtime.h`` that are numbers or include guards."""
+    """Return a header with the macros of the simulator's ``cuda_runtime.h`` that are numbers or guards."""
     std = [flag for flag in flags if flag.startswith("-std=")]
     key = digest(["macros", compiler.identity, *std, library.headers_digest()])
 
@@ -174,13 +172,14 @@ def _is_given(name: str, value: str) -> bool:
     return bool(_NUMBER.fullmatch(value)) or (not value and re.search(r"_H_*$", name) is not None)
 
 
-# -- what the preprocessor wrote ---------------------------------------------------------------------------------------
+# -- the preprocessor's output
+# ------------------------------------------------------------------------------------------
 
 
 def _read(text: str, stand_ins: Path, warnings: str) -> Preprocessed:
     lines: list[str] = []
     places: list[tuple[str, int]] = []
-    at: tuple[str, int] = ("", 0)  # of the line that the compiler takes to come next
+    at: tuple[str, int] = ("", 0)  # the place of the next line, according to the compiler
 
     def put(file: str, number: int, line: str) -> None:
         nonlocal at
@@ -206,7 +205,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
-    """Return the lines of the program's own files with their places, and an ``#include`` for each stand-in."""
+    """Yield the lines of the program's own files with their places, and an ``#include`` for each stand-in."""
     inside = f"{stand_ins}/"
     file, number, header = "", 0, ""
     for line in text.split("\n"):

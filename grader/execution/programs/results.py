@@ -1,4 +1,4 @@
-"""The result of a program as a verdict, and in words."""
+"""The result of a program, as a verdict and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = tuple[str, str, str, str, str, str, str, str]
 
 
 def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) -> Verdict:
-    """Return the program's verdict with *builds*, *safe* and *efficient*, the last without bars: only counters."""
+    """Return the program as a verdict with the stages *builds*, *safe* and *efficient* (counters without bars)."""
     report = outcome.report
     findings = list(report.findings) if report else []
     builds = Stage("builds", PASSED, seconds=build_seconds)
@@ -42,7 +42,7 @@ def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) 
 
 
 def kernel_rows(outcome: Outcome) -> list[Row]:
-    """Return each kernel's traffic: bytes read and written, sectors per ideal sector, n-way bank conflicts."""
+    """Return each kernel's traffic: bytes read and written by warps, sectors per needed sector, bank conflict ways."""
     rows: list[Row] = []
     for kernel in outcome.report.kernels if outcome.report else []:
         totals = kernel.totals
@@ -64,26 +64,26 @@ def kernel_rows(outcome: Outcome) -> list[Row]:
 
 
 def ending(outcome: Outcome) -> str:
-    """How the program ended and what was found, in a sentence or two."""
+    """Describe how the program ended and what was found, in a sentence or two."""
     said = _how(outcome)
     report = outcome.report
     if report is None:
-        return f"{said} It left no report, so nothing is known of its kernels."
+        return f"{said} It left no report, so nothing is known about its kernels."
     launches = words.count(report.totals.get("launches", 0), "launch", "launches")
     if outcome.checked or report.findings:
         found = words.count(len(report.findings), "finding") if report.findings else "no findings"
         there = "is" if len(report.findings) == 1 else "are"
         said += f" There {there} {found} in {launches}."
     else:
-        said += f" Nothing was looked for, in {launches}."
+        said += f" The checks were disabled, in {launches}."
         if outcome.timed_out is not None and outcome.kernel:
-            said += " Without --no-checks you are told whether the kernel waits for the host, which is not simulated."
+            said += " Without --no-checks, a kernel that waits for the host, which is not simulated, is reported."
     if outcome.found_no_room is not None:
-        said += f" It was told that there is no memory left: {message(outcome.found_no_room)}."
+        said += f" An allocation failed for lack of memory: {message(outcome.found_no_room)}."
     if outcome.leaked and outcome.status == 0:
-        said += f" It never freed {words.amount(outcome.leaked)} of device memory."
+        said += f" It did not free {words.amount(outcome.leaked)} of device memory."
     if report.dropped_findings:
-        said += f" {words.count(report.dropped_findings, 'more finding')} were not kept."
+        said += f" {words.count(report.dropped_findings, 'more finding')} were dropped."
     return said
 
 

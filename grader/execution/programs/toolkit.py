@@ -1,8 +1,8 @@
-"""A folder that looks like CUDA's, for makefiles that name one: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
+"""A folder laid out like CUDA's, for makefiles: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
 
-Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest, which also
-links: ``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There ``libcudart.so`` and ``libcudart_static.a``, of which a program
-is linked with one, are linker scripts that bring the simulator along.
+Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest and for
+linking: ``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There, ``libcudart.so`` and ``libcudart_static.a`` are linker scripts
+that add the simulator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OBJECT, _LIBSIM = "linked.o", "libsim.so"
 
 
 def folder(cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """Return the folder with ``bin/nvcc``, ``include`` and ``lib64``, created now if the cache does not have it."""
+    """Return the folder, with ``bin/nvcc``, ``include`` and ``lib64``, created if it is not in the cache."""
     cache = cache or open_cache()
     compiler = find_cxx()
     plan = library.plan_library(compiler)
@@ -42,7 +42,7 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
         nvcc.chmod(0o755)
         _link_headers(place / "include")
         (place / "lib").symlink_to("lib64")
-        # Without a soname a program asks for the path that it was linked with, and needs no -rpath.
+        # Without a soname, a program records the path that it was linked with, and needs no -rpath.
         objects = map(str, library.build_objects(plan, cache))
         argv = (*compiler.command, "-shared", "-o", f"lib64/{_LIBSIM}", *objects, "-pthread", "-ldl")
         done = options.run(Command(argv, place))
@@ -64,7 +64,7 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
 
 
 def _link_headers(include: Path) -> None:
-    """Fill a folder with links to the simulator's headers. Both of its folders have a ``sim/``, so each file gets a link."""
+    """Fill a folder with links to the simulator's headers: file by file, as two folders have a ``sim/``."""
     for folder in library.INCLUDE_DIRS:
         for header in folder.rglob("*"):
             if header.is_file():
@@ -74,7 +74,7 @@ def _link_headers(include: Path) -> None:
 
 
 def _names(libsim: Path) -> str:
-    """Assembly that gives CUDA's functions their own names, by which C files call what they did not declare."""
+    """Return assembly that defines CUDA's functions by name, for C files that call undeclared functions."""
     jump = "b {}" if platform.machine() in ("aarch64", "arm64") else "jmp {}@PLT"
     lines = ['.section .note.GNU-stack,"",%progbits', ".text"]
     with libsim.open("rb") as file:
@@ -86,7 +86,7 @@ def _names(libsim: Path) -> str:
 
 
 def for_any_linker(built: Path, cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """Return an object that refers to the simulator's functions by their own names, in place of ``--wrap``."""
+    """Return an object that refers to the simulator's functions by name, as an alternative to ``--wrap``."""
     objcopy = shutil.which("objcopy")
     if objcopy is None:
         return built

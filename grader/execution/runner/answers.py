@@ -1,7 +1,8 @@
 """The child's answers, as types.
 
-An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` gives one of the types below,
-or ``Malformed`` for what the runner never says; there is no answer without a type that could be taken for a good one.
+An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` returns one of the types
+below, or raises ``Malformed`` for an answer that the runner never sends, so that no unknown answer counts as a good
+one.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from dataclasses import dataclass
 from grader.verdict import texts
 
 MOST_BYTES = 16384
-"""Of an answer, as in ``source/wire.h``."""
+"""The maximum size of an answer, as in ``source/wire.h``."""
 
 MOST_PRINTED = 4000
-"""Characters of a text that are shown."""
+"""The most characters of a text that are shown."""
 
 REMARKS = ("launch", "run", "memory", "changed", "setup", "fetch")
 
 
 @dataclass(frozen=True)
 class Ok:
-    """It did what was asked, and there is nothing to say about it."""
+    """The request succeeded without a result."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """It could not do what was asked: no such launcher, a library that does not load."""
+    """The request failed: no such launcher, or a library that does not load."""
 
     reason: str
 
@@ -39,9 +40,9 @@ class Done:
     code: int
     """The CUDA error, 0 for none."""
     remarks: tuple[tuple[str, str], ...] = ()
-    """Of the kinds in ``REMARKS``."""
+    """Remarks, of the kinds in ``REMARKS``."""
     report_cut: bool = False
-    """The simulator could not write its report: what stands there is then not all of it, or not its own."""
+    """Whether the simulator could not write its report: the report may then be incomplete or forged."""
 
     def said(self, *kinds: str) -> list[str]:
         """Return the remarks of these kinds, kind by kind."""
@@ -50,26 +51,26 @@ class Done:
 
 @dataclass(frozen=True)
 class Writers:
-    """For each place that was asked for, block and thread that wrote it, where that is known."""
+    """For each requested place, the block and thread that wrote it, if known."""
 
     places: tuple[tuple[list[int], list[int]] | None, ...]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """It gave no answer, or one that the runner never gives."""
+    """There was no answer, or one that the runner never sends."""
 
     problem: str
-    """crash, timeout, exit, output, oom, or reply."""
+    """The kind: crash, timeout, exit, output, oom, or reply."""
     text: str
-    """How it ended."""
+    """A description of the end."""
 
 
 Answer = Ok | Refused | Done | Writers | Ended
 
 
 def why_failed(answer: Answer) -> str:
-    """Why a launcher did not do what it should; empty when it did."""
+    """Return why a launcher failed; empty if it did not."""
     match answer:
         case Done():
             reasons = answer.said("launch", "run", "memory", "setup", "fetch")
@@ -78,11 +79,11 @@ def why_failed(answer: Answer) -> str:
             return answer.reason
         case Ended():
             return answer.text
-    return "it gave no answer to that"
+    return "it did not answer the request"
 
 
 class Malformed(ValueError):
-    """Not the runner's words."""
+    """An answer that the runner never sends."""
 
 
 _GIVEN = {
@@ -94,7 +95,7 @@ _GIVEN = {
     "release": (Ok,),
     "writer": (Writers,),
 }
-"""What may be answered to which request."""
+"""The valid answers to each request."""
 
 
 def parse(packet: bytes, request: str) -> Answer:
@@ -104,7 +105,7 @@ def parse(packet: bytes, request: str) -> Answer:
     try:
         text = packet.decode()
     except UnicodeDecodeError as error:
-        raise Malformed("bytes that are no text") from error
+        raise Malformed("bytes that are not text") from error
     answer = _parse(text)
     if not isinstance(answer, _GIVEN[request]):
         raise Malformed(f"{_shown(text)} to the request '{request}'")
@@ -143,7 +144,7 @@ def _writer(line: str) -> tuple[list[int], list[int]] | None:
 
 
 def parse_times(report: bytes) -> list[float]:
-    """Return the microseconds of each run from the report of a request ``time``."""
+    """Return the microseconds of each run in the report of a request ``time``."""
     times = []
     for line in report.split():
         if not re.fullmatch(rb"-?[0-9]{1,15}\.[0-9]{3}", line):
@@ -157,6 +158,6 @@ def _shown(text: str) -> str:
 
 
 def clean(text: str, most: int = MOST_PRINTED) -> str:
-    """Return a text of the child made safe for a terminal: no control characters, and limited in length."""
+    """Make a text of the child safe for a terminal: no control characters, and limited in length."""
     kept = texts.clean(text[:most], most)
     return kept + "\n... (more was printed)" if len(text) > most else kept

@@ -1,4 +1,4 @@
-"""The bytes of one call: inputs in a sealed memfd, outputs in a poisoned and guarded one, and the snapshot afterwards."""
+"""The memory of one call: inputs in a sealed memfd, outputs in a poisoned and guarded one, and a snapshot."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grader.setup.errors import GraderError
 GUARD_BYTES = 4096
 ALIGNMENT = 256
 MOST_REPORT = 32 << 20
-"""Bytes; twice what the limits of a jail let a file grow to."""
+"""The maximum size of a report in bytes: twice the limit of a file in a sandbox."""
 
 _NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
-"""Set in every word of an output's poison, so that it is a NaN with a random payload."""
+"""The bits set in every word of an output's poison, which make it a NaN with a random payload."""
 
 _LARGE = {
     "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
     "i32": (0x1FFFFFFF, 0x60000000),
     "u32": (0x1FFFFFFF, 0x60000000),
 }
-"""Masks that make the poison of whole numbers a large one: an index of it would be far outside."""
+"""Masks that make the poison of integers large: as an index it would be far out of bounds."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Place:
     bytes: int
     shift: int
     before: int = 0
-    """Bytes of the tensor in front of it that do not exist: see ``Case.before``."""
+    """The bytes of the tensor before its first existing element: see ``Case.before``."""
 
 
 @dataclass
 class Buffers:
-    """The files of one call and what the parent knows about them. Close it when the call is over."""
+    """The files of one call and the parent's data about them. Close it after the call."""
 
     inputs: dict[str, Place]
     outputs: dict[str, Place]
@@ -54,11 +54,11 @@ class Buffers:
     output_file: int
     report_file: int
     poison: bytes = b""
-    """All that the output file held before the call."""
+    """The contents of the output file before the call."""
     in_out: frozenset[str] = field(default_factory=frozenset)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for file in (self.input_file, self.output_file, self.report_file):
             if file >= 0:
                 os.close(file)
@@ -72,20 +72,20 @@ class Buffers:
 
     @property
     def files(self) -> list[int]:
-        """The files as a request carries them."""
+        """The files, in a request's order."""
         return [self.input_file, self.output_file, self.report_file]
 
     def snapshot(self) -> bytes:
-        """Return the present content of the output file."""
+        """Return the current contents of the output file."""
         return _read_all(self.output_file, len(self.poison))
 
     def report(self) -> bytes:
-        """Return the child's report; empty if it is longer than allowed."""
+        """Return the child's report; empty if it is larger than allowed."""
         size = os.fstat(self.report_file).st_size
         return _read_all(self.report_file, size) if size <= MOST_REPORT else b""
 
     def tensor(self, content: bytes, name: str) -> Any:
-        """One output out of the whole file's content; flags as bytes."""
+        """Return one output from the whole file's contents; flags as bytes."""
         import torch
 
         place = self.outputs[name]
@@ -96,7 +96,7 @@ class Buffers:
         return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
 
     def damaged_guards(self, content: bytes) -> dict[str, int]:
-        """Return outputs with damaged guards: the number of elements past the end, negative before the start."""
+        """Return the damaged outputs: how many elements past the end were written, negative before the start."""
         damage = {}
         for name, place in self.outputs.items():
             before = slice(place.start - GUARD_BYTES, place.start)
@@ -132,7 +132,7 @@ class Buffers:
 
 
 def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
-    """Return the places of a call's inputs and outputs, each with the total bytes; outputs lie between guards."""
+    """Return the places of the inputs and the outputs of a call, each with the total bytes; outputs have guards."""
     inputs: dict[str, Place] = {}
     outputs: dict[str, Place] = {}
     end = 0
@@ -157,7 +157,7 @@ def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
 
 
 def prepare(call: Call, quick: bool = False) -> Buffers:
-    """Lay out one call: fresh poison and guards every time. ``quick``: the poison repeats, for large outputs."""
+    """Lay out one call with new poison and guards. ``quick``: the poison repeats, for large outputs."""
     inputs, input_bytes, outputs, output_bytes = places(call)
     input_file = _memfd("inputs", input_bytes)
     for name, place in inputs.items():
@@ -185,7 +185,7 @@ def as_bytes(tensor: Any) -> memoryview:
 
 
 def pack(parameter: Parameter, value: Any) -> bytes:
-    """Return the bytes of a number as the launcher's parameter type holds it."""
+    """Return the bytes of a number in the launcher's parameter type."""
     try:
         return bytes(DTYPES[parameter.dtype].value(value))
     except (ValueError, TypeError, OverflowError) as error:
@@ -193,7 +193,7 @@ def pack(parameter: Parameter, value: Any) -> bytes:
 
 
 def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
-    """Random bytes; within outputs, random NaN or random large numbers."""
+    """Return random bytes; within outputs, random NaN or random large numbers."""
     import numpy
 
     random = numpy.random.Generator(numpy.random.SFC64(int.from_bytes(os.urandom(16), "little")))
@@ -205,7 +205,7 @@ def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
         words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
         if place.dtype in _NAN_BITS:
             words |= words.dtype.type(_NAN_BITS[place.dtype] | 1)
-            words &= ~words.dtype.type(2)  # neither 0x7e00 nor 0x7fff: the NaN that arithmetic gives is no poison
+            words &= ~words.dtype.type(2)  # neither 0x7e00 nor 0x7fff: the NaN of arithmetic is not poison
         elif place.dtype in _LARGE:
             keep, add = _LARGE[place.dtype]
             words &= words.dtype.type(keep)

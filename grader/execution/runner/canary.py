@@ -1,4 +1,4 @@
-"""Tries a jail out: ``canary.cpp`` (beside the jail's sources) takes the place of a kernel in it and tries to get out."""
+"""Tests a sandbox: ``canary.cpp`` (next to the sandbox's sources) runs in place of a kernel and tries to escape."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from grader.setup.errors import GraderError
 
 
 def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
-    """Return the forbidden actions that the canary succeeded in: none, if the jail holds."""
+    """Return what the canary could do that no kernel may: nothing, if the sandbox works.
+
+    Raises:
+        GraderError: it does not start, or ``runner`` is one for a GPU and cannot use it there.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.chmod(folder, 0o777)
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if jail.tier != "none" and becomes_nobody():  # whom root becomes could change this one, were it not in a jail
+        if jail.tier != "none" and becomes_nobody():  # the user nobody could change this file outside of a sandbox
             os.chown(other, NOBODY, NOBODY)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")
@@ -46,12 +50,12 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
             said = error.hint or ""
             raise GraderError(f"{error.message} {said.strip()}".strip()) from None
     if "sang" not in printed:
-        raise GraderError("the program that tries the jail out did not run")
+        raise GraderError("the program that tests the sandbox did not run")
     return [line.removeprefix("could ") for line in printed if line.startswith("could ")]
 
 
 def build_canary(cache: BuildCache | None = None) -> Path:
-    """Return the canary as a library, from the cache if it is there."""
+    """Return the canary's library, from the cache if possible."""
     compiler = find_cxx()
     source = CONFINE / "canary.cpp"
     key = digest(["canary", compiler.identity, source.read_bytes()])
@@ -60,7 +64,7 @@ def build_canary(cache: BuildCache | None = None) -> Path:
         flags = ("-std=c++17", "-O1", "-shared", "-fPIC", "-w")
         done = run_command(Command((*compiler.command, *flags, str(source), "-o", "canary.so"), folder))
         if done.returncode != 0:
-            raise GraderError(f"the program that tries the jail out does not build:\n{done.output.strip()}")
+            raise GraderError(f"the program that tests the sandbox does not compile:\n{done.output.strip()}")
 
-    entry, _ = (cache or open_cache()).get(key, build, "the test of the jail")
+    entry, _ = (cache or open_cache()).get(key, build, "the test of the sandbox")
     return entry / "canary.so"

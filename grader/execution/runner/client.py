@@ -1,4 +1,4 @@
-"""The parent's side of the child process: starting it, asking it, and saying how it ended when it did."""
+"""The parent's side of the child process: starts it, sends requests, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from grader.execution.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, En
 from grader.setup.errors import GraderError
 
 SIMULATOR_MEGABYTES = 8192
-"""Address space of a child on the simulator, most of it reserved and never touched."""
+"""The address space of a child on the simulator, most of it reserved and never used."""
 
 MOST_MEMORY = 3 << 30
-"""Bytes that a child in a jail may really use."""
+"""The bytes that a child in a sandbox may actually use."""
 
 MOST_MEMORY_BESIDE_A_GPU = 16 << 30
-"""The same where it uses CUDA, whose driver alone takes up to 1 GB; inputs and outputs that are timed are here, too."""
+"""The same for CUDA, whose driver takes up to 1 GB; inputs and outputs that are timed are in this memory too."""
 
 LOADING_SECONDS = 5.0
-"""Processor time for loading a kernel, which runs its constructors."""
+"""Processor time for loading a kernel, which runs its static constructors."""
 
 _NOTHING = Ended("exit", "it gave no answer")
 
 _SIGNALS = {
     signal.SIGSEGV: ("crash", "it crashed: an access to memory that it does not own (SIGSEGV)"),
-    signal.SIGBUS: ("crash", "it crashed: an access to memory that is not there (SIGBUS)"),
+    signal.SIGBUS: ("crash", "it crashed: an access to memory that does not exist (SIGBUS)"),
     signal.SIGFPE: ("crash", "it crashed: a division by zero or another arithmetic fault (SIGFPE)"),
-    signal.SIGILL: ("crash", "it crashed: it ran into bytes that are no instruction (SIGILL)"),
-    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or broken memory"),
+    signal.SIGILL: ("crash", "it crashed: an illegal instruction (SIGILL)"),
+    signal.SIGABRT: ("crash", "it aborted (SIGABRT): a failed assert, an uncaught exception, or corrupted memory"),
     signal.SIGXFSZ: ("output", "it printed more than 16 MB"),
-    signal.SIGXCPU: ("timeout", "it used up its processor time: an endless loop, or far too slow"),
+    signal.SIGXCPU: ("timeout", "it used up its processor time: an infinite loop, or far too slow"),
     signal.SIGKILL: ("crash", "the system killed it, most likely because memory ran out (SIGKILL)"),
 }
 
@@ -52,20 +52,20 @@ class Reply:
 
     answer: Answer
     seconds: float = 0.0
-    """By the parent's clock."""
+    """The time by the parent's clock."""
     cpu_seconds: float = 0.0
-    """Processor time of the child, by the system's clock."""
+    """The processor time of the child, by the system's clock."""
     printed: str = ""
 
 
 @dataclass
 class Child:
-    """One child process. It starts with the first request and again after it ended."""
+    """A child process. It starts with the first request, and again after it ended."""
 
     program: Path
     kernel: Path
     libsim: Path | None = None
-    """None: a GPU."""
+    """The libsim to load; None: a GPU."""
     settings: Mapping[str, str] = field(default_factory=dict)
     cpu_seconds: int = 300
     jail: Jail = NO_JAIL
@@ -79,14 +79,14 @@ class Child:
     """The first word of the last request."""
     _killed: bool = False
     _pid: int = 0
-    """The runner's own process: in a jail it is not the one that was started."""
+    """The runner's own process id: in a sandbox it is not the process that was started."""
 
     started: ClassVar[set[int]] = set()
-    """The runners' processes of all children that there have been."""
+    """The process ids of the runners of all children so far."""
 
     @property
     def alive(self) -> bool:
-        """Return whether the process exists."""
+        """Whether the process exists."""
         return self._process is not None and self._process.poll() is None
 
     def __enter__(self) -> Child:
@@ -96,12 +96,12 @@ class Child:
         self.stop()
 
     def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0, awake: bool = False) -> Reply:
-        """Send a request and wait for its answer. ``awake``: without sleeping, for seconds at most, where the time counts."""
+        """Send a request and wait for its answer. ``awake``: poll for the first seconds, for accurate times."""
         self.send(text, files)
         return self.receive(timeout, awake)
 
     def send(self, text: str, files: Sequence[int] = ()) -> None:
-        """Send a request; the clock starts. The child computes while the parent does something else."""
+        """Send a request; the clock starts. The parent can do other work while the child computes."""
         if not self.alive:
             self.start()
         assert self._socket and self._process
@@ -109,14 +109,14 @@ class Child:
         self._sent = time.monotonic()
         self._cpu_before = self._cpu_clock()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
-        with contextlib.suppress(OSError):  # it is gone: receive() says how
+        with contextlib.suppress(OSError):  # it has ended: receive() reports how
             self._socket.sendmsg([text.encode()], ancillary)
 
     def receive(self, timeout: float = 20.0, awake: bool = False) -> Reply:
         """Wait for the answer to what was sent.
 
-        ``timeout`` is in seconds of the child's processor time. A child that neither computes nor waits for a processor
-        (it sleeps) is given twice as much on top; a busy machine alone stops nobody.
+        ``timeout`` is in seconds of the child's processor time. A child that sleeps (neither computes nor waits for a
+        processor) gets twice as much; a busy machine alone does not end it.
         """
         assert self._socket and self._process
         process, sock = self._process, self._socket
@@ -128,7 +128,7 @@ class Child:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
-        with contextlib.suppress(OSError, AttributeError):  # some systems and Pythons lack it: the closed socket tells
+        with contextlib.suppress(OSError, AttributeError):  # missing on some systems: the closed socket reports the end
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
         answer = b""
@@ -162,7 +162,7 @@ class Child:
         if large:
             reply.answer = Ended("oom", f"it used more than {most_memory >> 30} GB of memory and was stopped")
         elif late:
-            why = "an endless loop, a deadlock, or far too slow"
+            why = "an infinite loop, a deadlock, or far too slow"
             reply.answer = Ended("timeout", f"it did not finish within {timeout:g} s and was stopped: {why}")
             reply.printed = self.new_output()
         else:
@@ -172,7 +172,7 @@ class Child:
         return reply
 
     def _answered(self, packet: bytes, reply: Reply) -> Reply:
-        """Return the reply with the child's answer; after an invalid answer the child is not asked again."""
+        """Return the reply with the child's answer; a child with an invalid answer is not asked again."""
         try:
             reply.answer = parse(packet, self._asked)
         except Malformed as error:
@@ -190,11 +190,11 @@ class Child:
         asleep, cpu_before = 0, self._cpu_used()
         while (status := self._status(process)) is None:
             asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
-            # By what it does, not by the clock: on a busy machine the end of a process may take seconds.
+            # By its state, not by the clock: on a busy machine a process may take seconds to end.
             if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
                 return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
-            status = 128 - status  # how bubblewrap hands on a signal
+            status = 128 - status  # bubblewrap's encoding of a signal
         if status < 0:
             number = signal.Signals(-status) if -status in list(signal.Signals) else None
             fallback = ("crash", f"it was ended by signal {-status}")
@@ -202,7 +202,7 @@ class Child:
         return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
-        """Poll for an answer that comes within seconds; return empty if there is none, or the child is gone."""
+        """Poll for an answer that comes within seconds; empty if there is none, or the child has ended."""
         while time.monotonic() - self._sent < 2.0:
             with contextlib.suppress(BlockingIOError):
                 try:
@@ -212,7 +212,7 @@ class Child:
         return b""
 
     def start(self) -> str:
-        """Start the process and load the kernel into it; gives what was printed meanwhile."""
+        """Start the process and load the kernel into it; return what was printed meanwhile."""
         self.stop()
         if self._killed:
             raise GraderError("the check was stopped")
@@ -238,14 +238,14 @@ class Child:
                 **start.options,
             )
         except BaseException as error:
-            ours.close()  # without it the runner ends, should it have been started already
+            ours.close()  # makes the runner end if it was already started
             if isinstance(error, OSError):
                 raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
             raise
         finally:
             theirs.close()
         self._socket = ours
-        if self._killed:  # while it was being started
+        if self._killed:  # during the start
             self.stop()
             raise GraderError("the check was stopped")
         self._pid = self._process.pid
@@ -259,7 +259,7 @@ class Child:
         lines.append(f"kernel {start.paths[self.kernel]}")
         self._asked = "load"
         self._sent = time.monotonic()
-        with contextlib.suppress(OSError):  # it is gone: receive() says how
+        with contextlib.suppress(OSError):  # it has ended: receive() reports how
             ours.send("\n".join(lines).encode())
         reply = self.receive(LOADING_SECONDS)
         if isinstance(reply.answer, Ended):
@@ -269,7 +269,7 @@ class Child:
         return reply.printed
 
     def _wait_until_ready(self) -> None:
-        """Wait until the child reports that it is confined, before it loads the kernel, and the system tells its process."""
+        """Wait until the child reports that it is confined, before it loads the kernel; read its process id."""
         assert self._socket
         self._socket.settimeout(30.0)
         words = b""
@@ -283,19 +283,19 @@ class Child:
                 self.started.add(self._pid)
         if words != b"ready":
             printed = self.new_output()
-            said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended at once"
+            said = clean(words.decode(errors="replace")) or " ".join(printed.split()) or "it ended immediately"
             self.stop()
             raise LoadFailed(f"the runner does not start: {said}", "")
 
     def kill(self) -> None:
-        """End the process for good, while another thread may be waiting for its answer: that one is told how it ended."""
+        """End the process for good; another thread that waits for its answer gets the reason."""
         self._killed = True
         if (process := self._process) is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        """End the process, and those that it may have started."""
+        """End the process and its children."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -311,14 +311,14 @@ class Child:
             self._printed = -1
 
     def _environment(self) -> dict[str, str]:
-        """Nothing of the parent's, except what CUDA needs to find the device."""
+        """Return an environment with only the variables that CUDA needs to find the device."""
         if self.libsim:
             return {}
         wanted = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES")
         return {name: os.environ[name] for name in wanted if name in os.environ}
 
     def _cpu_clock(self) -> float:
-        """Processor time of the child so far: a clock that the child cannot turn."""
+        """Return the child's processor time so far: a clock that the child cannot change."""
         if self._process is None:
             return 0.0
         try:
@@ -334,7 +334,7 @@ class Child:
             return 0
 
     def _asleep(self) -> bool:
-        """Return whether no thread of the child is running or waiting for a processor."""
+        """Return whether all threads of the child sleep. A thread that waits in a run queue does not sleep."""
         try:
             for thread in os.listdir(f"/proc/{self._pid}/task"):
                 with open(f"/proc/{self._pid}/task/{thread}/stat", "rb") as file:
@@ -348,7 +348,7 @@ class Child:
         return max(0.0, self._cpu_clock() - self._cpu_before)
 
     def new_output(self) -> str:
-        """Return the output since the last time: control characters removed, truncated if long."""
+        """Return the text printed since the last call, without control characters, truncated if long."""
         if self._printed < 0:
             return ""
         size = os.fstat(self._printed).st_size
@@ -358,7 +358,7 @@ class Child:
 
 
 class LoadFailed(GraderError):
-    """The kernel's library does not load: a missing symbol, or a constructor that crashes."""
+    """A kernel library that does not load: a missing symbol, or a constructor that crashes."""
 
     def __init__(self, message: str, printed: str) -> None:
         super().__init__(message, printed)

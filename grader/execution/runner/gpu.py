@@ -1,7 +1,7 @@
-"""This machine's GPU: its architecture, the rates that its clocks allow, and memory that a child process maps.
+"""This machine's GPU: its architecture, its peak rates, and memory that a child process maps.
 
-The grader makes that memory, writes inputs there and looks at outputs itself. It is made with the
-driver's cuMemCreate and handed over as a file, which works between users and, unlike the runtime's IPC handles, between
+The grader allocates that memory, writes inputs there and reads outputs itself. It is allocated with the driver's
+cuMemCreate and passed as a file descriptor, which works between users and, unlike the runtime's IPC handles, between
 process namespaces (CUDA Driver API, "Virtual Memory Management").
 """
 
@@ -15,15 +15,18 @@ from grader.frontend.toolchain.gpus import runs
 from grader.setup.errors import GraderError
 
 _PINNED, _ON_DEVICE, _AS_FILE, _READ_WRITE = 1, 1, 1, 3
-"""CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR and
-CU_MEM_ACCESS_FLAGS_PROT_READWRITE of cuda.h."""
+"""Constants of cuda.h.
+
+CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR and
+CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
+"""
 
 _CLOCK_KILOHERTZ, _MEMORY_KILOHERTZ, _BUS_BITS = 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_CLOCK_RATE, _MEMORY_CLOCK_RATE and _GLOBAL_MEMORY_BUS_WIDTH."""
 
 
 class SharingFailed(GraderError):
-    """This machine's driver cannot hand memory to another process (as under WSL): it says nothing about a kernel."""
+    """A driver that cannot share memory with another process (as under WSL), whatever the kernel."""
 
 
 class _Location(ctypes.Structure):
@@ -31,7 +34,7 @@ class _Location(ctypes.Structure):
 
 
 class _Properties(ctypes.Structure):
-    """CUmemAllocationProp."""
+    """The structure CUmemAllocationProp."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -43,13 +46,13 @@ class _Properties(ctypes.Structure):
 
 
 class _Access(ctypes.Structure):
-    """CUmemAccessDesc."""
+    """The structure CUmemAccessDesc."""
 
     _fields_ = [("location", _Location), ("flags", ctypes.c_int)]
 
 
 class GpuMemory:
-    """``bytes`` of device memory: ``tensor`` (uint8, ``torch``'s view of it) here, ``file`` for a child. Close it at the end."""
+    """``bytes`` of device memory: ``tensor`` (uint8) here, ``file`` for a child. Close it at the end."""
 
     device = "cuda"
 
@@ -57,7 +60,7 @@ class GpuMemory:
         import torch
 
         torch.cuda.init()
-        torch.zeros(1, device="cuda")  # the context is current from here on
+        torch.zeros(1, device="cuda")  # makes the context current
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._address, self.file = ctypes.c_uint64(), -1
         wanted = _Properties(_PINNED, _AS_FILE, _Location(_ON_DEVICE, torch.cuda.current_device()), None)
@@ -73,24 +76,24 @@ class GpuMemory:
             self._ask("cuMemAddressReserve", ctypes.byref(self._address), size_, zero, _u64(0), _u64(0))
             self._ask("cuMemMap", self._address, size_, zero, handle, _u64(0))
         finally:
-            self._ask("cuMemRelease", handle)  # the mapping and the file keep the memory
+            self._ask("cuMemRelease", handle)  # the mapping and the file keep the memory allocated
         access = _Access(wanted.location, _READ_WRITE)
         self._ask("cuMemSetAccess", self._address, size_, ctypes.byref(access), ctypes.c_size_t(1))
         view = {"shape": (self.bytes,), "typestr": "|u1", "data": (self._address.value, False), "version": 3}
         self.tensor = torch.as_tensor(type("View", (), {"__cuda_array_interface__": view})(), device="cuda")
 
     def finish(self) -> None:
-        """Wait until all that this process asked of the device is done."""
+        """Wait until the device has completed all work of this process."""
         import torch
 
         torch.cuda.synchronize()
 
     def forget_cached(self) -> None:
-        """Reset the L2 lines that a kernel asked to keep (cudaAccessPropertyPersisting)."""
+        """Reset the lines that a kernel marked as persisting in the L2 cache (cudaAccessPropertyPersisting)."""
         self._ask("cuCtxResetPersistingL2Cache")
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self.file >= 0:
             os.close(self.file)
             self.file = -1
@@ -102,10 +105,10 @@ class GpuMemory:
             self._address.value = 0
 
     def _ask(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver; its error becomes a message."""
+        """Call a function of the driver; raise its error as SharingFailed."""
         code = getattr(self._driver, name)(*arguments)
         if code != 0:
-            raise SharingFailed(f"the GPU's driver cannot share memory: {name} gives error {code}")
+            raise SharingFailed(f"the GPU's driver cannot share memory: {name} returns error {code}")
 
 
 def _u64(value: int) -> ctypes.c_uint64:
@@ -113,20 +116,20 @@ def _u64(value: int) -> ctypes.c_uint64:
 
 
 def peak_bandwidth() -> float:
-    """Bytes per second that the device's memory can move at most: two transfers in each clock over the whole bus."""
+    """Return the peak bandwidth of the device's memory in bytes per second: two transfers per clock and bus width."""
     return 2e3 * _attribute(_MEMORY_KILOHERTZ) * _attribute(_BUS_BITS) / 8
 
 
 def highest_clock() -> float:
-    """Return the highest SM clock rate, in Hz."""
+    """Return the highest clock rate of the SMs, in Hz."""
     return 1e3 * _attribute(_CLOCK_KILOHERTZ)
 
 
 def uuid() -> str:
-    """Return the UUID of the first visible GPU, as nvidia-smi shows it: ``GPU-1234...``."""
+    """Return the UUID of the first GPU that is used here, such as ``GPU-1234...``, as nvidia-smi shows it."""
     import torch
 
-    gpu_architecture()  # the message when there is no GPU
+    gpu_architecture()  # raises the error if there is no GPU
     return f"GPU-{torch.cuda.get_device_properties(0).uuid}"
 
 
@@ -135,22 +138,22 @@ def _attribute(number: int) -> int:
     driver = ctypes.CDLL("libcuda.so.1")
     code = driver.cuInit(0) or driver.cuDeviceGetAttribute(ctypes.byref(value), number, 0)
     if code != 0:
-        raise GraderError(f"the GPU's driver does not say its attribute {number}: error {code}")
+        raise GraderError(f"the GPU's driver does not report its attribute {number}: error {code}")
     return value.value
 
 
 def gpu_architecture(needed: str = "sm_50") -> str:
-    """``sm_90`` for the first GPU; an error with a reason when there is none, or none that runs what is ``needed``."""
+    """Return ``sm_90`` for the first GPU; raise an error if there is none, or if it cannot run ``needed``."""
     import torch
 
     if not torch.cuda.is_available():
         raise GraderError(
-            "there is no GPU that can be used here", "Use --device cpu: the simulated GPU; `grader doctor` says more."
+            "there is no usable GPU here", "Use --device cpu, the simulated GPU; `grader doctor` shows more."
         )
     major, minor = torch.cuda.get_device_capability(0)
     found = f"sm_{major}{minor}"
     if not runs(found, needed):
-        which = f"{needed.removesuffix('a')} and no other" if needed.endswith("a") else f"{needed} or newer"
+        which = f"{needed.removesuffix('a')} only" if needed.endswith("a") else f"{needed} or newer"
         raise GraderError(
             f"the exercise needs a GPU of {which}; the first GPU here, {torch.cuda.get_device_name(0)}, is {found}",
             "Use --device cpu: the simulated GPU runs it.",

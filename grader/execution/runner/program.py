@@ -1,4 +1,4 @@
-"""Builds the runner, once for each version of its source: by the C++ compiler for the simulator, by nvcc for a GPU."""
+"""Builds the runner for each version of its source: with a C++ compiler for the simulator, nvcc for a GPU."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SOURCE = Path(__file__).parent / "source"
 _COMMON = ("runner.cpp", "wire.cpp")
 _CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
 _LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
-"""What kernels may need, so that a jail knows it by looking at the runner."""
+"""Libraries that kernels may need: a sandbox finds them as dependencies of the runner."""
 
 
 def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache | None = None) -> Path:
-    """Return the runner's executable, from the cache if it is there."""
+    """Return the runner's executable, from the cache if possible."""
     if device == "cuda":
         compiler = find_nvcc()
         assert compiler
@@ -37,8 +37,8 @@ def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache
         done = run_command(Command((*compiler.command, *flags, *files, "-o", "runner", keep, *_LIBRARIES), folder))
         if done.returncode != 0:
             raise GraderError(
-                f"the program that runs kernels does not build with {compiler}:\n{done.output.strip()}",
-                "`grader doctor` says what this machine has.",
+                f"the program that runs kernels does not compile with {compiler}:\n{done.output.strip()}",
+                "`grader doctor` shows this machine's tools.",
             )
 
     entry, _ = (cache or open_cache()).get(key, build, "the runner")

@@ -1,4 +1,4 @@
-"""The jail tier in force on this machine, determined once per process."""
+"""The sandbox tier in force on this machine, determined once for each process."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ TITLES = {"bwrap": "bubblewrap and seccomp", "landlock": "Landlock and seccomp",
 
 _ADVICE = {
     "bwrap": (
-        "For the better tier install bubblewrap (Debian, Ubuntu: apt install bubblewrap) and let it make user "
-        "namespaces: on Ubuntu 23.10 and newer it needs an AppArmor profile; containers mostly forbid them."
+        "For the better tier install bubblewrap (Debian, Ubuntu: apt install bubblewrap) and allow it to create user "
+        "namespaces: on Ubuntu 23.10 and newer it needs an AppArmor profile; most containers forbid them."
     ),
-    "landlock": "Landlock needs Linux 5.13 or newer, not switched off at its start (lsm=...,landlock).",
+    "landlock": "Landlock needs Linux 5.13 or newer, and must not be disabled at boot (lsm=...,landlock).",
 }
 
 
 @dataclass(frozen=True)
 class InForce:
-    """The tier that kernels run in, and why no better one."""
+    """The tier in which kernels run, and the reasons against better ones."""
 
     jail: Jail
     failed: tuple[tuple[str, str], ...] = ()
@@ -35,7 +35,7 @@ class InForce:
 
     @property
     def tier(self) -> str:
-        """bwrap, landlock or none."""
+        """The name of the tier: bwrap, landlock or none."""
         return self.jail.tier
 
     @property
@@ -43,17 +43,17 @@ class InForce:
         """A sentence for the verdict."""
         if self.tier == "none":
             return (
-                "The kernel ran without a jail, with your own rights: do not run code that you do not trust. "
-                "`grader doctor` says how to get a jail."
+                "The kernel ran without a sandbox, with your own rights: do not run code that you do not trust. "
+                "`grader doctor` explains how to get a sandbox."
             )
         where = "a jail that lets it use the GPU" if self.jail.gpu else "a jail"
         return f"The kernel was compiled and run in {where}: {TITLES[self.tier]}."
 
     @property
     def explanation(self) -> str:
-        """For `grader doctor`: why not better, and what to do about it."""
+        """An explanation for `grader doctor`: why no better tier is in force, and how to get it."""
         if os.environ.get("GRADER_JAIL"):
-            return f"GRADER_JAIL={self.tier} asks for it." + ("" if self.failed else _rights(self.tier))
+            return f"GRADER_JAIL={self.tier} requests it." + ("" if self.failed else _rights(self.tier))
         parts = [f"{TITLES[tier].partition(' ')[0]} is not used: {reason}." for tier, reason in self.failed]
         parts += [_ADVICE[tier] for tier, _ in self.failed]
         return " ".join(parts) + _rights(self.tier)
@@ -67,7 +67,7 @@ _lock = threading.Lock()
 
 
 def in_force(arch: str | None = None) -> InForce:
-    """Return the strongest tier that holds, or the one that GRADER_JAIL names: for the simulator, or a GPU of ``arch``."""
+    """Return the best tier that works, or that of GRADER_JAIL: for the simulator, or for a GPU of ``arch``."""
     with _lock:
         return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
 
@@ -75,7 +75,7 @@ def in_force(arch: str | None = None) -> InForce:
 @functools.cache
 def _find(forced: str, arch: str | None) -> InForce:
     if forced and forced not in TIERS:
-        raise GraderError(f"GRADER_JAIL={forced} names no jail", f"Use one of {', '.join(TIERS)}, or unset it.")
+        raise GraderError(f"GRADER_JAIL={forced} is not a sandbox tier", f"Use one of {', '.join(TIERS)}, or unset it.")
     failed: list[tuple[str, str]] = []
     for tier in [forced] if forced else TIERS:
         problem = why_not(tier, arch)
@@ -83,13 +83,13 @@ def _find(forced: str, arch: str | None) -> InForce:
             return InForce(Jail(tier, arch is not None) if tier != "none" else NO_JAIL, tuple(failed))
         failed.append((tier, problem))
     raise GraderError(
-        f"the jail {forced} does not hold on this machine: {failed[0][1]}",
-        f"Unset GRADER_JAIL to use the best that does. {_ADVICE[forced]}",
+        f"the sandbox tier {forced} does not work on this machine: {failed[0][1]}",
+        f"Unset GRADER_JAIL to use the best tier that works. {_ADVICE[forced]}",
     )
 
 
 def why_not(tier: str, arch: str | None = None) -> str:
-    """Why a tier cannot be used here, found out by trying; nothing if it can. ``arch``: with a GPU of that architecture."""
+    """Return why a tier cannot be used here, by trying it; empty if it can. ``arch``: on a GPU of that architecture."""
     if tier == "none":
         return ""
     if platform.system() != "Linux":
@@ -106,7 +106,7 @@ def why_not(tier: str, arch: str | None = None) -> str:
 
 
 def _secrets() -> list[Path]:
-    """Files that no kernel may read: one of the course's solutions, and what the user keeps."""
+    """Return files that no kernel may read: one of the course's solutions, and private files of the user."""
     from grader.course import Course
 
     try:

@@ -1,8 +1,8 @@
-"""Words by which a submission would have its code made, or its functions called, in ways that get past the simulator's checks.
+"""Identifiers, attributes and pragmas that bypass the simulator's instrumentation.
 
-The checks see what compilers make of plain C++ (``building/build.py`` has the flags). An attribute or a pragma can have
-a function made without them, a builtin can move the stack, and the names of what compilers call by themselves can be
-called with anything.
+The instrumentation covers the code that compilers generate for plain C++ (``execution/build/build.py`` has the flags).
+An attribute or a pragma can disable it for a function, a builtin can move the stack, and functions that compilers call
+implicitly can be called with arbitrary arguments.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from grader.frontend.tokens import Source, Token, closing
 
 _WORD = re.compile(
     r"""_Z\w+ | __cxa_\w+ | _Unwind_\w+ | __(wrap|real|tsan|ubsan|asan|sanitizer)_\w+ | __x86_\w+ | SIM_[A-Z]\w*
-    | __builtin_(longjmp|setjmp|eh_return\w*|unwind_init|return|apply\w*|frob_return_addr|init_dwarf\w*|dwarf\w*|mempcpy\w*
-      | st[rp]n?c(at|py)\w* | v?s?n?printf\w* | f(printf|puts|write)\w* | sincosl? | (modf|frexp|remquo|lgamma\w*_r)[fl]? | call_with\w* | nonlocal\w*)""",
+    | __builtin_(longjmp|setjmp|eh_return\w*|unwind_init|return|apply\w*|frob_return_addr|init_dwarf\w*|dwarf\w*
+      | mempcpy\w* | st[rp]n?c(at|py)\w* | v?s?n?printf\w* | f(printf|puts|write)\w* | sincosl?
+      | (modf|frexp|remquo|lgamma\w*_r)[fl]? | call_with\w* | nonlocal\w*)""",
     re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(
@@ -29,7 +30,7 @@ _PRAGMA = re.compile(
 
 
 def refused_word(source: Source) -> str:
-    """Return the forbidden word in a file or in the expansion of its macros; empty if there is none."""
+    """Return the forbidden identifier in a file or in its macros; empty if there is none."""
     for tokens in (source.tokens, *(macro.body for macro in source.macros)):
         if word := _in_tokens(tokens):
             return word
@@ -40,12 +41,12 @@ def refused_word(source: Source) -> str:
 
 
 def may_hide(source: Source) -> bool:
-    """Return whether macros may assemble an attribute that is not written as one."""
+    """Return whether macros may assemble an attribute that is not visible in the text."""
     return any(token.text.startswith("__attribute") for macro in source.macros for token in macro.body)
 
 
 def _in_tokens(tokens: Sequence[Token]) -> str:
-    end = 0  # of the attribute that the token is in
+    end = 0  # the end of the attribute that contains the token
     for index, token in enumerate(tokens):
         text = token.text
         before = tokens[index - 1].text if index else ""

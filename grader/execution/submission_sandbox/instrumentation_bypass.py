@@ -1,8 +1,7 @@
-"""Detection of constructs that leave the simulator's checks out of a kernel.
+"""Detection of kernels that tell the compiler to omit the simulator's checks.
 
-An attribute can do that. It is looked for by name, and where names may be glued together, in what the preprocessor
-makes of the file. Instructions of the host's processor can do it, too: the compiler does not look into them. No GPU has
-them.
+An attribute can do that. It is detected by name; if macros may paste names together, the preprocessed file is searched
+as well. Host instructions (intrinsics) can do it too, because the compiler does not instrument them. No GPU has them.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from grader.frontend.tokens import Source
 from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
-# A directive that gives lines other numbers or another file's name, in all the spellings that a preprocessor takes. A
-# comment behind the number sign may hide the rest, so it counts as one, too.
+# A directive that changes line numbers or the file name, in every spelling that a preprocessor accepts. A comment after
+# the
+# number sign may hide the rest, so it counts as one too.
 _RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
@@ -32,7 +32,7 @@ _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
 class Plan(Protocol):
-    """The parts of a ``BuildPlan`` that are searched. ``build`` imports this package, so the class itself cannot be used."""
+    """The parts of a ``BuildPlan`` that are searched. ``build`` imports this package, not the reverse."""
 
     @property
     def source(self) -> Source: ...
@@ -49,7 +49,7 @@ class Plan(Protocol):
 
 
 def unchecked_word(plan: Plan, run: RunCommand) -> str:
-    """Return the word in a kernel file that would switch checks off; empty for an honest file."""
+    """Return the word in a kernel file that would disable checks; empty if there is none."""
     source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
     texts = [token.text for token in tokens if token.kind == "word"]
@@ -65,7 +65,7 @@ def unchecked_word(plan: Plan, run: RunCommand) -> str:
 
 
 def _glued_word(plan: Plan, run: RunCommand) -> str:
-    """Return a refused word that only the expansion of macros contains."""
+    """Return a forbidden word that appears only after macros have pasted it together."""
     expanded = Source(_expanded(plan.original, plan, run))
     for token in expanded.tokens:
         if any(part in token.text for part in _PARTS) or COMPILERS_OWN.fullmatch(token.text):
@@ -76,17 +76,17 @@ def _glued_word(plan: Plan, run: RunCommand) -> str:
         find_kernels(expanded)
     except RewriteError:
         return "__forceinline__"
-    # Where the front end saw them, they have other names by now.
+    # The front end has already renamed the calls that it saw.
     return next((t.text for t in Source(_expanded(plan.text, plan, run)).tokens if t.text in COPIES), "")
 
 
 def renumbers_lines(text: str) -> bool:
-    """Return whether a file has a ``#line`` directive or a linemarker (``# 31 "other.cu"``), which would move its findings."""
+    """Return whether a file has a ``#line`` directive or a linemarker, which would change the lines of its findings."""
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
 def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
-    """Return the preprocessed text behind the simulator's headers, with CUDA's own words kept."""
+    """Return the preprocessed text after the simulator's headers, with CUDA's own keywords unchanged."""
     kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -1,14 +1,13 @@
-"""Stores that g++ leaves unchecked get a check of their own, in the assembly that it writes for x86-64.
+"""Checks for stores that g++ leaves uninstrumented, added to the x86-64 assembly that it writes.
 
-g++ puts the calls for the checks in while it still works on expressions. What becomes a store later is left out: the
-result of a call that is a structure, copies that it writes out itself, an index or an offset that leaves a local array.
-So each store whose place is not fixed in the function's own frame, or in a variable, is preceded here by a call of
-``sim_store_<bytes>`` (``simulator/submission_sandbox/store_checks.cpp``), which keeps all registers; except where the
-call for the check of just this address comes before it.
+g++ instruments expressions. It omits stores that arise later: the result of a call that returns a structure, copies
+that it expands itself, and an index or an offset outside of a local array. Each store whose address is not fixed in the
+function's own frame, or in a variable, is therefore preceded by a call of ``sim_store_<bytes>``
+(``simulator/submission_sandbox/store_checks.cpp``), which preserves all registers, unless the call that checks the same
+address comes before it.
 
-Where exceptions land g++ writes the instruction endbr64, as at the beginning of functions. It is left out there: calls
-through pointers may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and no processor asks for it in
-programs of Linux.
+g++ writes the instruction endbr64 at landing pads of exceptions, as at the beginning of functions. It is removed there:
+indirect calls may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and Linux does not require it.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _WIDE = {
     "cmpxchg16b": 16,
 }
 _NO_TARGETS = (".LBB", ".LBE", ".LVL", ".LFB", ".LFE", ".LM", ".Ltext", ".Letext")
-"""Labels that debug information has put there: no jump leads to them."""
+"""Labels of debug information, which are not jump targets."""
 
 _LONG = 200
-"""Characters of a text that is not remembered: a submission's would fill the memory."""
+"""The maximum length of a text that is cached, so that a submission cannot fill the memory."""
 
 _GUARD = 4096
-"""Bytes of the page below each stack that nobody can touch."""
+"""The bytes of the guard page below each stack."""
 
 _NAMES = {
     part: f"%r{letters}"
@@ -68,7 +67,7 @@ FUNCTION_ENDS, _DEBUGGING = "\n\t.size\t", "\t.section\t.debug_"
 
 
 def checked_parts(parts: Iterable[str]) -> Iterator[str]:
-    """Yield ``with_checks`` of an assembly that arrives in parts, as soon as each function is complete."""
+    """Yield the result of ``with_checks`` for an assembly that arrives in parts, function by function."""
     text, code = "", True
     for part in parts:
         text += part
@@ -82,8 +81,8 @@ def checked_parts(parts: Iterable[str]) -> Iterator[str]:
 
 
 def with_checks(assembly: str) -> str:
-    """Return the assembly with a check before every store."""
-    known: dict[str, int] = {}  # the addresses that were checked since the last label, and how many bytes
+    """Return the assembly with every store checked."""
+    known: dict[str, int] = {}  # the addresses checked since the last label, and their sizes in bytes
     argument = ""  # the address that the next call gets
     label = ""
     lines = []
@@ -118,20 +117,20 @@ def with_checks(assembly: str) -> str:
 
 
 class _Instruction(NamedTuple):
-    """The meaning of a line of assembly for the checks."""
+    """The effect of a line of assembly on the checks."""
 
     name: str
-    string: int  # bytes of each element that an instruction for strings writes; 0 for others
+    string: int  # bytes of each element that a string instruction writes; 0 for others
     repeated: bool
-    place: str  # where it stores, unless that is fixed; empty where it does not
+    place: str  # the address that it stores to, unless that is fixed; empty if it does not store
     size: int
-    checked: int  # bytes whose store the function that it calls checks
+    checked: int  # bytes of the store that the called function checks
     changed: frozenset[str]  # registers
-    argument: str  # the address that it puts where a call looks for its argument
+    argument: str  # the address that it loads into the register of the first argument
 
 
 def _instruction(line: str) -> _Instruction | None:
-    """None for a label, a directive or a comment."""
+    """Return the instruction; None for a label, a directive or a comment."""
     return _kept(line) if len(line) < _LONG else _read(line)
 
 
@@ -163,16 +162,16 @@ def _read(line: str) -> _Instruction | None:
     )
 
 
-_kept = functools.lru_cache(maxsize=65536)(_read)  # of a kernel's lines most stand there more than once
+_kept = functools.lru_cache(maxsize=65536)(_read)  # most lines of a kernel occur more than once
 
 
 def _is_label(line: str) -> bool:
-    """Return whether jumps may lead to a line that is not an instruction."""
+    """Return whether a line that is not an instruction may be a jump target."""
     return bool(line) and line[0] not in "\t#" and not line.startswith(_NO_TARGETS)
 
 
 def _operands(text: str) -> tuple[str, ...]:
-    """Return the operands of an instruction, split at commas outside of brackets."""
+    """Split the operands of an instruction at the commas outside of brackets."""
     return tuple(part.strip() for part in _COMMA.split(text)) if text.strip() else ()
 
 
@@ -186,7 +185,7 @@ def _normal(place: str) -> str:
 
 
 def _size(name: str, operands: tuple[str, ...]) -> int:
-    """How many bytes a store writes, at most."""
+    """Return the maximum size of a store in bytes."""
     if name in _WIDE:
         return _WIDE[name]
     if name.startswith("set"):
@@ -197,7 +196,7 @@ def _size(name: str, operands: tuple[str, ...]) -> int:
 
 
 def _is_fixed(place: str) -> bool:
-    """Return whether an operand is a fixed place of a variable, or of the function's own frame."""
+    """Return whether an address is a fixed place in a variable or in the function's own frame."""
     match = _PLACE.fullmatch(place)
     if match is None:
         return False
@@ -213,7 +212,7 @@ def _is_fixed(place: str) -> bool:
 
 
 def _needs_flags(lines: list[str], number: int) -> bool:
-    """Return whether the processor's flags before a line may be read behind it."""
+    """Return whether code after a line may read the flags that are set before it."""
     for line in lines[number : number + 40]:
         found = None if line.startswith("\t.") else _instruction(line)
         if found is None:

@@ -5,7 +5,7 @@ cycle: NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackw
 Arithmetic Instructions" in the programming guide. Peak rates and SM counts: each product's data sheet, dense.
 
 Data sheets give operations per second at a clock of the vendor's choice, which chips exceed: an H100 reaches its
-989 TFLOP/s at 1.83 GHz, and it runs at up to 1.98 GHz. A bound therefore uses the rates per cycle and the highest clock.
+989 TFLOP/s at 1.83 GHz, and it runs at up to 1.98 GHz. A bound therefore uses rates per cycle and the highest clock.
 """
 
 from __future__ import annotations
@@ -174,6 +174,12 @@ def runs(architecture: str, needed: str) -> bool:
     """Return whether a GPU ("sm_90") runs code for an architecture: all from "sm_80", but "sm_90a" only sm_90."""
     have, least = (int(name.removeprefix("sm_").removesuffix("a")) for name in (architecture, needed))
     return have == least if needed.endswith("a") else have >= least
+
+
+def compiled_architecture(architecture: str) -> str:
+    """Return the architecture that nvcc compiles for: "sm_90a" for "sm_90", with the features of Hopper only."""
+    number = architecture.removeprefix("sm_").removeprefix("compute_")
+    return f"sm_{number}a" if number.isdigit() and int(number) >= 90 else f"sm_{number}"
 
 
 def gpu_for(needed: str) -> Gpu:

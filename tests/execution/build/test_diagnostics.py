@@ -150,7 +150,7 @@ def test_paths_of_this_machine_are_not_shown():
 
 
 def test_nothing_said_at_all():
-    assert "it said nothing" in explain("", PATH, SOURCE, None, GXX).message
+    assert "it printed nothing" in explain("", PATH, SOURCE, None, GXX).message
 
 
 def test_a_message_without_a_place():

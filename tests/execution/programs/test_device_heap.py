@@ -62,4 +62,4 @@ def test_what_is_never_given_back_is_said(program: Path) -> None:
     outcome = execute(program, ["leak"])
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and outcome.leaked == 64 * 24
-    assert "It never freed" in ending(outcome)
+    assert "It did not free" in ending(outcome)

@@ -100,4 +100,4 @@ def test_what_was_not_looked_for_is_said(unchecked: Path) -> None:
     outcome = execute(unchecked, ["a"], checks=False)
     assert "Nothing was looked for, in 1 launch." in ending(outcome)
     stopped = replace(outcome, refused="", timed_out=2.0)
-    assert "Without --no-checks you are told whether the kernel waits for the host" in ending(stopped)
+    assert "Without --no-checks, a kernel that waits for the host" in ending(stopped)
