@@ -1,1 +1,1 @@
-"""The simulated GPU: a front end that turns CUDA into C++, headers, a runtime, and the checks."""
+"""The simulated GPU: headers, a runtime, checks, and the Python code that reads its reports."""

@@ -1,17 +1,17 @@
-"""Floating-point operations of each basic block of a kernel library.
+"""The floating-point operations of each basic block in a kernel library.
 
-The library says at run time how often each basic block was executed; what one holds is read from its instructions. A
-basic block is named by the address to which its call of ``__sanitizer_cov_trace_pc`` returns; an instruction belongs to
-the call in its own basic block or, if that has none, to the last one on the way to it. Counted are the additions,
-subtractions, multiplications, divisions and square roots of floats and doubles; a packed instruction counts each of its
-elements, a fused multiply-add two. Not counted: minimum and maximum, comparisons, conversions, sign changes and
-absolute values (a GPU has no FADD, FMUL or FFMA for them either), what library functions compute inside (a call of one
-is a special function), and what emulates 16-bit types: their operations, each half of a pair, are marked by calls
-(``SIM_COUNTS`` in ``sim/half_functions.h``). Products on tensor cores are counted where they are made, in every build:
-``tensor_operations``.
+At run time the library counts the executions of each basic block; the operations of a block are read from its
+instructions. A basic block is identified by the return address of its call of ``__sanitizer_cov_trace_pc``; an
+instruction belongs to the call in its own basic block or, if that has none, to the last one on the path to it. The
+additions, subtractions, multiplications, divisions and square roots of floats and doubles are counted; a packed
+instruction counts each of its elements, a fused multiply-add counts twice. Not counted are minimum and maximum,
+comparisons, conversions, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA for them either), the inside
+of library functions (a call of one is a special function), and the emulation of 16-bit types: their operations, each
+half of a pair, are marked by calls (``SIM_COUNTS`` in ``sim/half_functions.h``). Operations on tensor cores are counted
+by the runtime in every build: ``tensor_operations``.
 
-It is the code for the simulator's processor that is read. Where that compiler computes more or less than nvcc's - both
-sides of a short branch, or an operation on constants - the counts follow it.
+The code is that for the simulator's processor. If that compiler computes more or less than nvcc - both sides of a short
+branch, or an operation on constants - the counts follow it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _X86_FUSED = re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([sp])([sd])$")
 _ARM = re.compile(r"^f(?:n?mul|add|sub|div|sqrt|n?madd|n?msub|mla|mls)$")
 _ARM_FUSED = ("fmadd", "fmsub", "fnmadd", "fnmsub", "fmla", "fmls")
 _FUNCTION = re.compile(r"<(\w+?)(?:@plt|@@?[\w.]+)?>")
-_ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")  # what follows is reached by jumps only
+_ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")  # the next instruction is reached by jumps only
 _SPECIAL = frozenset(
     f"{name}{suffix}"
     for name in [
@@ -80,13 +80,13 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Operation:
-    """An instruction that computes: its address in the library, and what one execution of it counts."""
+    """An arithmetic instruction: its address in the library, and the counts of one execution."""
 
     address: int
     flops: int = 0
     special: int = 0
     marked: bool = False
-    """Of 16-bit types: the mark says so, whatever header it stands in."""
+    """Whether it is of a 16-bit type: the mark says so, whatever header it is in."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +97,20 @@ class _Instruction:
 
 
 def find_objdump() -> str:
-    """Return the program that disassembles a library; raise an error that says how to get it."""
+    """Return the program that disassembles a library; raise an error that says how to install it."""
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
-        raise GraderError("there is no objdump, which reads them from the compiled kernel", "Install binutils.")
+        raise GraderError("objdump was not found, which disassembles the compiled kernel", "Install binutils.")
     return tool
 
 
 @functools.lru_cache(maxsize=64)
 def operations_of(library: Path) -> dict[int, list[Operation]]:
-    """Return the operations of each basic block, by the offset at which it begins. Libraries never change."""
+    """Return the operations of each basic block, by its offset. A library never changes, so the result is cached."""
     command = [find_objdump(), "-d", "--no-show-raw-insn", str(library)]
     printed = read_with(command)
     if printed is None:
-        raise GraderError(f"objdump cannot read {library.name}, or needs too much for it")
+        raise GraderError(f"objdump cannot read {library.name}, or exceeds its limits")
     blocks: dict[int, list[Operation]] = {}
     for function in printed.split("\n\n"):
         _read_function([_instruction(row) for row in map(_ROW.match, function.splitlines()) if row], blocks)
@@ -137,7 +137,8 @@ def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]])
         end = begin + 1
         while end < len(code) and end not in starts:
             end += 1
-        # All of a basic block is executed equally often, and compilers move arithmetic to before the call.
+        # All instructions of a basic block are executed equally often, and compilers may move arithmetic before the
+        # call.
         calls = [code[i + 1].address for i in range(begin, min(end, len(code) - 1)) if _called(code[i]) == _TRACE]
         for call in calls:
             blocks.setdefault(call, [])
@@ -153,7 +154,7 @@ def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]])
 
 
 def _called(instruction: _Instruction) -> str:
-    """Return the function that an instruction calls, or nothing."""
+    """Return the function that an instruction calls, or an empty string."""
     found = _FUNCTION.search(instruction.operands) if instruction.name in ("call", "callq", "bl") else None
     return found[1] if found else ""
 
@@ -166,7 +167,7 @@ def _jump_target(instruction: _Instruction, places: dict[int, int]) -> int | Non
 
 
 def _operation(instruction: _Instruction) -> Operation | None:
-    """Return an instruction's floating-point operation, or None."""
+    """Return the operation of an instruction, or None."""
     name, address, called = instruction.name, instruction.address, _called(instruction)
     if called in _MARKS:
         return Operation(address, **_MARKS[called], marked=True)

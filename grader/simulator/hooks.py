@@ -1,8 +1,8 @@
-"""The calls that compilers insert for the checks, and the names under which the simulator takes them.
+"""The instrumentation calls that compilers insert, and the names by which the simulator defines them.
 
-``-fsanitize`` makes compilers call ``__tsan_read4`` and its like. Libraries of other people can have these names, too,
-and the loader would bind a kernel to whichever came first into the process. So the linker is told to ask for
-``__wrap___tsan_read4`` instead (``--wrap``), which only libsim has: ``checks/core/hook_names.h``.
+``-fsanitize`` makes compilers call ``__tsan_read4`` and similar functions. Other libraries may define these names too,
+and the loader would bind a kernel to the first one in the process. The linker therefore renames them to
+``__wrap___tsan_read4`` (``--wrap``), which only libsim defines: ``checks/core/hook_names.h``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ INSERTED = (
     *(f"__tsan_atomic{bits}_{operation}" for bits in _ATOMIC_BITS for operation in _ATOMICS),
     *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort", "__sanitizer_cov_trace_pc"),
 )
-"""What the compilers call; libsim has each of them as ``wrapped(name)``."""
+"""The functions that compilers call; libsim defines each of them as ``wrapped(name)``."""
 
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument, and std::copy is one
-# for all compilers: sim/copies.h takes them.
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument; std::copy is a call
+# with all
+# compilers: sim/copies.h handles them.
 _COPIES = ("memcpy", "memmove", "memset")
 
 _DELETE = tuple(
     f"_Zd{which}Pv{size}{alignment}" for which in "la" for size in ("", "m") for alignment in ("", "St11align_val_t")
 )
 
-# What hands out memory, and what writes where it is told: runtime/library_functions.cpp.
+# Functions that allocate memory, or write to a given address: runtime/library_functions.cpp.
 LIBRARY = (
     *("_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"),
     *_DELETE,
@@ -48,14 +49,14 @@ LIBRARY = (
 )
 
 WRAPPED = (*INSERTED, *_COPIES, *LIBRARY)
-"""What is asked for under other names."""
+"""The names that are renamed."""
 
 
 def wrapped(name: str) -> str:
-    """Return the name that a kernel library uses in place of a wrapped name."""
+    """Return the name that a kernel library uses in place of a name."""
     return f"__wrap_{name}"
 
 
 def link_flags(checks: bool) -> tuple[str, ...]:
-    """Return the flags that link a kernel library. An unchecked one also wraps delete, for the device's heap."""
+    """Return the flags that link a kernel library; without checks, also delete for device memory."""
     return tuple(f"-Wl,--wrap={name}" for name in (WRAPPED if checks else _DELETE))

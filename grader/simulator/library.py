@@ -15,10 +15,10 @@ from grader.setup.errors import BuildError
 
 _HERE = Path(__file__).parent
 INCLUDE_DIR = _HERE / "include"
-"""CUDA's own headers, as the simulator has them."""
+"""The simulator's versions of CUDA's own headers."""
 
 INCLUDE_DIRS: tuple[Path, ...] = (INCLUDE_DIR, _HERE / "libraries" / "include")
-"""Every folder of headers, in the order of the include path; the second has Thrust, CUB, cuBLAS, cuRAND and textures."""
+"""The folders of headers in the order of the include path; the second has Thrust, CUB, cuBLAS, cuRAND, textures."""
 
 _SOURCE_DIRS = (_HERE / "runtime", _HERE / "submission_sandbox", _HERE / "checks", _HERE / "libraries" / "runtime")
 _SOURCES = (".cpp", ".S")
@@ -40,21 +40,21 @@ _FLAGS = (
 
 @dataclass(frozen=True)
 class LibraryPlan:
-    """The sources and flags of libsim. ``key`` names its place in the cache, known before it is built."""
+    """The inputs of a libsim build. ``key`` names its entry in the cache, known before it is built."""
 
     compiler: Compiler
     sources: tuple[Path, ...]
     flags: tuple[str, ...]
-    headers: str  # hash of all headers
+    headers: str  # a hash of all headers
     key: str
 
     @property
     def file_name(self) -> str:
-        """A name of its own: the loader takes two libraries of one name in one process for the same."""
+        """A unique file name: the loader treats two libraries with one name in one process as the same."""
         return f"libsim-{self.key[:12]}.so"
 
     def folder(self, cache: BuildCache) -> Path:
-        """Return the folder of the library in the cache, present or future."""
+        """Return the library's folder, before or after it is built."""
         return cache.path(self.key)
 
 
@@ -74,23 +74,23 @@ def holds_own_headers(folder: Path) -> bool:
 
 
 def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
-    """Return the plan for a compiler; read the sources if one of them changed, build nothing."""
+    """Return the plan of the library for a compiler; read changed sources, without building."""
     return _plan(compiler or find_cxx(), _files())
 
 
 def headers_digest() -> str:
-    """Return a hash of the simulator's own headers, read again only if a file of the simulator changed."""
+    """Return a hash of the simulator's headers, computed again only if a file of the simulator changed."""
     return _headers_digest(_files())
 
 
 _Files = tuple[tuple[Path, int, int], ...]
-"""The simulator's files, each with its size and the time of its last change."""
+"""The simulator's files, each with its size and modification time."""
 
 
 def _files() -> _Files:
     walks = (walk for top in (*INCLUDE_DIRS, *_SOURCE_DIRS) for walk in os.walk(top))
     names = (Path(folder, name) for folder, _, names in walks for name in names)
-    paths = sorted(path for path in names if path.suffix != ".md")  # a wheel has none, and no compiler reads them
+    paths = sorted(path for path in names if path.suffix != ".md")  # not in a wheel, and not read by compilers
     return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
 
 
@@ -110,12 +110,12 @@ def _headers_digest(files: _Files) -> str:
 
 
 def ensure_library(compiler: Compiler | None = None, cache: BuildCache | None = None) -> Path:
-    """Return the path of libsim, built now if the cache does not have it."""
+    """Return the path of libsim, built if it is not in the cache."""
     return build_library(plan_library(compiler), cache or open_cache())
 
 
 def build_library(plan: LibraryPlan, cache: BuildCache) -> Path:
-    """Return the path of the libsim of a plan, built now if the cache does not have it."""
+    """Return the path of a plan's libsim, built if it is not in the cache."""
     entry, _ = cache.get(plan.key, functools.partial(_build, plan, cache), "the simulator")
     return entry / plan.file_name
 
@@ -128,7 +128,7 @@ def _build(plan: LibraryPlan, cache: BuildCache, folder: Path) -> None:
 
 
 def build_objects(plan: LibraryPlan, cache: BuildCache) -> list[Path]:
-    """Return the object files of the libsim of a plan, built now if the cache does not have them."""
+    """Return the object files of a plan's libsim, built if they are not in the cache."""
     with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
         return sorted(pool.map(functools.partial(_object, plan, cache), _largest_first(plan.sources)))
 
@@ -152,6 +152,6 @@ def _run(plan: LibraryPlan, argv: tuple[str, ...], folder: Path) -> None:
     done = run_command(Command(argv, folder))
     if done.returncode != 0:
         raise BuildError(
-            f"the simulator does not build with {plan.compiler}:\n{done.output.strip()}",
+            f"the simulator does not compile with {plan.compiler}:\n{done.output.strip()}",
             "A C++17 compiler is needed: g++ 10 or clang++ 12, or newer.",
         )

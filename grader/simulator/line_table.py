@@ -1,7 +1,7 @@
-"""The rows of a library's line table: which instruction comes from which line and column.
+"""The rows of a library's line table: the line and column of each instruction.
 
-DWARF keeps the table as a program for a small machine with registers (section 6.2 of its standard). pyelftools can run
-it, but makes several objects for each row; a finding needs the table at once, and a learner waits for it.
+DWARF stores the table as a program for a small state machine (section 6.2 of its standard). pyelftools can run it, but
+creates several objects for each row, which is too slow for a finding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _START = (0, 1, 1, 0)
 
 
 def rows(program: Any) -> Iterator[tuple[int, int, int, int]]:
-    """Address, file number, line and column of each row; ``program`` is pyelftools' line program of a unit."""
+    """Yield address, file number, line and column of each row; ``program`` is pyelftools' line program of a unit."""
     header = program.header
     base, lowest, span = header["opcode_base"], header["line_base"], header["line_range"]
     step, operands = header["minimum_instruction_length"], header["standard_opcode_lengths"]
@@ -56,13 +56,13 @@ def rows(program: Any) -> Iterator[tuple[int, int, int, int]]:
         elif opcode == _FIXED_ADVANCE_PC:
             address += int.from_bytes(code[place : place + 2], "little")
             place += 2
-        else:  # what says nothing about lines
+        else:  # opcodes without an effect on lines
             for _ in range(operands[opcode - 1]):
                 _, place = _number(code, place)
 
 
 def _number(code: bytes, place: int, signed: bool = False) -> tuple[int, int]:
-    """Return a LEB128 number, seven bits in each byte, and the position behind it."""
+    """Return a number in LEB128 (seven bits per byte) and the position after it."""
     value = shift = 0
     while shift < 64:
         byte = code[place]

@@ -1,13 +1,12 @@
-"""The recording of one block as a sequence of warp events, merged from its threads (``checks/report/recording.h``).
+"""The execution of one block as events of its warps, from the recording of its threads (``checks/report/recording.h``).
 
-The simulator runs the lanes of a warp one after another. On a GPU the k-th execution of one place in the code by each
-lane happens at once, so these become one event, as they are one request for the counters. Lanes meet at warp intrinsics
-and barriers; between two of them an event waits until no lane that takes part has something else to do first. Where
-lanes took different ways, the events of each way follow one another. The order of the warps is that of the run, which
-is one of those that CUDA allows.
+The simulator runs the lanes of a warp one after another. On a GPU, all lanes execute one place in the code at once, so
+the k-th executions of it become one event, just as they are one request for the counters. Lanes synchronize at warp
+intrinsics and barriers; between two of them, an event waits until each participating lane has no earlier event. After a
+divergent branch, the events of each path follow one another. The order of the warps is that of the run, one of those
+that CUDA allows.
 
-A thread has come to a barrier when it has done the last thing before it, so a warp with nothing to do waits from the
-start.
+A thread arrives at a barrier after its last event before it, so a warp without work waits from the start.
 """
 
 from __future__ import annotations
@@ -22,35 +21,35 @@ from grader.simulator.symbolize import UNKNOWN, Location
 
 LANES = 32
 BLOCK = -1
-"""In place of a warp: the whole block."""
+"""A pseudo warp: the whole block."""
 JOINT = ("arrives", "meets")
-"""What lanes of a warp do together, waiting for each other."""
+"""The kinds of events in which lanes of a warp wait for each other."""
 ACCESSES = ("read", "write", "atomic", "async_read", "async_write", "operand_read")
 
 
 @dataclass
 class Event:
-    """An action of some lanes of a warp at once."""
+    """A simultaneous event of some lanes of a warp."""
 
     kind: str
-    """One of ``HAPPENINGS``; or "waits": lanes that came to where they will meet others, which have yet to come."""
+    """One of ``HAPPENINGS``; or "waits": lanes that have arrived and wait for others."""
     warp: int
     lanes: list[int]
     file: str = ""
     line: int = 0
-    """0: unknown, or of no place."""
+    """The line; 0 if unknown or not applicable."""
     memory: int = -1
-    """Its place in ``Recording.memories``."""
+    """The index in ``Recording.memories``."""
     name: str = ""
-    """What is waited for."""
+    """The barrier or intrinsic that is waited for."""
     size: int = 0
     """Bytes of each lane, or of a bulk copy."""
     offsets: list[int] = field(default_factory=list)
-    """By lane, as ``lanes``: from the start of the memory, in shared memory from the block's first byte."""
+    """Offsets by lane, as in ``lanes``: from the start of the memory; in shared memory from the block's first byte."""
     values: list[bytes | None] = field(default_factory=list)
-    """By lane; of shared memory, what was read or what was there after the write. None: not known."""
+    """Values by lane, in shared memory: the value read, or the value after the write. None: unknown."""
     number: int = 0
-    """Of the barrier, or how many groups of copies may still be under way."""
+    """The number of the barrier, or of the groups of copies that may still be pending."""
 
 
 @dataclass
@@ -61,43 +60,43 @@ class Recording:
     launch: int
     grid: list[int]
     block: list[int]
-    """Its shape."""
+    """The shape of the block."""
     index: list[int]
-    """Its ``blockIdx``."""
+    """The block's ``blockIdx``."""
     threads: int
     shared_bytes: int
     memories: list[report_format.RecordedMemory]
     events: list[Event]
     cut: bool = False
-    """The block did more than was recorded."""
+    """Whether events are missing, because the block did more than is recorded."""
 
     @property
     def warps(self) -> int:
-        """How many there are."""
+        """The number of warps."""
         return -(-self.threads // LANES)
 
 
 class _Key(NamedTuple):
-    """The key of an action: lanes that act at once have the same key, and each lane has it once."""
+    """A key that is equal for simultaneous events of different lanes, and unique for each lane."""
 
     part: int
-    """How often the lane has met all others of its warp before."""
+    """The number of earlier synchronizations of the lane with all others of its warp."""
     kind: str
     site: int
     memory: int
     size: int
     nth: int
-    """The k-th time since then."""
+    """The number of earlier executions since then."""
 
 
 class _Token(NamedTuple):
-    """One thing that one lane did."""
+    """One event of one lane."""
 
     time: int
     key: _Key
     row: report_format.Happened
     since: int
-    """When the lane did something last before: from then on it waits, where it meets others."""
+    """The time of the lane's previous event: from then on it waits, if it synchronizes with others."""
 
 
 class _Merged(NamedTuple):
@@ -106,13 +105,13 @@ class _Merged(NamedTuple):
 
 
 class _Lane:
-    """The actions of one thread, and how many of them are in the warp's events already."""
+    """The events of one thread, and the position up to which they are merged."""
 
     def __init__(self) -> None:
         self.tokens: list[_Token] = []
         self.next = 0
         self.last = -1
-        """When it did something last."""
+        """The time of the last event."""
         self.part = 0
         self.counts: dict[tuple[str, int, int, int], int] = {}
         self.ahead: set[_Key] = set()
@@ -121,7 +120,7 @@ class _Lane:
         kind = HAPPENINGS[row[0]]
         what = (kind, row[2], row[3], 0 if kind in JOINT else row[5])
         count = self.counts[what] = self.counts.get(what, 0) + 1
-        # Who meets is known: a place in the code may be met at by some lanes after others.
+        # The participants are known: only some lanes may synchronize at a place, after others.
         key = _Key(self.part, *what, time if kind == "meets" else count)
         self.tokens.append(_Token(time, key, row, self.last))
         self.ahead.add(key)
@@ -138,7 +137,7 @@ class _Lane:
 
 
 def merge(data: report_format.Recording, places: Mapping[int, Location]) -> Recording:
-    """Merge threads into warp events. ``places``: the source place of each site."""
+    """Merge the events of threads to those of warps. ``places``: the source location of each site."""
     threads = [_Lane() for _ in range(data.threads)]
     of_block: list[_Merged] = []
     arrived: list[int] = []
@@ -217,10 +216,10 @@ def _merge_warp(
 
 
 def _choose(heads: dict[_Key, list[int]], lanes: list[_Lane]) -> _Key:
-    """Choose the warp's next event, preferring one that no participating lane has still to reach."""
+    """Return the warp's next event: if possible, one that no participating lane has yet to reach."""
     if len(heads) == 1:
         return next(iter(heads))
-    # Lanes that have all come to where they meet go on first: they wait for nobody.
+    # Lanes that have all arrived at a synchronization go first: they wait for no other lane.
     by_time = sorted(
         heads, key=lambda key: (key.kind not in JOINT, min(lanes[n].tokens[lanes[n].next].time for n in heads[key]))
     )

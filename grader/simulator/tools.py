@@ -1,6 +1,6 @@
-"""Programs of binutils that read a kernel's library: what they may use, and how much they may say, is limited.
+"""Programs of binutils that read a kernel's library, with limits on their resources and output.
 
-The library is made from a submission. A program that needs more than any kernel takes, or fails, has told nothing.
+The library is made from a submission. The output of a program that fails or exceeds the limits is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.frontend.toolchain.process import status_when_ended
 
 SECONDS = 30
 PATIENCE = 4
-"""How many times the processor time a program may take from its start, or from a question, to its end."""
+"""The wall-clock limit from its start or from a question, as a multiple of a program's processor time."""
 MEMORY = 2 << 30
 OUTPUT = 64 << 20
 LARGEST_LIBRARY = 16 << 20
@@ -52,7 +52,10 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
 
 
 class Server:
-    """A program that answers many questions, so that it reads the library once. It ends when nothing refers to it."""
+    """A program that answers several questions, and reads the library once.
+
+    Its processor time and memory are limited for all questions together; it ends with this object.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -63,7 +66,11 @@ class Server:
             _limit(self._process)
 
     def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:
-        """Return the answer to a question, up to and with ``last``; None after a failure or an exceeded limit."""
+        """Return the output for a question, up to ``last``, which ends the answer.
+
+        ``said`` must fit into a pipe, 64 KiB. Returns None if the answer fails or exceeds the limits, also for all
+        later questions.
+        """
         if not self._end.alive:
             return None
         answer = self._answer(said, last)
@@ -96,7 +103,7 @@ def _limit(process: subprocess.Popen[bytes]) -> None:
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, OUTPUT),
     ):
-        _, hard = resource.prlimit(process.pid, kind)  # of whoever started the grader: nobody may go above it
+        _, hard = resource.prlimit(process.pid, kind)  # inherited from the caller, and cannot be raised
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(process.pid, kind, (most, most))
 
