@@ -9,23 +9,23 @@ from pathlib import PurePosixPath
 
 
 class Refused(Exception):
-    """Why a submission is not read."""
+    """The reason why a submission is rejected."""
 
 
 def checked_name(member: zipfile.ZipInfo) -> str:
     """Return the name of a member, or raise ``Refused``."""
-    # Python cuts names at a null byte and turns backslashes round on Windows: the original name tells.
+    # Python cuts names at a null byte and replaces backslashes on Windows: check the original name.
     name = member.orig_filename
     parts = PurePosixPath(name).parts
     mode = member.external_attr >> 16
     if "\0" in name or any(ord(c) < 32 or ord(c) == 127 for c in name) or not name:
         raise Refused("a name in it has control characters")
     if "\\" in name or re.match(r"[A-Za-z]:", name):
-        raise Refused(f"the name {shown(name)} is one of another system")
+        raise Refused(f"the name {shown(name)} is for another operating system")
     if name.startswith("/"):
         raise Refused(f"the name {shown(name)} is an absolute path")
     if ".." in parts:
-        raise Refused(f"the name {shown(name)} leaves the archive")
+        raise Refused(f"the name {shown(name)} is outside of the archive")
     if not name.isascii() and not member.flag_bits & 0x800:
         raise Refused(f"the name {shown(name)} is in an unknown encoding")
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):

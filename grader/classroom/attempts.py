@@ -19,7 +19,7 @@ from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 
 LATE = 60.0
-"""Seconds after which a job has another attempt. Most jobs take one; the few that take longer are done twice where a node is idle."""
+"""Seconds after which a job gets another attempt on an idle node. Few jobs take longer."""
 JOBS_FOR_EACH_CORE = 2
 """That a node has, so that it need not wait for the next one, and a cluster that grows by need sees the need."""
 LEAST_JOBS = 16
@@ -85,7 +85,7 @@ class Attempts:
                     yield job, node
 
     def end(self, reference: Any, outcome: Callable[[], Outcome]) -> tuple[Job, Outcome] | None:
-        """Record the end of an attempt; return the job's result unless it is known already or another attempt may still answer."""
+        """Record the end of an attempt; return the job's result unless it is known or another attempt is running."""
         attempt = self._at_work.pop(reference)
         job = attempt.job
         if job.key not in self._waiting:

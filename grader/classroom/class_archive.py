@@ -1,7 +1,7 @@
-"""The archive of a whole class, as "download all submissions" of a learning system gives it.
+"""The archive of a whole class, from "download all submissions" of a learning system.
 
-It is unpacked into a folder of its own, only what a submission may be made of, every name checked and every size
-counted while it is read: students chose the names and the content.
+It is unpacked into a separate folder. Only possible parts of submissions are unpacked, and every name and size is
+checked while it is read, because students chose the names and the content.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 100_000
 MOST_BYTES = 1 << 30
-"""Of all that is unpacked."""
+"""The maximum total size after unpacking."""
 MOST_FILE_BYTES = 20 << 20
-"""A larger file is cut, and then no archive any more."""
+"""A larger file is truncated, so that it is no longer a valid archive."""
 _SUFFIXES = {".cu", ".txt", ".zip", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2"}
 _DAY = re.compile(r"day\d+_")
 
@@ -53,7 +53,7 @@ def unpack(path: Path, folder: Path) -> None:
                 raise _cannot(path, f"it holds {shown(member.filename)} twice") from error
             except Refused as reason:
                 raise _cannot(path, str(reason)) from reason
-            except Exception as error:  # zlib, lzma and bz2 have errors of their own
+            except Exception as error:  # zlib, lzma and bz2 raise their own errors
                 raise _cannot(path, f"{shown(member.filename)}: {error}") from error
 
 

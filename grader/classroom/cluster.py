@@ -33,9 +33,9 @@ from grader.setup.errors import GraderError
 LOOK = 5.0
 """Seconds between two looks at which nodes there are."""
 SILENT = 40.0
-"""Seconds in which the head has to say so. Ray itself waits for a silent one without end, and ends the process after 60 if it is gone."""
+"""Seconds for the head to answer. Ray itself waits forever, or ends the process after 60 s if the head is gone."""
 BEGIN = 120.0
-"""Seconds in which it has to take this machine's command, just after its network was mended, too. Ray asks a silent head without end."""
+"""Seconds for the head to accept a command, even after a network failure. Ray itself retries forever."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Variables that hold on the nodes, too."""
 
@@ -62,7 +62,7 @@ class Cluster:
                     atexit.register(_leave)
                 raise GraderError(
                     f"no Ray cluster answers at {address}: {' '.join(str(error).split())[:300]}",
-                    f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or leave --cluster out.",
+                    f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or omit --cluster.",
                 ) from error
         self._patience = SILENT
         wanted = {"num_cpus": 1, "max_retries": 0, "max_calls": worker.JOBS_PER_WORKER}
@@ -135,7 +135,7 @@ class Cluster:
             return Died(f"the process that graded it ended: {type(error).__name__}: {error}")
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        """Return a call's result; raise TimeoutError if the head is silent, while the call continues in the background."""
+        """Return a call's result; raise TimeoutError if the head does not answer. The call then continues."""
         answer = Future[Any]()
 
         def run() -> None:

@@ -8,29 +8,29 @@ from typing import Protocol
 from grader.classroom.jobs import Job
 
 MOST_DEATHS = 2
-"""After so many workers that ended over one job it is not tried again."""
+"""The number of workers that may die in one job before it is given up."""
 MOST_LOSSES = 10
-"""After so many machines that went away with a job at work, it is their fault no longer."""
+"""The number of machines that may fail during one job before it is given up."""
 
 
 @dataclass(frozen=True)
 class Died:
-    """The worker ended without an answer."""
+    """A worker that ended without a result."""
 
     why: str
     machine: bool = False
-    """The whole machine went: nobody blames the job."""
+    """Whether the whole machine failed, which is not the job's fault."""
 
 
 Outcome = bytes | Died
-"""Of a job: what ``worker.Graded.to_json`` gives, or that nothing came back."""
+"""The result of a job: the text of ``worker.Graded.to_json``, or the death of its worker."""
 
 
 class Executor(Protocol):
-    """Takes jobs, and gives what became of them, in any order."""
+    """Runs jobs, and returns their results in any order."""
 
     name: str
-    """``8 processes``, ``Ray at 10.0.0.1:6379``"""
+    """A description: ``8 processes``, ``Ray at 10.0.0.1:6379``"""
 
     @property
     def busy(self) -> bool:
@@ -44,7 +44,7 @@ class Executor(Protocol):
         """Take a job."""
 
     def wait(self) -> list[tuple[Job, Outcome]]:
-        """Wait until something is done, or for a few seconds. GraderError: nothing works any more."""
+        """Wait until a job is done, or for a few seconds; raise GraderError if no job can be run any more."""
 
     def close(self) -> None:
-        """End, and drop what is at work."""
+        """Stop, and drop running jobs."""

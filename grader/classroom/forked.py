@@ -1,6 +1,6 @@
-"""The libraries of the process that all workers of a class are forked from: torch is in memory once.
+"""The libraries of the process that all workers of a class are forked from, so that torch is in memory once.
 
-Importing this is all that it is for. No thread may run at the fork, so the libraries below torch must not start theirs.
+It is imported for its side effects. No thread may run at the fork, so the libraries below torch must not start theirs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ for name in (
     "grader.classroom.worker",
 ):
     importlib.import_module(name)
-# Looking for garbage would write to every page, and each worker get its own.
+# Garbage collection would write to every page, so that each worker would get its own copy.
 gc.collect()
 gc.freeze()

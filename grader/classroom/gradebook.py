@@ -1,4 +1,4 @@
-"""grades.json in a folder of results: what every student gets. Exports to learning systems and pages are made from it."""
+"""grades.json in a folder of results: every student's grades. Exports and pages are created from it."""
 
 from __future__ import annotations
 

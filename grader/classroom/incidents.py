@@ -1,6 +1,6 @@
-"""Faults of the grader itself, met while it graded a student: an error of that student alone, and a reference.
+"""Internal errors of the grader while it graded a student: an error for that student only, with a reference.
 
-The student reads the reference; the instructor finds it in errors.log, with the traceback.
+The student sees the reference; the instructor finds it in errors.log, with the traceback.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from grader.setup.errors import GraderError
 
 LOG = "errors.log"
 MOST_CHARACTERS = 20_000
-"""Of one traceback, the end of it."""
+"""The maximum length of a traceback, of which the end is kept."""
 
 
 @dataclass(frozen=True)
 class Incident:
-    """One fault. It crosses from process to process, so it holds texts alone."""
+    """One internal error. It is sent between processes, so it holds only text."""
 
     what: str
-    """What the grader was about to do."""
+    """The action of the grader that failed."""
     details: str
     """The traceback."""
     reference: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @classmethod
     def of(cls, error: BaseException, what: str) -> Incident:
-        """Return an incident for an unexpected exception."""
+        """Create an incident from an unexpected exception."""
         return cls(what, "".join(traceback.format_exception(error))[-MOST_CHARACTERS:])
 
     @property
     def told(self) -> str:
         """Return the message for the student."""
         return (
-            f"The grader itself failed: this is no fault of the submission. It is graded again when the class is.\n"
-            f"The instructor finds out more by the reference {self.reference}."
+            f"The grader itself failed; the submission is not at fault. It will be graded again with the class.\n"
+            f"The instructor can find details by the reference {self.reference}."
         )
 
 
 def note(out: Path, student: str, incident: Incident) -> None:
-    """Add it to the log of a folder of results."""
+    """Add the incident to the log of a folder of results."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     head = f"reference {incident.reference}, {now}, student {student!a}, {incident.what}"
     try:

@@ -1,6 +1,6 @@
-"""The instructor's file: what students do not see. TOML, kept outside the course's folder.
+"""The instructor's file, hidden from students: TOML, outside the course's folder.
 
-seed = 20260321                                   # the same inputs for everybody, and again
+seed = 20260321                                   # the same inputs for everybody, in every run
 exercises = ["day01_residual_add/residual_add"]   # default: those that a submission has
 
 [[case]]                                          # in addition to the exercise's own
@@ -10,7 +10,7 @@ dims = {n = 4099}
 dtypes = ["f32"]                                  # default: all of the exercise
 offsets = {x = 1}                                 # elements past alignment, default none
 
-Points, lateness and extra points stand in it, too: ``policy.py``.
+It also contains points, lateness and extra points: ``policy.py``.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Instructions:
-    """The file, read and checked."""
+    """The parsed and checked file."""
 
     seed: int | None = None
     exercises: tuple[str, ...] = ()
     cases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Hidden cases by exercise."""
     digest: str = ""
-    """Of what decides verdicts; points do not."""
+    """A hash of everything that determines verdicts, without points."""
     policy: Policy = field(default_factory=Policy)
 
 
@@ -63,7 +63,7 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
     """Read the instructor's file; report every mistake in it. ``device``: cpu or cuda, where the class is graded."""
     path = path.resolve()
     if path.is_relative_to(course.root.resolve()):
-        raise GraderError(f"{path} lies in the course's folder", "Keep it elsewhere: students have that folder.")
+        raise GraderError(f"{path} is inside the course's folder", "Move it elsewhere: students have that folder.")
     try:
         content = path.read_bytes()
         data = tomllib.loads(content.decode())
@@ -76,13 +76,13 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
         raise GraderError(f"{path}: unknown: {', '.join(sorted(unknown))}", f"Known: {', '.join(sorted(_KEYS))}.")
     seed = data.get("seed")
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
-        raise GraderError(f"{path}: seed = {seed!r} is not a whole number from 0 on")
+        raise GraderError(f"{path}: seed = {seed!r} is not a non-negative integer")
     named = data.get("exercises", [])
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
         raise GraderError(f"{path}: exercises = {named!r:.80} is not a list of names")
     listed = data.get("case", [])
     if not isinstance(listed, list):
-        raise GraderError(f"{path}: case is not a list", "Begin each with [[case]].")
+        raise GraderError(f"{path}: case is not a list", "Write each hidden case as [[case]].")
     exercises = tuple(course.find(name).name for name in named)
     cases: dict[str, list[dict[str, Any]]] = {}
     for number, case in enumerate(listed, 1):
@@ -94,7 +94,7 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
         except msgspec.ValidationError as error:
             raise GraderError(f"{where}: {error}") from error
         cases.setdefault(course.find(read["exercise"]).name, []).append(read)
-    for name, hidden in cases.items():  # what does not fit is said before anybody is graded
+    for name, hidden in cases.items():  # reported before grading starts
         exercise = course.find(name).load()
         try:
             exercise = with_hidden_cases(exercise, hidden)
@@ -108,9 +108,9 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:
-    """Draws the inputs of a case once."""
+    """Draw the inputs of a case once."""
     if dtype not in exercise.dtypes:
-        raise GraderError(f"{where}: {dtype} is none of its dtypes: {', '.join(exercise.dtypes)}")
+        raise GraderError(f"{where}: {dtype} is not one of its dtypes: {', '.join(exercise.dtypes)}")
     try:
         exercise.call(case, dtype, 1)
     except GraderError:
@@ -137,4 +137,4 @@ def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exerci
         ]
         return dataclasses.replace(exercise, cases=[*exercise.cases, *hidden])
     except (TypeError, ValueError) as error:
-        raise GraderError(f"a hidden case of {exercise.name} does not fit: {error}") from error
+        raise GraderError(f"a hidden case of {exercise.name} is invalid: {error}") from error

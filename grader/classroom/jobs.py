@@ -1,6 +1,6 @@
-"""One job: one exercise of one student, on one device. Its key is a hash of all that decides the verdict.
+"""One job: one exercise of one student, on one device. Its key is a hash of everything that determines the verdict.
 
-Who handed in the same text shares the job, on whatever machine it is done: nothing is graded twice.
+Students with identical files share the job, on any machine: nothing is graded twice.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from grader.course import Entry
 from grader.frontend import course_headers
 
 MAY_NOT_END = re.compile(rb"\bwhile\s*\(|\bfor\s*\([^;]*;\s*;|\bdo\b|\bgoto\b|\basm\b")
-"""What a kernel that never ends has in it, as a rule; many that do end have it, too."""
+"""Constructs that an endless kernel usually contains; other kernels may contain them too."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One exercise to grade: texts and numbers alone, as it crosses from machine to machine."""
+    """One exercise to grade. It holds only text and numbers, because it is sent between machines."""
 
     key: str
     exercise: str
@@ -32,18 +32,18 @@ class Job:
     """The kernel file."""
     seed: int
     cases: list[dict[str, Any]] = field(default_factory=list)
-    """The instructor's own."""
+    """The instructor's hidden cases."""
     root: Path = Path()
-    """The course's folder, where the job is done."""
+    """The course's folder on the machine that runs the job."""
     device: str = "cpu"
-    """``cuda``: the stages *correct* and *fast*, which want a GPU to themselves."""
+    """The device; ``cuda``: the stages *correct* and *fast*, which need a whole GPU."""
 
     then: Job | None = None
-    """What is to be done when it passed."""
+    """The job that follows if this one passed."""
 
     @property
     def steps(self) -> list[Job]:
-        """This job, and what may follow."""
+        """This job, and those that may follow."""
         return [self, *(self.then.steps if self.then else [])]
 
     @property

@@ -1,6 +1,6 @@
-"""The processes of this machine: forked from one that has torch loaded, each with a pipe of its own.
+"""The processes of this machine: forked from one that has torch loaded, each with its own pipe.
 
-A worker that ends takes its own job with it and no other, so it is known whose fault that is.
+A worker that dies loses only its own job, so the cause is known.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     job: Job | None = None
-    """What it does."""
+    """The job that it runs."""
     ready: bool = False
     left: int = worker.JOBS_PER_WORKER
 
 
 class Local:
-    """``workers`` processes."""
+    """An executor with ``workers`` processes."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.name = f"{workers} process{'es' if workers > 1 else ''}"
-        # Forking starts a worker in no time; elsewhere than on Linux the system's libraries do not bear it.
+        # Forking starts a worker quickly; on systems other than Linux the system's libraries do not support it.
         self._context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         if sys.platform == "linux":
             self._context.set_forkserver_preload(["grader.classroom.forked"])
@@ -52,15 +52,15 @@ class Local:
 
     @property
     def room(self) -> bool:
-        """A job for each worker."""
+        """Whether a worker is free."""
         return sum(one.job is not None for one in self._workers) < self.workers
 
     def submit(self, job: Job) -> None:
-        """To a worker that has nothing to do, started if need be."""
+        """Pass the job to a free worker, started if needed."""
         one = next((one for one in self._workers if one.job is None), None) or self._start()
         one.job = job
         one.left -= 1
-        with contextlib.suppress(OSError):  # it is gone: wait() says so
+        with contextlib.suppress(OSError):  # it has ended: wait() reports it
             one.pipe.send(job)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
@@ -93,8 +93,8 @@ class Local:
         self._end(one)
         if not one.ready:
             raise GraderError(
-                "a process that grades ended before it began, most likely because memory ran out",
-                "The same command goes on where it stopped; --workers 1 needs less memory.",
+                "a worker process ended before it started, probably for lack of memory",
+                "Run the same command to continue; --workers 1 needs less memory.",
             )
         code = one.process.exitcode or 0
         return Died(f"the process that graded it ended {f'by signal {-code}' if code < 0 else f'with status {code}'}")
@@ -121,7 +121,7 @@ class Local:
 
 def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: worker.Grade) -> None:
     """Run a worker: handle requests until the pipe is closed."""
-    os.environ.clear()  # the fork server's is the one of its start
+    os.environ.clear()  # the fork server's environment is outdated
     os.environ.update(environment)
     begin()
     pipe.send_bytes(_READY)

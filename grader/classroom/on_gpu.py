@@ -1,4 +1,4 @@
-"""A class on a GPU: the simulator judges each kernel first; one that passes is run, and timed, on a GPU.
+"""Grading on a GPU: the simulator grades each kernel first; one that passes is run, and timed, on a GPU.
 
 The student gets one verdict: *safe* and *efficient* are the simulator's, *fast* is the GPU's, and *correct* must hold
 on both.
@@ -10,7 +10,7 @@ from grader.classroom.worker import Graded
 from grader.verdict import ERROR, PASSED, SKIPPED, STAGES, Verdict
 
 MARK = " on cuda"
-"""After an exercise's name: the part of it that a GPU does."""
+"""The suffix of an exercise's name for the job on a GPU."""
 
 
 def wanted(graded: Graded) -> bool:

@@ -1,24 +1,24 @@
 """Points of a verdict: partial points by stage, lateness and extra points, from the instructor's file.
 
-    [points."day02_reductions/softmax"]    # in place of all or nothing; other exercises keep the course's points
+    [points."day02_reductions/softmax"]    # partial points; other exercises keep the course's points
     builds = 1
     correct = 5
     safe = 2
     efficient = 2
 
     [late]
-    due = 2026-11-01T23:59:00+01:00        # with its time zone; Gradescope knows it, everybody else asks for it here
+    due = 2026-11-01T23:59:00+01:00        # with its time zone; optional in Gradescope
     grace_minutes = 10
-    percent_per_day = 20                   # of the points earned, for each day begun
-    days = 5                               # after as many days nothing counts
-    submitted = "times.csv"                # beside this file: columns student and submitted (ISO 8601); no time: on time
+    percent_per_day = 20                   # of the earned points, for each day begun
+    days = 5                               # after this many days, nothing counts
+    submitted = "times.csv"                # next to this file: columns student, submitted (ISO 8601); no time: on time
 
     [[extra]]
     student = "ann"                        # the name that grades.csv shows
     points = 2                             # or fewer than 0
     why = "found a mistake in the lecture"
 
-All of it is checked before anybody is graded. Verdicts stay as they are: grades are made from them anew at each run.
+All of it is checked before grading starts. Verdicts do not change: grades are computed from them in each run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DAY = timedelta(days=1)
 
 
 class Late(msgspec.Struct, forbid_unknown_fields=True):
-    """``[late]``."""
+    """The ``[late]`` table."""
 
     due: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     grace_minutes: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0
@@ -52,7 +52,7 @@ class Late(msgspec.Struct, forbid_unknown_fields=True):
     submitted: str = ""
 
     def days_late(self, submitted: datetime, due: datetime) -> int:
-        """Days begun since the due time; 0 within the time of grace."""
+        """Return the number of days begun since the due time; 0 within the grace period."""
         if submitted <= due + timedelta(minutes=self.grace_minutes):
             return 0
         return math.ceil((submitted - due) / DAY)
@@ -77,13 +77,13 @@ class Policy:
     """The three tables, checked."""
 
     stages: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Points by exercise and stage, where partial points are given."""
+    """Points by exercise and stage, for exercises with partial points."""
     late: Late | None = None
     extra: tuple[Extra, ...] = ()
     times: dict[str, datetime | None] = field(default_factory=dict)
-    """When each student handed in, by the file that ``late.submitted`` names; None: on time."""
+    """The time of each student's submission, from the file that ``late.submitted`` names; None: on time."""
     where: str = ""
-    """The instructor's file, for messages."""
+    """The path of the instructor's file, for messages."""
 
     @property
     def given(self) -> bool:
@@ -91,13 +91,13 @@ class Policy:
         return bool(self.stages or self.late or self.extra)
 
     def check_class(self, students: Iterable[str]) -> None:
-        """Check what needs the class's names; raise before anybody is graded."""
+        """Check the parts that need the class's names; raise before grading starts."""
         known = set(students)
         for number, extra in enumerate(self.extra, 1):
             if extra.student not in known:
                 raise GraderError(
-                    f"{self.where}: extra {number}: student = {extra.student!r} handed nothing in",
-                    f"Students are called as their folders or archives are: {words.listed(map(ascii, sorted(known)), 3)}.",
+                    f"{self.where}: extra {number}: there is no submission of student = {extra.student!r}",
+                    f"Students are named after folders or archives: {words.listed(map(ascii, sorted(known)), 3)}.",
                 )
         if self.late is None:
             return
@@ -105,14 +105,14 @@ class Policy:
             raise GraderError(
                 f"{self.where}: [late] has no {'due' if self.late.due is None else 'submitted'}",
                 "due = a date and time with its zone, submitted = a CSV file of times: "
-                "files do not tell when they were handed in. (Only Gradescope knows both.)",
+                "files do not contain their submission time. (Only Gradescope provides both.)",
             )
         without = sorted(known - self.times.keys())
         if without:
             raise GraderError(
                 f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
                 f"{words.listed(map(ascii, without), 3)}",
-                "Add a row for each; an empty time means that it came on time.",
+                "Add a row for each; an empty time means on time.",
             )
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
@@ -132,21 +132,21 @@ class Grade(msgspec.Struct, kw_only=True):
 
     student: str
     folder: str
-    """Of the student's results."""
+    """The folder of the student's results."""
     submission: str
-    """The name of the folder or archive that was handed in."""
+    """The name of the submitted folder or archive."""
     points: dict[str, float]
-    """By exercise, partial points included."""
+    """Points by exercise, including partial points."""
     maximum: float
     days_late: int = 0
     late: float = 0.0
     """Points taken for lateness."""
     extra: float = 0.0
     why: list[str] = []
-    """What the extra points are for."""
+    """The reasons for extra points."""
     total: float = 0.0
     failed: bool = False
-    """The grader itself failed with some of it: no grade yet."""
+    """Whether the grader itself failed for some exercise: there is no grade yet."""
 
 
 def grade(
@@ -190,7 +190,7 @@ def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str
     """
     points = data.get("points", {})
     if not isinstance(points, dict):
-        raise GraderError(f"{path}: points is not a table", 'Begin each with [points."day02_reductions/softmax"].')
+        raise GraderError(f"{path}: points is not a table", 'Write it as [points."day02_reductions/softmax"].')
     stages = {}
     for given, table in points.items():
         name, worth = _stage_points(given, table, path, course, device)
@@ -198,7 +198,7 @@ def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str
     late = _convert(data["late"], Late, f"{path}: [late]") if "late" in data else None
     listed = data.get("extra", [])
     if not isinstance(listed, list):
-        raise GraderError(f"{path}: extra is not a list", "Begin each with [[extra]].")
+        raise GraderError(f"{path}: extra is not a list", "Write each as [[extra]].")
     extra = tuple(_convert(table, Extra, f"{path}: extra {number}") for number, table in enumerate(listed, 1))
     times = _times(path.parent / late.submitted, f"{path}: [late] submitted") if late and late.submitted else {}
     return Policy(stages, late, extra, times, str(path))
@@ -240,7 +240,7 @@ def _times(path: Path, where: str) -> dict[str, datetime | None]:
     except OSError as error:
         raise GraderError(f"{where}: {path} cannot be read: {error.strerror}", hint) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise GraderError(f"{where}: {path} is no CSV file in UTF-8: {error}", hint) from error
+        raise GraderError(f"{where}: {path} is not a CSV file in UTF-8: {error}", hint) from error
     if not rows or [cell.strip() for cell in rows[0][:2]] != ["student", "submitted"]:
         raise GraderError(f"{where}: {path} does not begin with the row student,submitted", hint)
     times: dict[str, datetime | None] = {}
@@ -259,7 +259,7 @@ def _time(row: Sequence[str], where: str, hint: str, before: Mapping[str, Any]) 
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise GraderError(f"{where}: {text!r} is no date and time", hint) from error
+        raise GraderError(f"{where}: {text!r} is not a date and time", hint) from error
     if time.tzinfo is None:
         raise GraderError(f"{where}: {text!r} has no time zone", hint)
     return student, time

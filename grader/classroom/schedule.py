@@ -1,7 +1,7 @@
 """The order of jobs: long ones start early, so that no core waits for the last of them alone.
 
-First what may never end, as it takes many times what others do; then the exercise that takes longest, by those of its
-jobs that are done. An exercise of which nothing is known is tried early.
+Jobs that may be endless come first, because they take many times as long as others; then the exercise that takes
+longest, according to its finished jobs. An exercise without finished jobs is tried early.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from grader.classroom.jobs import Job
 
 
 class Schedule:
-    """The jobs that wait."""
+    """The waiting jobs."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[bool, str, str], deque[Job]] = defaultdict(deque)
@@ -23,18 +23,18 @@ class Schedule:
         return sum(map(len, self._waiting.values()))
 
     def add(self, job: Job) -> None:
-        """Let it wait."""
+        """Add a job."""
         self._waiting[job.may_not_end, job.exercise, job.device].append(job)
 
     def pop(self) -> Job:
         """Remove and return the next job; raise IndexError if there is none."""
         kind = max((kind for kind, jobs in self._waiting.items() if jobs), key=self._rank, default=None)
         if kind is None:
-            raise IndexError("no job waits")
+            raise IndexError("no job is waiting")
         return self._waiting[kind].popleft()
 
     def learn(self, job: Job, seconds: float) -> None:
-        """How long a job took that ended by itself."""
+        """Record the time of a job that ended by itself."""
         count, total = self._seconds.get((job.exercise, job.device), (0, 0.0))
         self._seconds[job.exercise, job.device] = count + 1, total + seconds
 

@@ -1,4 +1,4 @@
-"""A class, graded: who is done already, the jobs of the others, results as they come. Killed at any moment, it goes on later."""
+"""The grading of a class: finished students, jobs of the others, results. A stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from grader.setup.errors import GraderError
 Done = Callable[[Submission, dict[str, Any], bool], None]
 """Called for each student, with the results and whether they were there before."""
 Counted = Callable[[int, int], None]
-"""Called with how many jobs are done, and of how many."""
+"""Called with the number of finished jobs, and of all jobs."""
 
 
 @dataclass
 class Student:
-    """One submission, and what there is to do for it."""
+    """One submission, and its jobs."""
 
     submission: Submission
     key: str
-    """Of what is graded, and how."""
+    """A hash of the graded files and of the settings."""
     places: dict[str, str]
-    """Where the file of each exercise lies in the submission."""
+    """The path of each exercise's file in the submission."""
     jobs: dict[str, Job]
-    """By exercise, in order."""
+    """The jobs by exercise, in order."""
     missing: set[str] = field(default_factory=set)
-    """The keys of the jobs that are not done."""
+    """The keys of the unfinished jobs."""
 
     @property
     def keys(self) -> list[str]:
@@ -64,15 +64,15 @@ class Session:
     out: Path
     instructions: Instructions = field(default_factory=Instructions)
     exercises: tuple[str, ...] = ()
-    """Which to grade; none: all that a submission has."""
+    """The exercises to grade; empty: all that a submission has."""
     workers: int = 2
     executor: Callable[[], Executor] | None = None
-    """Starts what does the jobs, where there are any; by default so many processes of this machine."""
+    """Creates the executor if there are jobs; by default processes of this machine."""
     device: str = "cpu"
-    """``cuda``: what the simulator passes is also run, and timed, on a GPU."""
+    """The device; ``cuda``: kernels that pass on the simulator also run on a GPU, with times."""
     again_students: tuple[str, ...] = ()
     again_exercises: tuple[str, ...] = ()
-    """What is graded anew though it is done."""
+    """The students and exercises to grade again."""
 
     def __post_init__(self) -> None:
         try:
@@ -84,7 +84,7 @@ class Session:
         self.store = Store(self.out)
 
     def run(self, on_done: Done, on_job: Counted = lambda done, total: None) -> list[dict[str, Any]]:
-        """Grade whoever is not graded; the results of all, in the order of the submissions."""
+        """Grade the remaining students; return the results of all, in the order of the submissions."""
         self.store.make()
         with self.store.alone():
             records.remove_unfinished(self.out)
@@ -145,7 +145,7 @@ class Session:
         return graded is not None and not graded.incidents and all(v.exit_code != 2 for v in graded.verdicts)
 
     def _grade(self, students: list[Student], left: list[Student], on_job: Counted) -> Generator[Student]:
-        """Those whose jobs are all done, as they come."""
+        """Yield students as soon as their jobs are all done."""
         schedule, waiting = Schedule(), defaultdict[str, list[Student]](list)
         for student in left:
             for job in student.jobs.values():
@@ -203,7 +203,7 @@ class Session:
                     outcome = worker.failed(self.entries[job.exercise], incident).to_json()
                 schedule.learn(job, worker.seconds_of(outcome))
                 answers.append((job, outcome))
-            hand_out()  # before results are written, which nothing waits for
+            hand_out()  # before results are written, so that workers do not wait
             yield from answers
 
     def _write(self, student: Student) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class Session:
             graded = _together(step for step in steps if step is not None)
             if None in steps:
                 raise GraderError(
-                    f"a file of {self.store.folder} is gone, or damaged", "The same command grades what it was about."
+                    f"a file of {self.store.folder} is missing or damaged", "Run the same command to grade it again."
                 )
             graded.verdicts = [on_gpu.merged(graded.verdicts)]
             graded.verdicts[0].file = student.places[name]
@@ -243,7 +243,7 @@ class Session:
         return _together(found)
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
-        """grades.json, grades.csv and similar.csv."""
+        """Write grades.json, grades.csv and similar.csv; return the class page and the pairs."""
         policy = self.instructions.policy
         book = gradebook.make(self.course, self.submissions, results, policy)
         gradebook.save(book, self.out)
@@ -307,7 +307,7 @@ class Session:
         return remarks
 
     def _kept_seed(self) -> int:
-        """Drawn once for a folder of results, so that an interrupted run goes on with the same inputs."""
+        """Return the seed drawn for the folder of results, so that an interrupted run continues with the same inputs."""
         path = self.out / "seed.json"
         try:
             return int(json.loads(path.read_text())["seed"])
@@ -331,7 +331,7 @@ def _listed(places: list[str]) -> str:
 
 
 def _together(several: Iterable[Graded]) -> Graded:
-    """As one."""
+    """Combine several results."""
     whole = Graded()
     for graded in several:
         whole.verdicts += graded.verdicts

@@ -1,12 +1,13 @@
-"""Submissions that are nearly the same, whatever their names, comments and blanks are.
+"""Nearly identical submissions, regardless of names, comments and blanks.
 
-A file becomes the set of its k-grams, k tokens in a row, every name counting as the same word. What the course gives
-does not count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the
-share of the smaller set that the other has, too, so that code added to a copy changes nothing until the copy has twice
-the size. A class is small: all k-grams are kept, where large collections keep a sample of them (Schleimer, Wilkerson
-and Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
+A file becomes the set of its k-grams, k tokens in a row, in which all names are equal. Code of the course does not
+count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the share of the
+smaller set that is also in the other, so that code added to a copy changes nothing until the copy has twice the size.
+Classes are small: all k-grams are kept, whereas large collections keep a sample of them (Schleimer, Wilkerson and
+Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
 
-Short kernels are alike by nature, and two friends who talked write alike. A pair is a reason to look, never a proof.
+Short kernels are naturally similar, and students who talk to each other write similar code. A pair is a hint, never a
+proof.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from grader.course import Entry
 from grader.frontend.tokens import Source, Token
 
 K = 10
-"""Tokens of a k-gram."""
+"""The number of tokens in a k-gram."""
 LEAST = 0.8
 LEAST_SIZE = 0.5
-"""Of the larger set: a few usual lines stand in every file."""
+"""The least share of the larger set: some common lines are in every file."""
 FEWEST = 12
-"""k-grams that a file must have of its own to be compared at all."""
+"""The least number of its own k-grams that a file needs to be compared."""
 
 
 KGrams = frozenset[tuple[str, ...]]
@@ -34,7 +35,7 @@ KGrams = frozenset[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two students with nearly the same file."""
+    """Two students with nearly identical files."""
 
     exercise: str
     first: str
@@ -63,7 +64,7 @@ def _of_file(path: Path) -> KGrams:
 
 
 def similar(exercise: str, files: Mapping[str, KGrams], skeleton: KGrams = frozenset()) -> list[Pair]:
-    """Return the pairs of students above the limit, the most similar first. ``files``: the k-grams of each student's file."""
+    """Return pairs of students above the limit, the most similar first. ``files``: k-grams of each file."""
     own = {student: grams - skeleton for student, grams in files.items() if len(grams - skeleton) >= FEWEST}
     pairs = []
     for (first, a), (second, b) in combinations(sorted(own.items()), 2):
@@ -112,7 +113,7 @@ def _lines_of(text: str, grams: KGrams) -> set[int]:
 
 
 def _tokens(source: Source) -> list[Token]:
-    """With those of macros, where they stand."""
+    """Return the tokens, including those of macros, in order."""
     bodies = [token for macro in source.macros for token in macro.body]
     return sorted([*source.tokens, *bodies], key=lambda token: token.start)
 

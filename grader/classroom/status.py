@@ -1,4 +1,4 @@
-"""How far a class is: ``grader grade --status DIR``. Only the folder of results is read, so it may be asked from anywhere."""
+"""The progress of a class: ``grader grade --status DIR``. It only reads the folder of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.classroom.store import Store
 
 RECENT = 300.0
-"""Seconds over which the rate is taken."""
+"""The period in seconds over which the rate is measured."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Status:
     jobs: int
     done: int
     by_exercise: dict[str, tuple[int, int]]
-    """How many jobs are done, and of how many."""
+    """The number of finished jobs, and of all jobs."""
     per_second: float
-    """Jobs, lately; 0 where none was done lately."""
+    """Recent jobs per second; 0 if none finished recently."""
 
     @property
     def seconds_left(self) -> float | None:
-        """At that rate; None where there is none."""
+        """The remaining seconds at that rate; None without a rate."""
         return (self.jobs - self.done) / self.per_second if self.per_second else None
 
 

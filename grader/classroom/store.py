@@ -1,8 +1,8 @@
-"""The state that a run keeps between the first job and the last, in the folder of results: ``.jobs``.
+"""The state of a run in the folder of results: ``.jobs``.
 
-``KEY.json``   what became of one job, named by the hash of all that decides it; written whole or not at all
-``plan.json``  which jobs there are, for ``grader grade --status``
-``lock``       held by the run that writes here, as long as it lives
+``KEY.json``   the result of one job, named by the hash of everything that determines it; written atomically
+``plan.json``  the list of jobs, for ``grader grade --status``
+``lock``       held by the run that writes here, while it runs
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Plan(msgspec.Struct):
 
     executor: str
     started: float
-    """Seconds since 1970."""
+    """The start time, in seconds since 1970."""
     students: int
     jobs: dict[str, str]
-    """The exercise of each, by key. On a GPU the exercise's name ends in ``on cuda``."""
+    """The exercise of each job, by key. For a GPU, the name ends in ``on cuda``."""
 
 
 class Store:
-    """The folder of one folder of results."""
+    """The job results in one folder of results."""
 
     def __init__(self, out: Path) -> None:
         self.folder = out / FOLDER

@@ -31,7 +31,7 @@ class Stored:
 
 
 def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:
-    """From the results as they are written, and the submission that they are of; its verdicts with the grade's points."""
+    """Convert stored results and their submission; the verdicts have the grade's points."""
     verdicts = [Verdict.from_dict(data, submission.folder_name) for data in result["verdicts"]]
     for verdict in verdicts:
         verdict.score = grade.points[verdict.exercise]

@@ -1,8 +1,8 @@
-"""grades.csv and similar.csv, which people open in a spreadsheet, with text in them that students chose.
+"""grades.csv and similar.csv, which are opened in spreadsheets and contain text that students chose.
 
-A spreadsheet takes a cell for a formula by its first character, and a formula can run commands or send the table away.
-Such a cell gets an apostrophe in front. Every cell stands in quotation marks, so that no comma, semicolon or quotation
-mark in a text begins a cell of its own.
+A spreadsheet recognizes a formula by its first character, and a formula can run commands or send the table elsewhere.
+Such a cell gets a leading apostrophe. Every cell is quoted, so that commas, semicolons and quotation marks cannot start
+a new cell.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from grader.verdict import ERROR
 from grader.verdict.wording import words
 
 _BEGINS_FORMULA = "=+-@\u2212"
-"""The last is the minus sign. Tab and carriage return, which begin one too, are no printable characters."""
+"""The last is the minus sign. Tab and carriage return, which also start one, are not printable."""
 
 
 def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:
-    """grades.csv: a row for each student, a column for each exercise. ``book``: by the instructor's points."""
+    """Write grades.csv: a row for each student, a column for each exercise. ``book``: the instructor's points."""
     exercises = sorted(
         {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
     )
@@ -47,7 +47,7 @@ def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook |
 
 
 def write_similar(out: Path, pairs: Sequence[Pair]) -> None:
-    """similar.csv: a row for each two files that are nearly the same."""
+    """Write similar.csv: a row for each pair of nearly identical files."""
     rows: list[list[str | float]] = [["exercise", "first", "second", "similarity"]]
     rows += [[pair.exercise, pair.first, pair.second, pair.similarity] for pair in pairs]
     write_csv(out / "similar.csv", rows)
@@ -63,7 +63,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
-    """Write a table, whole or not at all."""
+    """Write a table atomically."""
     text = io.StringIO()
     table = csv.writer(text, quoting=csv.QUOTE_ALL)
     for row in rows:
@@ -72,8 +72,8 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
 
 
 def no_formula(text: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula, without control characters."""
+    """Return a cell that no spreadsheet treats as a formula, without control characters."""
     text = printable(text)
-    # Full-width and small forms are the same characters to a spreadsheet, and some leave out blanks in front.
+    # Full-width and small forms are the same characters to a spreadsheet, and some ignore leading blanks.
     first = unicodedata.normalize("NFKC", text).lstrip()[:1]
     return f"'{text}" if first and first in _BEGINS_FORMULA else text

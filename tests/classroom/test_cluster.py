@@ -189,7 +189,7 @@ def test_a_job_that_ends_its_worker(nodes, instead, course: Course, hand_in, tmp
     assert run(["grade", str(folder), "--out", str(out), "--cluster", nodes.address]) == 0, capsys.readouterr()
     assert grades(out) == {"ann": "10", "bob": "0"}
     assert "2 times" in (out / "errors.log").read_text()
-    assert "no fault of the submission" in (out / "bob/feedback.txt").read_text()
+    assert "the submission is not at fault" in (out / "bob/feedback.txt").read_text()
 
 
 def test_a_whole_gpu_for_each_job_on_cuda(nodes, instead, course: Course) -> None:

@@ -186,11 +186,11 @@ CASE = '[[case]]\nexercise = "twice"\n'
     ("text", "says"),
     [
         ("seed = ", "is not TOML"),
-        ('seed = "x"', "not a whole number"),
+        ('seed = "x"', "not a non-negative integer"),
         ("sed = 1", "unknown: sed"),
         ('exercises = ["thrice"]', "no exercise 'thrice'"),
         ('[[case]]\nname = "x"', "needs exercise, name and dims"),
-        ("seed = true", "not a whole number"),
+        ("seed = true", "not a non-negative integer"),
         ("exercises = 3", "exercises = 3 is not a list of names"),
         ("exercises = [3]", "is not a list of names"),
         ("case = 3", "case is not a list"),
@@ -212,7 +212,7 @@ def test_mistakes_in_the_instructors_file(course: Course, tmp_path: Path, text: 
 
 def test_the_instructors_file_is_kept_from_students(course: Course) -> None:
     (course.root / "hidden.toml").write_text("seed = 1")
-    with pytest.raises(GraderError, match="lies in the course"):
+    with pytest.raises(GraderError, match="is inside the course"):
         read_instructions(course.root / "hidden.toml", course)
 
 

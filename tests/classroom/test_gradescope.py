@@ -189,15 +189,15 @@ def test_what_cannot_be_exported(course: Course, tmp_path: Path, capsys: pytest.
     assert run(["export", "gradescope", "--out", str(tmp_path / "a.zip")]) == 2
     assert "no exercise is named" in capsys.readouterr().err
     entries = [course.find("twice")]
-    with pytest.raises(GraderError, match="none of Gradescope's"):
+    with pytest.raises(GraderError, match="Gradescope has no visibility"):
         gradescope.export(course, entries, tmp_path / "a.zip", visibility="never")
     with pytest.raises(GraderError, match="has no Makefile"):
         gradescope.export(course, entries, tmp_path / "a.zip")
     (tmp_path / "instructor.toml").write_text('[late]\nsubmitted = "times.csv"\n')
     (tmp_path / "times.csv").write_text("student,submitted\n")
-    with pytest.raises(GraderError, match="is not for Gradescope"):
+    with pytest.raises(GraderError, match="is not supported in Gradescope"):
         gradescope.export(course, entries, tmp_path / "a.zip", tmp_path / "instructor.toml")
     (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "ann"\npoints = 1\n')
-    with pytest.raises(GraderError, match="is not for Gradescope"):
+    with pytest.raises(GraderError, match="is not supported in Gradescope"):
         gradescope.export(course, entries, tmp_path / "a.zip", tmp_path / "instructor.toml")
     assert not (tmp_path / "a.zip").exists()

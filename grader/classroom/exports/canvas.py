@@ -54,8 +54,8 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     made.left_out += [f"{grade.student!a} is not in {gradebook.name}" for grade in grades if grade.folder not in found]
     if not found:
         raise GraderError(
-            f"no submission belongs to a student of {gradebook}",
-            "Submissions are called as Canvas calls them (lastfirst_12_345_work.zip), or by the SIS Login ID.",
+            f"no submission matches a student of {gradebook}",
+            "Submissions must be named as Canvas does (lastfirst_12_345_work.zip), or by the SIS Login ID.",
         )
     feedback = {}
     for grade in grades:
@@ -65,7 +65,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
     if feedback:
         files["canvas-feedback.zip"] = zipped(feedback)
     else:
-        made.left_out.append("feedback files: no submission is an archive as Canvas calls them")
+        made.left_out.append("feedback files: no submission is an archive with a name from Canvas")
     for name, content in files.items():
         write(target / name, content)
         made.files.append(target / name)
@@ -73,7 +73,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
 
 
 def _keys(grade: Grade) -> list[str]:
-    """By what a row of the gradebook may know the student."""
+    """Return the keys by which a row of the gradebook may identify the student."""
     match = _NUMBERS.search(grade.student)
     return [match[1]] if match else [grade.student]
 
@@ -91,7 +91,7 @@ def _assignment(head: list[str], wanted: str, path: Path) -> int:
         if wanted in (head[i].strip(), title, number.rstrip(")")):
             return i
     there = ", ".join(repr(head[i]) for i in of_assignments[:5]) or "none"
-    raise GraderError(f"{path} has no assignment {wanted!r}", f"--assignment takes one of its columns: {there}.")
+    raise GraderError(f"{path} has no assignment {wanted!r}", f"Choose --assignment from its columns: {there}.")
 
 
 def _fits(possible: str, book: GradeBook, assignment: str) -> None:

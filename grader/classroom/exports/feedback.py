@@ -1,4 +1,4 @@
-"""Whose results can be exported, and the files that a student gets."""
+"""The students whose results can be exported, and their feedback files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Export:
     files: list[Path] = field(default_factory=list)
     graded: int = 0
     left_out: list[str] = field(default_factory=list)
-    """A sentence for each."""
+    """The reason for each omitted student, as a sentence."""
 
 
 def gradable(book: GradeBook, export: Export) -> list[Grade]:
-    """Everybody whom the grader could judge: its own faults are no zeros."""
+    """Return the grades without those of students for whom the grader itself failed: they get no zero."""
     for grade in book.grades:
         if grade.failed:
             export.left_out.append(f"{grade.student!a} could not be graded yet")
@@ -35,5 +35,5 @@ def page(out: Path, grade: Grade) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise GraderError(
-            f"{path} cannot be read: {error.strerror}", "The same `grader grade` writes what is missing."
+            f"{path} cannot be read: {error.strerror}", "Run the same `grader grade` again to write missing files."
         ) from error

@@ -1,11 +1,11 @@
-"""GitHub Actions and GitHub Classroom: a workflow that checks the exercises at each push and keeps JUnit, HTML and JSON.
+"""GitHub Actions and GitHub Classroom: a workflow that checks the exercises at each push and keeps the reports.
 
-For Classroom the workflow awards points by its own actions: one step of
+For Classroom the workflow awards points by GitHub's own actions: one step of
 ``classroom-resources/autograding-command-grader`` for each exercise (inputs test-name, command, timeout in minutes,
-max-score; a command that ends with 0 has passed), then ``classroom-resources/autograding-grading-reporter`` with the
-list of their ids and each result in ``<ID>_RESULTS``. Those are GitHub's own examples (docs.github.com, "Use
-autograding"; the actions' README and action.yml). Results of a student's own repository can be changed by the student:
-what counts is graded again by ``grader grade``.
+max-score; a command with exit code 0 has passed), then ``classroom-resources/autograding-grading-reporter`` with the
+list of their ids and each result in ``<ID>_RESULTS``. These follow GitHub's examples (docs.github.com, "Use
+autograding"; the actions' README and action.yml). Students can change results in their own repository: ``grader grade``
+grades again for the record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.course.learner.zipped import write
 
 PLACE = Path(".github/workflows/classroom.yml")
 MINUTES = 10
-"""For one exercise."""
+"""The time limit of one exercise."""
 
 _HEAD = """# Made by `grader export github`. Checks the exercises below at each push.
 name: {name}
@@ -96,7 +96,8 @@ def workflow(entries: Sequence[Entry], classroom: bool) -> str:
         )
     text += _UPLOAD
     if classroom:
-        text += "      - name: Report the points\n        uses: classroom-resources/autograding-grading-reporter@v1\n        env:\n"
+        text += "      - name: Report the points\n"
+        text += "        uses: classroom-resources/autograding-grading-reporter@v1\n        env:\n"
         for entry in entries:
             text += f"          {_id(entry).upper()}_RESULTS: ${{{{ steps.{_id(entry)}.outputs.result }}}}\n"
         text += f"        with:\n          runners: {','.join(map(_id, entries))}\n"
@@ -104,7 +105,7 @@ def workflow(entries: Sequence[Entry], classroom: bool) -> str:
 
 
 def _id(entry: Entry) -> str:
-    """Return the id of a step: letters, digits, - and _ (docs.github.com, "Workflow syntax"), valid as a variable name."""
+    """Return a step's id: letters, digits, - and _ (GitHub's "Workflow syntax"), valid as a variable name."""
     return entry.name.replace("/", "-").replace("-", "_")
 
 

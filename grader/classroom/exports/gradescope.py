@@ -2,9 +2,9 @@
 
 Its layout is that of gradescope-autograders.readthedocs.io ("Autograder Specifications"): setup.sh and run_autograder
 at the archive's root, which is unpacked to /autograder/source; the harness copies run_autograder to /autograder, puts
-the student's files into /autograder/submission and submission_metadata.json beside it, and takes results/results.json.
+the student's files into /autograder/submission and submission_metadata.json next to it, and reads results/results.json.
 
-The archive holds the grader, the exercises and what the instructor's file says, and no solution.
+The archive contains the grader, the exercises and the instructor's file, and no solutions.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from grader.course.learner.zipped import write, zipped
 from grader.setup.errors import GraderError
 
 SETTINGS = "gradescope.json"
-"""Beside run_autograder."""
+"""The file of settings, next to run_autograder."""
 INSTRUCTOR = "instructor.toml"
 VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 PROGRAMS = frozenset({"setup.sh", "run_autograder"})
 COURSE = "course"
-"""The folder of the archive with the course: the instructor's file must lie outside it."""
+"""The archive's folder of the course: the instructor's file must be outside of it."""
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     unsafe: bool = False
 
 
-# Ubuntu 22.04 has Python 3.10 as python3 and 3.11 beside it; later ones have what is needed as python3.
+# Ubuntu 22.04 has Python 3.10 as python3, and 3.11 as a separate package; later ones have a sufficient python3.
 _SETUP = """#!/usr/bin/env bash
 # Installs the course. Gradescope runs it once, when it builds the image; choose the newest Ubuntu that it offers.
 set -euo pipefail
@@ -44,12 +44,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/course"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
 apt-get install -y --no-install-recommends g++ make bubblewrap python3 python3-venv
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || apt-get install -y --no-install-recommends python3.11 python3.11-venv
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    apt-get install -y --no-install-recommends python3.11 python3.11-venv
 make TORCH=cpu setup
 """
 
 _RUN = """#!/usr/bin/env bash
-# Grades one submission. The folder is Gradescope's unless another is named.
+# Grades one submission. The folder is Gradescope's unless another is given.
 set -euo pipefail
 root="${1:-/autograder}"
 cd "$root/source/course"
@@ -67,7 +68,7 @@ def export(
 ) -> int:
     """Write the archive; return its number of files."""
     if visibility not in VISIBILITIES:
-        raise GraderError(f"visibility {visibility!r} is none of Gradescope's", f"They are {', '.join(VISIBILITIES)}.")
+        raise GraderError(f"Gradescope has no visibility {visibility!r}", f"Choose one of {', '.join(VISIBILITIES)}.")
     settings = Settings([entry.name for entry in entries], visibility, unsafe)
     files = {
         "setup.sh": _SETUP.encode(),
@@ -75,16 +76,16 @@ def export(
         SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=1) + b"\n",
     }
     if instructor is not None:
-        policy = read_instructions(instructor, course).policy  # every mistake in it is found now
+        policy = read_instructions(instructor, course).policy  # reports every error of the file now
         if policy.late is not None and policy.late.submitted:
             raise GraderError(
-                f"{instructor}: [late] submitted = {policy.late.submitted!r} is not for Gradescope",
-                "It says itself when a submission came and was due. Leave out submitted, and due, too, to use its own.",
+                f"{instructor}: [late] submitted = {policy.late.submitted!r} is not supported in Gradescope",
+                "Gradescope provides the submission time: omit submitted, and omit due to use the assignment's due date.",
             )
         if policy.extra:
             raise GraderError(
-                f"{instructor}: [[extra]] is not for Gradescope",
-                "An autograder does not know students by your names. Add a submission-specific adjustment there.",
+                f"{instructor}: [[extra]] is not supported in Gradescope",
+                "An autograder does not know the names of students. Add a submission-specific adjustment in Gradescope.",
             )
         files[INSTRUCTOR] = instructor.read_bytes()
     for path in _files(course):
@@ -97,12 +98,10 @@ def _files(course: Course) -> Iterable[Path]:
     """Return the files that grading needs: never a solution, a test or a learner's own state."""
     root = course.root
     wanted = ["Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt"]
-    wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml wants them to be there
+    wanted += [f"lessons/{day.folder}/lesson.ipynb" for day in course.days]  # course.toml requires them
     missing = [name for name in ("Makefile", "pyproject.toml", "constraints.txt") if not (root / name).is_file()]
     if missing:
-        raise GraderError(
-            f"{root} has no {missing[0]}", "The archive is made from the course as it is downloaded: run it in there."
-        )
+        raise GraderError(f"{root} has no {missing[0]}", "Run the command in a complete copy of the course.")
     yield from (root / name for name in wanted if (root / name).is_file())
     for folder in ("grader", "exercises", "lessons/llmk"):
         for path in sorted((root / folder).rglob("*")):

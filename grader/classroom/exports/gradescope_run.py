@@ -1,9 +1,10 @@
 """Grades one submission inside Gradescope: ``python -m grader.classroom.exports.gradescope_run /autograder``.
 
-Reads submission/ and submission_metadata.json, writes results/results.json as gradescope-autograders.readthedocs.io
-says ("Autograder Specifications", "Submission Metadata"): the score, a test for each exercise, what the student reads,
-and for who opted in the leaderboard. A fault of the machine or of the instructor's file is no grade: it is said on
-standard output, which instructors read, and Gradescope reports the missing results.json.
+Reads submission/ and submission_metadata.json, and writes results/results.json as documented at
+gradescope-autograders.readthedocs.io ("Autograder Specifications", "Submission Metadata"): the score, a test for each
+exercise, the student's feedback, and a leaderboard entry for students who opted in. An error of the machine or of the
+instructor's file gives no grade: it is printed on standard output for instructors, and Gradescope reports the missing
+results.json.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(root: Path) -> None:
-    """Grades what lies below Gradescope's folder."""
+    """Grade the submission below Gradescope's folder."""
     from grader.execution.runner import tiers
 
     began = time.monotonic()
@@ -69,8 +70,8 @@ def run(root: Path) -> None:
     handed_in = _handed_in(instructions.policy, _metadata(root / "submission_metadata.json"))
     if tiers.in_force().tier == "none" and not settings.unsafe:
         raise GraderError(
-            "no jail: a submission could read the instructor's file and write its own results",
-            f"{tiers.in_force().explanation.strip()}\n`grader export gradescope --unsafe` grades all the same.",
+            "there is no sandbox: a submission could read the instructor's file and write its own results",
+            f"{tiers.in_force().explanation.strip()}\n`grader export gradescope --unsafe` grades anyway.",
         )
     submission = read_submission("submission", root / "submission")
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +158,7 @@ def _test(
 
 
 def _leaderboard(student: Stored) -> list[dict[str, Any]]:
-    """Values to sort by; Gradescope asks students itself by what name they are shown."""
+    """Return values to sort by; Gradescope asks students for their display names itself."""
     rows: list[dict[str, Any]] = []
     for verdict in student.verdicts:
         counted = leaderboard.traffic_of(verdict)
@@ -170,17 +171,17 @@ def _leaderboard(student: Stored) -> list[dict[str, Any]]:
 
 
 def _handed_in(rules: policy.Policy, metadata: _Metadata) -> tuple[datetime, datetime] | None:
-    """When, and when it was due: the instructor's file goes first."""
+    """Return the times of submission and due date; the instructor's file has priority."""
     if rules.late is None:
         return None
     due = rules.late.due or metadata.assignment.due_date
     if metadata.created_at is None or due is None:
         raise GraderError(
             "[late] in the instructor's file, and submission_metadata.json has no created_at or no assignment.due_date",
-            "Set a due date for the assignment in Gradescope, or due = ... below [late].",
+            "Set a due date for the assignment in Gradescope, or due = ... in [late].",
         )
     if metadata.created_at.tzinfo is None or due.tzinfo is None:
-        raise GraderError("submission_metadata.json has times without a zone")
+        raise GraderError("submission_metadata.json has times without a time zone")
     return metadata.created_at, due
 
 
@@ -189,12 +190,12 @@ def _settings(path: Path) -> Settings:
         return msgspec.json.decode(path.read_bytes(), type=Settings)
     except (OSError, msgspec.DecodeError) as error:
         raise GraderError(
-            f"{path} cannot be read: {error}", "Make the archive anew by `grader export gradescope`."
+            f"{path} cannot be read: {error}", "Create the archive again with `grader export gradescope`."
         ) from error
 
 
 def _metadata(path: Path) -> _Metadata:
-    """Nothing of it where there is none: only lateness needs it."""
+    """Return the metadata; empty if there is none, because only lateness needs it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Metadata)
     except FileNotFoundError:

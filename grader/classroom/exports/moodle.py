@@ -7,7 +7,7 @@ importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A
 what follows is the file (mod/assign/feedback/file/importziplib.php). Submissions come from Moodle in folders
 ``NAME_1234_assignsubmission_file_``, by which grades find their way back.
 
-Where students are called by their e-mail address, the gradebook's own import maps grades by that column
+If students are identified by their e-mail address, the gradebook's own import maps grades by that column
 (docs.moodle.org, "Grade import").
 """
 
@@ -26,10 +26,13 @@ from grader.setup.errors import GraderError
 
 _SUBMISSION = re.compile(r"(?P<name>[^_]*)_(?P<number>\d+)_assignsubmission_\w+")
 _PARTICIPANT = re.compile(r"\D*(\d+)")
-"""The word in front is of the site's language."""
+"""The participant's number; the word before it is in the site's language."""
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NAMES = ("Identifier", "Grade", "Last modified (grade)")
-HINT = 'In Moodle: the assignment, "Download grading worksheet" (enable it below "Feedback types", and English as the language).'
+HINT = (
+    'In Moodle: the assignment, "Download grading worksheet" (enable it below "Feedback types", and English as the '
+    "language)."
+)
 
 
 def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = None) -> Export:
@@ -43,11 +46,11 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
         return made
     for grade in grades:
         if not _number(grade):
-            made.left_out.append(f"{grade.student!a} has no participant's number: no folder of Moodle's")
+            made.left_out.append(f"{grade.student!a} has no participant number: it is not in a folder from Moodle")
     if not by_number:
         raise GraderError(
-            "no submission is called as Moodle calls them: NAME_1234_assignsubmission_file_",
-            'Grade what "Download all submissions" gives, or call submissions by e-mail addresses.',
+            "no submission has a name from Moodle: NAME_1234_assignsubmission_file_",
+            'Grade the archive from "Download all submissions", or name submissions by e-mail addresses.',
         )
     rows = _filled(worksheet, by_number, made) if worksheet else _fresh(by_number, made)
     feedback = {
@@ -121,4 +124,4 @@ def _gradebook(by_email: dict[str, Grade], target: Path, made: Export) -> None:
     made.graded = len(by_email)
     write(target / "moodle-gradebook.csv", table(rows))
     made.files.append(target / "moodle-gradebook.csv")
-    made.left_out.append("feedback files: Moodle takes them by participant's number, and e-mail addresses have none")
+    made.left_out.append("feedback files: Moodle needs participant numbers, which e-mail addresses do not have")

@@ -1,4 +1,4 @@
-"""CSV files of learning systems: read as they come, written back with every cell that is not ours as it was."""
+"""CSV files of learning systems: all cells except the grades are written back unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise GraderError(f"{path} is no CSV file in UTF-8: {error}", hint) from error
+        raise GraderError(f"{path} is not a CSV file in UTF-8: {error}", hint) from error
     missing = [column for column in columns if not rows or column not in rows[0]]
     if missing:
         raise GraderError(f"{path} has no column {missing[0]!r}", hint)
@@ -34,5 +34,5 @@ def table(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def points(total: float) -> str:
-    """As every learning system reads it."""
+    """Format points as every learning system reads them."""
     return f"{total:g}"
