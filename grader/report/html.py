@@ -1,4 +1,4 @@
-"""A verdict as one HTML page that needs nothing else: no font, no network, and no script but the player's in its own frame."""
+"""A verdict as a self-contained HTML page: no font, no network, and no script except the player's in a frame."""
 
 from __future__ import annotations
 

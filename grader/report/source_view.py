@@ -92,7 +92,7 @@ def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> 
 
 
 def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list[MarginLine]:
-    """Return the three lines with the most traffic to save: first those that waste what a missed bar counts, then by size."""
+    """Return the three lines with the most avoidable traffic: first those that affect a missed bar."""
     missed = {counter for bar in bars if not bar.passed for counter in bar.values}
     sectors, shared = "sectors" in missed, not missed.isdisjoint(("bank_conflict_ways", "shared_wavefronts"))
 
@@ -211,7 +211,7 @@ def _pair(amount: float, ratio: float) -> Text:
 
 
 def caret_offset(source: str, column: int) -> int:
-    """Return the caret's position under ``source`` with tabs expanded; under the first word if the column is unknown."""
+    """Return the caret's position in ``source`` with tabs expanded; the first word if the column is unknown."""
     if column > 0:
         return len(source[: column - 1].expandtabs(4))
     expanded = source.expandtabs(4)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
-    """All percentiles of each size, and how the median stands against the roofline, a copy's rate, a copy of the same bytes and torch.
+    """Return all percentiles of each size, and the median against the roofline, copies and torch.
 
     The name of a size begins its line, or stands above it where the names are too long for ``width`` columns.
     """

@@ -9,8 +9,8 @@ WHAT = """\
 A course in writing the CUDA kernels that run large language models. Each day is a notebook with kernels to read, and
 exercises to solve in the course's folder, where the grader says what is wrong and where.
 
-**You do not need a GPU.** The same unedited `.cu` file runs on an NVIDIA GPU and on your laptop, where a simulator runs it
-with CUDA's semantics. This book is for reading; to run and to solve, set the course up on Linux:
+**You do not need a GPU.** The same unedited `.cu` file runs on an NVIDIA GPU and on your laptop, where a simulator runs
+it with CUDA's semantics. This book is for reading; to run and to solve, set the course up on Linux:
 
 ```sh
 make demo      # sets everything up, then grades a right and a broken flash attention

@@ -15,7 +15,7 @@ class Links:
     """Rewrites the links of pages, and remembers which files of the repository have been linked and so need a page."""
 
     def __init__(self, root: Path, pages: set[str]) -> None:
-        """``pages``: what has a page under its own name, as paths from the course's folder, such as ``lessons/faq.md``."""
+        """``pages``: files with their own page, as paths from the course's folder, such as ``lessons/faq.md``."""
         self.root = root
         self.pages = pages
         self.files: list[str] = []

@@ -33,7 +33,7 @@ class Compared:
 
 
 def recorded_bounds(size: str = "") -> list[Compared]:
-    """Return the recorded bounds of one size (counted, small, middle) or of all, with times of the same calls if recorded."""
+    """Return recorded bounds of one size (counted, small, middle) or of all, with recorded times of the calls."""
     root = course_root() / "lessons"
     folder = root / "can_i_believe_this"
     times = _bench_times(root)

@@ -1,7 +1,7 @@
 """One form for every notebook file, so that a diff shows what an author changed and nothing else.
 
     python -m grader.report.notebook.canonical lessons/*/lesson.ipynb           rewrites the files that differ
-    python -m grader.report.notebook.canonical --check lessons/*/lesson.ipynb   names them, and exits 1 when there are any
+    python -m grader.report.notebook.canonical --check lessons/*/lesson.ipynb   lists them, and exits 1 if there are any
 
 The rules:
 

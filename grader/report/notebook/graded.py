@@ -1,4 +1,4 @@
-"""The verdict on a learner's own kernel: its report, below it the source in colors with what each line moves, and what limits it."""
+"""The verdict on a learner's own kernel: its report, the source with counters for each line, and what limits it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ class Graded(Panel):
 
 
 def bound_html(verdict: Verdict) -> str:
-    """Folded: what each unit of a GPU needs at least for what was counted, as bars of one scale; nothing without counters."""
+    """Return a folded chart of the lower bound of each GPU unit, from the counters; empty without counters."""
     bound = next((stage.bound for stage in verdict.stages if stage.bound is not None), None)
     longest = bound.microseconds if bound is not None else 0.0
     if bound is None or longest == 0:
         return ""
     bars = [
-        f'{limits.UNITS[unit.unit]:>31}  <span style="color:{BLUE}">{"█" * max(1, round(BAR * unit.microseconds / longest))}'
+        f'{limits.UNITS[unit.unit]:>31}  <span style="color:{BLUE}">'
+        f"{'█' * max(1, round(BAR * unit.microseconds / longest))}"
         f"</span> {unit.microseconds:.3g} us"
         for unit in sorted(bound.units, key=lambda unit: -unit.microseconds)
         if unit.microseconds >= limits.SHOWN * longest

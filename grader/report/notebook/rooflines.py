@@ -1,4 +1,4 @@
-"""The roofline of a named GPU, with kernels on it: how fast a kernel can be at most, from what it moves and computes."""
+"""The roofline of a named GPU, with kernels on it: their peak speed by bytes moved and operations."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def use() -> None:
 
 
 def draw_once() -> None:
-    """Keep pyplot from drawing a cell's figures at its end: it does so for a window, and then they are drawn anew as pictures."""
+    """Keep pyplot from drawing a cell's figures at its end: they would be drawn again as pictures."""
     import matplotlib
     import matplotlib.pyplot as plt
 

@@ -130,7 +130,7 @@ def by_name(finding: Finding) -> Finding:
 
 
 def explain(finding: Finding) -> str:
-    """Print a finding of ``kernel.report.findings`` over several lines, none wider than a verdict; keep source lines."""
+    """Print a finding of ``kernel.report.findings``, wrapped to the width of a verdict; keep source lines."""
     lines = []
     for line in text(finding).splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)

@@ -264,7 +264,7 @@ def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EV
 
 
 def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int]:
-    """One event of each side: of a race the two that the fewest barriers of the block lie between, and then the fewest steps."""
+    """Return one event of each side of a race: the two with the fewest barriers, then the fewest steps, between."""
     if len(places) < 2:
         return [own[0] for own in places]
     barriers = list(itertools.accumulate(event.kind == "barrier_done" for event in recording.events))

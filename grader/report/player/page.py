@@ -66,7 +66,8 @@ def frame(
     name = html.escape(title(recording))
     return (
         f'<iframe title="{name}" sandbox="allow-scripts" loading="lazy" '
-        f'style="width:100%;box-sizing:border-box;height:{height}px;border:1px solid #8a929e;border-radius:6px" srcdoc="{inner}"></iframe>\n'
+        f'style="width:100%;box-sizing:border-box;height:{height}px;border:1px solid #8a929e;border-radius:6px" '
+        f'srcdoc="{inner}"></iframe>\n'
         f"<details><summary>The same in words</summary>\n<pre>{said}</pre>\n</details>"
     )
 

@@ -50,7 +50,7 @@ def draw_tile_route() -> Any:
 
 
 def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
-    """Draw what one thread of version 4 owns of S and of O (head_dim 64): each square is one number in its registers."""
+    """Draw the elements of S and O that one thread of version 4 owns (head_dim 64): a square is one register."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8.0, 4.6), layout="constrained")

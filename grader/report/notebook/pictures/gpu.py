@@ -1,4 +1,4 @@
-"""The machine: its streaming multiprocessors, the warps on them, the memories; and how a block's threads become warps."""
+"""The machine: its streaming multiprocessors (SMs), their warps, the memories; and the warps of a block."""
 
 from __future__ import annotations
 

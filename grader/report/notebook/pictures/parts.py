@@ -12,7 +12,7 @@ INCHES = 8.0
 
 
 def canvas(width: float, height: float) -> Any:
-    """Return an axis of ``width`` x ``height`` units with equal scales, (0, 0) at the lower left, without ticks or frame."""
+    """Return a bare axis of ``width`` x ``height`` units with equal scales and (0, 0) at the lower left."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(INCHES, INCHES * height / width), layout="constrained")
