@@ -1,6 +1,6 @@
-"""Judging one kernel file: the stages, in order, each in a file of its own.
+"""Grading of one kernel file: one module per stage, in order.
 
-``check`` is the way in::
+``check`` is the entry point::
 
     verdict = check(entry, file, device="cpu", stages=["builds", "correct"])
 """
@@ -29,15 +29,15 @@ def check(
     options: CheckOptions = _DEFAULTS,
     **changes: Any,
 ) -> Verdict:
-    """Judge a file as an answer to an exercise.
+    """Grade a file as an answer to an exercise.
 
     Args:
-        exercise: an ``Entry``, its name, or a whole ``Exercise``.
+        exercise: an ``Entry``, its name, or an ``Exercise``.
         file: the kernel file; by default the learner's own.
         options: how to check.
         changes: fields of ``options`` to change, by name.
 
-    A kernel that fails is a verdict. ``GraderError`` means that the grader could not judge: a missing file, no
+    A kernel that fails is a verdict. ``GraderError`` means that the grader could not grade it: a missing file, no
     compiler.
     """
     from grader.judge.driver import run_check

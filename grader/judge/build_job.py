@@ -1,4 +1,4 @@
-"""The job of the stage *builds* and its result: cheap to import, and to send from one process to another."""
+"""The job of the stage *builds* and its result: cheap to import, and to send between processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel file to compile. ``ask_nvcc``: also for a GPU, as soon as the front end has taken the file."""
+    """A kernel file to compile. ``ask_nvcc``: also for a GPU, as soon as the front end has accepted the file."""
 
     file: Path
     device: str
@@ -28,32 +28,32 @@ class Job:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel's library, and what is known of it."""
+    """A kernel's library, and its properties."""
 
     library: Path
     libsim: Path | None
     launchers: tuple[Prototype, ...]
     text: str
-    """The file as it was compiled."""
+    """The text that was compiled."""
     compiler: str
     cached: bool
     warnings: list[CompilerMessage]
     refused: BuildError | None
-    """What it does that no submission may, after all that is wrong with its launchers."""
+    """A forbidden construct, reported after errors of the launchers."""
 
 
 class Building:
-    """A job at work. Each part is there as soon as it is made."""
+    """A running job. Each part is available as soon as it is built."""
 
     jail: Future[InForce]
-    """What the kernel is compiled and run in."""
+    """The sandbox in which the kernel is compiled and run."""
     kernel: Future[Compiled]
     runner: Future[Path]
     nvcc: Future[Answer] | None
 
     def translated(self) -> None:
-        """Wait until the front end, which needs Python's lock of this process, has done its part."""
+        """Wait until the front end, which needs the GIL of this process, is done."""
 
     def stop(self) -> None:
-        """End it: when this returns, no compiler is left."""
+        """Stop the job and all of its compilers."""
         raise NotImplementedError

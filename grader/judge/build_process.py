@@ -1,8 +1,7 @@
-"""The work of the stage *builds*, in a process of its own, for a check that has yet to import torch.
+"""The work of the stage *builds* in a separate process, for a check that has not imported torch yet.
 
-That import holds Python's lock for most of a second: threads beside it would wait for each line that they run. The
-process gets its job through a pipe, sends each part when it is made, and ends with the pipe: when this process stops
-it, or is gone.
+That import holds the GIL for most of a second, which would delay threads in the same process. The process gets its job
+through a pipe, sends each part when it is ready, and ends when the pipe closes.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ class Process(Building):
 
 
 def _look_ahead(part: str, result: Any) -> None:
-    """Answer ahead the questions that every start of a runner asks."""
-    with suppress(GraderError):  # the first start will meet it, too
+    """Compute in advance what every start of a runner needs."""
+    with suppress(GraderError):  # the first start will raise it as well
         if part == "runner":
             shared_libraries(result)
         elif part == "jail" and result.tier == "bwrap":
@@ -69,7 +68,7 @@ def _look_ahead(part: str, result: Any) -> None:
 
 
 def main() -> None:
-    """Run in the other process; print to standard error, as standard output is the pipe."""
+    """Run in the other process; print to standard error, because standard output is the pipe."""
     gc.set_threshold(50_000)
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -77,7 +76,7 @@ def main() -> None:
 
     try:
         job: Job = pickle.load(sys.stdin.buffer)
-    except EOFError:  # nothing was to be built
+    except EOFError:  # there was no job
         return
     try:
         building = Threads(job)
@@ -91,7 +90,7 @@ def main() -> None:
         error = done.exception()
         try:
             content = pickle.dumps((name, None if error else done.result(), error))
-        except Exception:  # an error of who knows which library
+        except Exception:  # an error of any library
             content = pickle.dumps((name, None, GraderError(f"building fails: {type(error).__name__}: {error}")))
         with lock, suppress(BrokenPipeError):
             pipe.write(content)

@@ -1,4 +1,4 @@
-"""The work of the stage *builds*, in threads: what the jail is, the kernel, the runner, and what nvcc says."""
+"""The work of the stage *builds*, in threads: the sandbox, the kernel, the runner, and nvcc's check."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Threads(Building):
         stop_all()
         futures: list[Future[Any]] = [self.jail, self._plan, self.kernel, self.runner]
         while wait([*futures, *([self.nvcc] if self.nvcc else [])], timeout=0.05).not_done:
-            stop_all()  # a thread may just have started another one
+            stop_all()  # a thread may just have started another compiler
 
     def _run_compiler(self) -> RunCommand:
         return compiling.run_in(self.jail.result().jail)
 
     def _ask_nvcc(self) -> nvcc.Answer:
-        self._plan.result()  # nvcc is not asked about a file that the front end refuses
+        self._plan.result()  # nvcc is not needed for a file that the front end rejects
         return nvcc.ask(self._job.file, self._job.architecture, self._run_compiler())
 
     def _compile(self) -> Compiled:
@@ -77,8 +77,8 @@ class Threads(Building):
         name = kernel.file.name
         if instrumentation_bypass.renumbers_lines(kernel.plan.original):
             raise BuildError(
-                f"{name} has a #line directive or a linemarker: the lines of a submission keep their own numbers.",
-                "Take it out.",
+                f"{name} has a #line directive or a linemarker, which would change the line numbers of findings.",
+                "Remove it.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):
@@ -88,11 +88,11 @@ class Threads(Building):
             names.append(word)
         if any(name.startswith(("pthread_create", "std::thread", "std::jthread", "thrd_create")) for name in names):
             raise BuildError(
-                f"{name} starts a thread of the host: a launcher launches kernels, and returns.",
-                "Take std::thread, std::async and pthread_create out; use blocks and threads of a kernel.",
+                f"{name} starts a host thread: a launcher may only launch kernels and return.",
+                "Remove std::thread, std::async and pthread_create; use blocks and threads of a kernel.",
             )
         if names:
             raise BuildError(
-                f"{name} uses or defines {', '.join(names)}, which no kernel needs: "
-                "a submission computes, and leaves the process and the simulator's checks alone."
+                f"{name} uses or defines {', '.join(names)}, which a kernel must not use: "
+                "it could change the process or disable the simulator's checks."
             )

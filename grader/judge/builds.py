@@ -1,4 +1,4 @@
-"""Stage 1, *builds*: the file compiles, and has the launchers that the task asks for."""
+"""Stage 1, *builds*: the file compiles, and has the launchers that the task requires."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from grader.execution.build.diagnostics import CompileError
 from grader.frontend.messages import CompilerMessage
 from grader.frontend.prototype import PrototypeError, parse_prototype, require_launcher
 from grader.frontend.rewrite_error import RewriteError
+from grader.frontend.toolchain.gpus import compiled_architecture
 from grader.judge.build_job import Building, Compiled, Job
 from grader.judge.build_process import Process
 from grader.judge.nvcc import Answer
@@ -31,7 +32,7 @@ class Built:
 
 
 class Builder:
-    """Compiles the kernel and the runner while the caller imports torch: in threads, or in a process of its own."""
+    """Compiles the kernel and the runner while the caller imports torch: in threads, or in a separate process."""
 
     def __init__(self, job: Job, own_process: bool) -> None:
         self.file = job.file
@@ -81,7 +82,7 @@ def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, i
     """Add nvcc's result to the stage that passed without it; ``launches`` as in ``Answer.resources``."""
     if answer.error is not None:
         _refuse(stage, answer.error)
-        stage.summary = f"{answer.compiler} does not compile it for {answer.gpu.arch}"
+        stage.summary = f"{answer.compiler} does not compile it for {compiled_architecture(answer.gpu.arch)}"
     else:
         stage.summary = f"{stage.summary}; {answer.summary}"
         stage.resources = answer.resources(launches)

@@ -1,7 +1,7 @@
-"""Runs cases in children: draws inputs, sends them off, works out the reference meanwhile, and compares.
+"""Runs cases in children: draws inputs, sends them, computes the reference meanwhile, and compares.
 
-``CHILDREN`` work at the same time. A child that crashed or hung is started again for the next case; when that
-happens too often the rest is not run, as it would only cost the learner's time.
+``CHILDREN`` work at the same time. A child that crashed or hung is restarted for the next case; after too many restarts
+the remaining cases are skipped, to save the learner's time.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 CHILDREN = min(2, os.cpu_count() or 1)
-"""At work at the same time; a class, which has jobs for all cores, sets it to 1."""
+"""The number of children that work at the same time; a class, which has jobs for all cores, sets it to 1."""
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
 MOST_AHEAD = 64 << 20
-"""Bytes of inputs and outputs that are laid out before there is a kernel."""
+"""The most bytes of inputs and outputs that are laid out before the kernel is built."""
 LONG = 2.5
-"""Seconds from which on a launch that the simulator stopped as an endless loop costs too much to be tried again often."""
+"""The seconds from which an infinite loop is too slow to be tried again often."""
 
 
 @dataclass
 class Run:
-    """One case with one dtype, before and after."""
+    """One case with one dtype, and its result."""
 
     case: Case
     dtype: str
     seed: int
     result: CaseResult
     report: str = ""
-    """The simulator's JSON."""
+    """The simulator's report as JSON."""
     simulated: Report | None = None
-    """The same, read."""
+    """The parsed report."""
     minimum_bytes: float = 0.0
     operations: float | None = None
     counted: bool = False
-    """A case of the stage *efficient*: its output is compared too."""
+    """Whether it is a case of the stage *efficient*; its output is compared as well."""
     drawn: tuple[Call, Buffers, dict[str, Any]] | None = None
-    """Its inputs, laid out, and the reference: where there was time for them before the kernel was there."""
+    """Its inputs and the reference, if there was time to prepare them before the kernel was built."""
     leaves_all: bool = False
-    """The right answer changes no output (all are in-out, and stay as they start): nothing need be written."""
+    """Whether the correct result changes no output (all are in-out, and keep their initial values)."""
 
 
 @dataclass
 class CasePool:
-    """Runs a list of cases with as many children as are worth while."""
+    """Runs a list of cases in parallel children."""
 
     exercise: Exercise
     new_child: Callable[[], Child]
     on_run: Callable[[Run], None] = lambda run: None
-    """Called after each case, by its thread, at the same time as by others."""
+    """Called after each case, by its thread, concurrently with others."""
     on_result: Callable[[Run], None] = lambda run: None
     """Called after that, one at a time."""
     enough: Callable[[Run], bool] = lambda run: False
-    """Asked after that: once it says yes, the runs that have not begun are left out."""
+    """Called after that: if it returns True, the runs that have not started are skipped."""
     helpers: int = field(default_factory=lambda: CHILDREN)
 
     def run(self, runs: Sequence[Run]) -> None:
@@ -117,7 +117,7 @@ class CasePool:
                     self.on_result(run)
                     if self.enough(run):
                         self._waiting.clear()
-        except BaseException as error:  # handed to the thread that called run()
+        except BaseException as error:  # raised again in the thread that called run()
             self._give_up(error)
         finally:
             child.stop()
@@ -127,7 +127,7 @@ class CasePool:
         return self._failure is not None and not isinstance(self._failure, Exception)
 
     def _give_up(self, error: BaseException) -> None:
-        """Run no further case, and end those that are running."""
+        """Start no further case, and stop those that are running."""
         with self._lock:
             self._failure = self._failure or error
             for child in self._children:
@@ -150,9 +150,9 @@ def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, count
 
 
 def draw_ahead(exercise: Exercise, runs: Sequence[Run], enough: Callable[[], bool], held: ExitStack) -> None:
-    """Draw the inputs of runs and work out their references until it is enough; ``held`` lets go of what is not used."""
+    """Draw the inputs of runs and compute their references until ``enough``; ``held`` releases unused ones."""
     left = MOST_AHEAD
-    with suppress(Exception):  # a reference that fails says so when its turn comes
+    with suppress(Exception):  # a reference that fails raises again in its turn
         for run in runs:
             if enough() or left <= 0:
                 return
@@ -163,7 +163,7 @@ def draw_ahead(exercise: Exercise, runs: Sequence[Run], enough: Callable[[], boo
 
 
 def run_case(exercise: Exercise, run: Run, child: Child) -> None:
-    """One case from drawing its inputs to its result."""
+    """Run one case, from drawing its inputs to its result."""
     started = time.monotonic()
     result = run.result
     drawn, run.drawn = run.drawn, None
@@ -192,7 +192,7 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
         if child.libsim and child.alive:
             add_writers(result, call, child)
     if child.libsim is None and not (isinstance(reply.answer, Done) and reply.answer.code == 0):
-        child.stop()  # an error on the device stays with its process
+        child.stop()  # an error on the device persists in its process
     result.seconds = time.monotonic() - started
 
 
@@ -204,7 +204,7 @@ def leaves_all(call: Call, expected: dict[str, Any]) -> bool:
 def judge(
     exercise: Exercise, call: Call, buffers: Buffers, expected: dict[str, Any], reply: Reply, result: CaseResult
 ) -> None:
-    """Fill in the result from the snapshot; what the child says can only make it worse."""
+    """Fill in the result from the snapshot; the child's answer can only make it worse."""
     result.status = FAILED
     answer = reply.answer
     if isinstance(answer, Ended):

@@ -1,4 +1,4 @@
-"""Stage 2, *correct*: every case gives what the reference gives."""
+"""Stage 2, *correct*: every case matches the reference."""
 
 from __future__ import annotations
 

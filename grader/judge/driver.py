@@ -1,8 +1,8 @@
-"""Runs the stages of a check in order and stops those that depend on one that failed.
+"""Runs the stages of a check in order and skips those that depend on a failed one.
 
-What takes time is overlapped: the kernel, the simulator and the runner compile while torch is imported; the
-references run while children compute, or already while the kernel compiles; the case of *efficient* runs among the
-others, and is thrown away when it was not needed.
+Slow steps overlap: the kernel, the simulator and the runner compile while torch is imported; the references run while
+children compute, or while the kernel compiles; the case of *efficient* runs among the others, and is discarded if it
+was not needed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 LAST = 6
-"""Cases that begin after those of *efficient*."""
+"""The number of cases that start after those of *efficient*."""
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
 """The simulator's settings in a check."""
@@ -147,11 +147,11 @@ class _Check:
         self.task, self.file, self.built, self.planned = task, file, built, planned
         self.device, self.stages, self.report = options.device, options.stages or (), options.report
         self.reports: list[Report | None] = []
-        """What the simulator reported, by run."""
+        """The simulator's reports, by run."""
         self.runs: list[Run] = []
 
     def run(self) -> list[Stage]:
-        """All of them that are wanted, each with its time."""
+        """Run all requested stages, and time each."""
         began = time.monotonic()
         runs, counted = self.planned
         self.report(CheckEvent("correct", "started", total=len(runs)))
@@ -204,7 +204,7 @@ class _Check:
         )
 
     def _turn(self) -> AbstractContextManager[object]:
-        """On a real GPU: a turn beside others that do not take times."""
+        """Return a shared turn on a real GPU, next to others that do not measure times."""
         if self.device == "cpu":
             return nullcontext()
         from grader.execution.runner.gpu import uuid
@@ -261,7 +261,7 @@ def _in_order(runs: list[Run], counted: list[Run]) -> list[Run]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Compilers and kernels compute on the cores that torch would otherwise spin on."""
+    """Limit torch to one thread, so that its idle threads do not take cores from compilers and kernels."""
     import torch
 
     threads = torch.get_num_threads()
@@ -276,14 +276,14 @@ def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
     """Return the kernel file; raise if it does not exist."""
     if file is None:
         if not isinstance(entry, Entry):
-            raise GraderError("which file should be checked?", "Give one with --file.")
+            raise GraderError("no file was given", "Name one with --file.")
         path = entry.skeleton
     else:
         path = Path(file)
     if path.is_dir():
         raise GraderError(f"{path} is a folder, not a kernel file")
     if not path.is_file():
-        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to judge.")
+        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to grade.")
     return path
 
 

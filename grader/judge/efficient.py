@@ -1,20 +1,20 @@
-"""Stage 4, *efficient*: limits on what the simulator counted, so that performance is graded without a GPU.
+"""Stage 4, *efficient*: limits on the simulator's counters, so that performance is graded without a GPU.
 
-A bar is an expression over these names. All are numbers of one call of the launcher in the exercise's ``efficient``
+A bar is an expression over these names. All are values of one call of the launcher in the exercise's ``efficient``
 case:
 
     minimum                the bytes that any kernel must move (every input once, every output once, or the task's own)
-    flops_needed           the operations of the task's formula, 0 where it has none
+    flops_needed           the operations of the task's formula, 0 if it has none
     item                   bytes of one element of the case's dtype
     sizes of the case      by their own names
     and every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes, sectors, ideal,
     requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
-    registers, spill_bytes, stack_bytes    the most of any kernel in the file, by nvcc; a bar on these is judged only where
-                           nvcc looked at the file
-    flops, special_functions, active_lanes    of a second run, built to count them (grader/judge/operations.py): an
-                           exercise with a bar on these takes a second longer
+    registers, spill_bytes, stack_bytes    the maximum over the file's kernels, according to nvcc; a bar on these is
+                           graded only if the file was checked with nvcc
+    flops, special_functions, active_lanes    from a second run, built to count them (grader/judge/operations.py):
+                           an exercise with a bar on these takes a second longer
 
-with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. Where a case has several dtypes each must meet the
+with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. If a case has several dtypes, each must meet the
 bars.
 """
 
@@ -35,7 +35,7 @@ from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
 
 MOST_LINES = 5000
-"""Lines whose counters are shown."""
+"""The most lines whose counters are shown."""
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
@@ -48,7 +48,7 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
     compiled = {name: max(float(getattr(kernel, name)) for kernel in resources) for name in OF_NVCC if resources}
     bars = [bar for bar in exercise.bars if compiled or not names_in(bar) & set(OF_NVCC)]
     if unjudged := [bar.expression for bar in exercise.bars if bar not in bars]:
-        stage.note = f"Not judged, as nvcc did not look at the file: the bar on {', '.join(unjudged)}."
+        stage.note = f"Not graded, because the file was not checked with nvcc: the bar on {', '.join(unjudged)}."
     for run in runs:
         report = run.simulated
         totals = report.totals if report is not None else {}
@@ -90,7 +90,7 @@ def _parsed(bar: Bar) -> ast.Expression:
     try:
         return ast.parse(bar.expression, mode="eval")
     except SyntaxError as error:
-        raise GraderError(f"the bar {bar.expression!r} is no expression: {error.msg}") from error
+        raise GraderError(f"the bar {bar.expression!r} is not an expression: {error.msg}") from error
 
 
 def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:

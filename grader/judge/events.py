@@ -16,4 +16,4 @@ class CheckEvent:
     total: int = 0
     case: str = ""
     status: str = ""
-    """passed, failed, skipped or error, for a case or a finished stage."""
+    """The status: passed, failed, skipped or error, for a case or a finished stage."""

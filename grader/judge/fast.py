@@ -1,13 +1,12 @@
-"""Stage 5, *fast*, on a real GPU only: time, percent of the roofline, ratio to torch in the same run.
+"""Stage 5, *fast*, only on a real GPU: time, percent of the roofline, ratio to torch in the same run.
 
-Times are taken twice: by events in the kernel's own process, over many runs and against torch, and by the grader's own
-clock (``grader.judge.timing.verified``), which the kernel cannot turn. A time depends on the GPU: it is shown, and
-fails only where the exercise has a limit for this very GPU (``TimeBar``). What else fails is a kernel that cannot be
-timed, that is wrong at the sizes that are timed, or whose time cannot be true.
+Times are measured twice: with events in the kernel's own process, over many runs and against torch, and with the
+grader's own clock (``grader.judge.timing.verified``), which the kernel cannot manipulate. A time depends on the GPU: it
+is shown, and the stage fails for it only if the exercise has a limit for this GPU (``TimeBar``). The stage also fails
+if the kernel cannot be timed, is wrong at the timed sizes, or has an impossible time.
 
-A limit is on the median that events saw, the figure that ``grader bench`` shows: the grader's own clock also sees what
-it costs to hand memory over, and is too coarse for times of a few microseconds. A median that it refutes has failed
-before.
+A limit is on the median by events, which ``grader bench`` shows: the grader's own clock includes the overhead of
+passing memory, and is too coarse for times of a few microseconds. A median that contradicts it has failed before.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from grader.verdict.facts import Status
 from grader.verdict.wording import timed
 
 ROUNDS = 2
-"""How often the kernel and torch take turns: a check shows these times, and the verified clock decides."""
+"""The number of turns of the kernel and of torch: a check shows these times, and the verified clock decides."""
 
 
 def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
@@ -60,7 +59,7 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
 def judge_measured(
     stage: Stage, task: Exercise, measured: Sequence[verified.Measured], gpu: str, busy: bool = False
 ) -> Stage:
-    """Return the stage from its times. ``busy``: others used the GPU, so that no time says anything about the kernel."""
+    """Return the stage from its times. ``busy``: others used the GPU, so that no time is reliable."""
     failed = next((result for result in measured if result.problem and not (busy and result.impossible)), None)
     if failed is not None:
         stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
@@ -82,7 +81,7 @@ def judge_measured(
 
 
 def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) -> list[TimeBarResult]:
-    """Each limit beside each time that it is for: met or missed on the GPU that it names, skipped on any other."""
+    """Compare each limit with its times: met or missed on the GPU that it names, skipped on any other."""
     results = []
     for limit in limits:
         for timing in timings:
@@ -109,7 +108,7 @@ def _unseen(timing: Timing) -> bool:
 def verify(
     task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine, jail: Jail
 ) -> list[verified.Measured]:
-    """Measure all sizes by the grader's own clock, whatever the other says, and add what it tells to their times."""
+    """Measure all sizes with the grader's own clock, and add its results to their times."""
     arch = gpu_architecture(task.architecture)
     by_size = {(timing.name, timing.dtype): timing for timing in timings}
     sizes = [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
@@ -126,6 +125,6 @@ def verify(
     )
     for result in measured:
         timing = by_size[(result.name, result.dtype)]
-        if result.significant and not result.problem:  # of the others it only says that they are short
+        if result.significant and not result.problem:  # a short time is not significant
             timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured

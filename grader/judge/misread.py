@@ -1,9 +1,9 @@
 """Recognition of a wrong output as the right result for one input that was misread in a common way.
 
-``grader/judge/comparison/diagnosis.py`` sees an output and what is expected of it; here the reference is asked again,
-with an input changed as the mistake would change it. An output that is then right at every element is no coincidence. A
-tile of shared memory that was loaded by the wrong thread index shows in no other way: every element is wrong, and none
-looks like another's.
+``grader/judge/comparison/diagnosis.py`` compares an output with the expected one. This module calls the reference
+again, with an input changed as the mistake would change it. An output that then matches at every element is not a
+coincidence. For example, a tile of shared memory loaded with the wrong thread index has no other recognizable pattern:
+every element is wrong.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
 
 MOST_ELEMENTS = 1 << 14
-"""Of all inputs together: the reference is worked out some dozens of times. The simplest cases come first, and are small."""
+"""The most elements of all inputs: the reference runs some dozens of times. The first cases are simple and small."""
 MOST_ELEMENTS_ONCE = 1 << 20
-"""The same where the reference is worked out once."""
+"""The same if the reference runs once."""
 FEWEST_WRONG = 3
 TILES = (16, 32, 64)
 
 
 def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -> None:
-    """Give a wrong output that looks like nothing, or like little, the diagnosis that the reference can give."""
+    """Add the reference's diagnosis to a wrong output without a clear pattern."""
     vague = output.diagnosis is None or output.diagnosis.kind in ("columns_shifted", "rounding")
     if vague and output.wrong >= FEWEST_WRONG and not output.unwritten:
         output.diagnosis = misread(exercise, call, output.name, actual) or output.diagnosis
@@ -69,7 +69,7 @@ def _is_right(exercise: Exercise, call: Call, name: str, actual: Any) -> bool:
 
 
 def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """One input as a mistake reads it, then several whose tiles are loaded by one mistake."""
+    """Yield the inputs with one misread input each, then with several whose tiles are loaded with the same mistake."""
     together: dict[tuple[str, int], dict[str, Any]] = {}
     for name, tensor in inputs.items():
         for kind, tile, changed in _otherwise(tensor):
@@ -82,7 +82,7 @@ def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
-    """Yield an input as common mistakes read it: the kind of mistake, the tile size or 0, and a tensor of the same shape."""
+    """Yield misread versions of an input: the kind of mistake, the tile size or 0, and a tensor of the same shape."""
     import torch
 
     yield "input_left_out", 0, torch.zeros_like(tensor)
@@ -94,7 +94,7 @@ def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
     for tile in TILES:
         if tile < columns and columns % tile:
             yield "last_tile_left_out", tile, torch.where(column < columns - columns % tile, tensor, 0.0)
-        y, x = row % tile, column % tile  # in the tile: what threadIdx.y and threadIdx.x should be
+        y, x = row % tile, column % tile  # the correct threadIdx.y and threadIdx.x in the tile
         for kind, (own_row, own_column) in {"tile_turned": (x, y), "tile_row": (x, x), "tile_column": (y, y)}.items():
             source_row, source_column = row - y + own_row, column - x + own_column
             there = (source_row < rows) & (source_column < columns)

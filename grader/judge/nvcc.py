@@ -1,14 +1,13 @@
-"""nvcc's result for a kernel file, where nvcc is installed: its errors and resource figures are part of the verdict.
+"""nvcc's result for a kernel file, if nvcc is installed: its errors and resource usage are part of the verdict.
 
-A pass on the simulator is to mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: the
-device's side alone, ptxas included; a whole build takes half as long again and refuses nothing more that the
-simulator's own compiler lets through). So it begins at once, runs beside the simulator's compiler and the cases, and is
-waited for at the end; where the simulator's compiler refuses the file, nobody waits: nvcc stops at the same line. Its
-answer is kept by content. Registers, spills and the stack frame of each kernel come from that same run; the block size
-that occupancy depends on is that of the launches which the simulator saw.
+A pass on the simulator should mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: only
+device code, including ptxas; a whole build takes 1.5x as long and rejects nothing else). It therefore starts at once,
+runs in parallel with the simulator's compiler and the cases, and is waited for at the end. If the simulator's compiler
+rejects the file, nvcc's result is not needed. Its result is cached by content. Registers, spills and the stack frame of
+each kernel come from the same run; the occupancy uses the block size of the launches on the simulator.
 
-Nothing depends on its being there: without it, where ``GRADER_CHECK_NVCC=off`` says so, or when it was stopped, the
-stage says in its line that nvcc did not look at the file.
+nvcc is optional: without it, with ``GRADER_CHECK_NVCC=off``, or if it was stopped, the stage's summary says that the
+file was not checked with nvcc.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 from grader.execution.build.diagnostics import CompileError
 from grader.execution.build.resource_usage import ResourceUsage, resource_usage
 from grader.frontend.toolchain.compilers import Compiler, find_nvcc
-from grader.frontend.toolchain.gpus import Gpu, gpu_for
+from grader.frontend.toolchain.gpus import Gpu, compiled_architecture, gpu_for
 from grader.frontend.toolchain.process import RunCommand
 from grader.setup.errors import GraderError
 from grader.verdict import KernelResources
@@ -36,7 +35,7 @@ SETTING = "GRADER_CHECK_NVCC"
 _TROUBLE = re.compile(
     r"nvcc was stopped.*|unsupported (?:GNU|clang) version|cannot open source file .*|No such file or directory.*"
 )
-"""What is the fault of the machine and not of the file: the simulator's compiler found every header that it includes."""
+"""Errors of the machine, not of the file: the simulator's compiler found every included header."""
 
 
 @dataclass(frozen=True)
@@ -45,35 +44,35 @@ class Answer:
 
     gpu: Gpu
     compiler: Compiler | None = None
-    """None: it did not look at it."""
+    """The compiler; None if nvcc did not check the file."""
     why_not: str = ""
-    """Why it did not."""
+    """The reason why nvcc did not check the file."""
     error: CompileError | None = None
-    """What it refuses."""
+    """nvcc's error, if it rejected the file."""
     usage: list[ResourceUsage] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
-        """Half a line, behind what the simulator's compiler said."""
+        """A phrase for the stage's summary."""
         if self.compiler is None:
-            return f"nvcc did not look at it: {self.why_not}"
-        return f"by {self.compiler} for {self.gpu.arch}, too"
+            return f"not checked with nvcc: {self.why_not}"
+        return f"also by {self.compiler} for {compiled_architecture(self.gpu.arch)}"
 
     def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
-        """Return the resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by kernel name."""
+        """Return the resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by name."""
         by_name = {plain_name(name): value for name, value in launches.items()}
         return [_resources(kernel, self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
 
 
 def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
-    """Compile a file for the GPU that the reports name, by default, for what needs an architecture."""
+    """Compile a file for the reports' default GPU, or for one that has the required architecture."""
     gpu = gpu_for(architecture)
     if os.environ.get(SETTING, "").strip().lower() in ("off", "0", "no"):
         return Answer(gpu, why_not=f"{SETTING} is off")
     try:
         compiler = find_nvcc(required=False)
         if compiler is None:
-            return Answer(gpu, why_not="there is none here")
+            return Answer(gpu, why_not="nvcc was not found")
         return Answer(gpu, compiler, usage=resource_usage(file, gpu.arch, run=run))
     except CompileError as error:
         if trouble := _TROUBLE.search(error.message):
@@ -109,7 +108,7 @@ def plain_name(kernel: str) -> str:
 
 
 def launches_of(reports: Sequence[Report | None]) -> dict[str, tuple[int, int]]:
-    """Threads per block and dynamic shared bytes of each kernel: those of its largest launch."""
+    """Return threads per block and dynamic shared bytes of each kernel's largest launch."""
     launches: dict[str, tuple[int, int]] = {}
     for report in reports:
         for kernel in report.kernels if report is not None else []:

@@ -1,8 +1,8 @@
-"""Floating-point operations and active lanes of a kernel, line by line, for whoever asks to see its source, and for bars.
+"""Floating-point operations and active lanes of a kernel by source line, for the source view and for bars.
 
-Counting them takes a second build of the kernel, in which every piece of straight-line code reports that it ran. It is
-compiled beside the cases and runs the case of *efficient* once more, in the same jail: only where somebody asked for
-details, or a bar of the exercise names one of ``TOTALS``.
+Counting needs a second build of the kernel, in which every basic block reports its execution. It is compiled in
+parallel with the cases, and runs the case of *efficient* once more, in the same sandbox: only if details were
+requested, or a bar of the exercise uses one of ``TOTALS``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 
 
 class Operations:
-    """The build in a thread; ``count`` waits for it, and ``add_to`` shows what came of it."""
+    """The build in a thread; ``count`` waits for it, and ``add_to`` adds its result."""
 
     def __init__(self, file: Path, jail: Jail) -> None:
         self.file = file
@@ -50,7 +50,7 @@ class Operations:
         return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_in(jail))
 
     def count(self, exercise: Exercise, runs: Sequence[Run], new_child: Callable[[Path, Path | None], Child]) -> None:
-        """Count in one more run of each case; what was counted is among the totals of its report from then on."""
+        """Run each case once more and count; the counts are added to the totals of its report."""
         try:
             kernel = self._kernel.result()
             for run in runs:
@@ -64,20 +64,20 @@ class Operations:
 
     def _count(self, exercise: Exercise, counted: Run, kernel: BuiltKernel, child: Child) -> None:
         (run,) = plan(exercise, [(counted.case, counted.dtype)], counted.seed, counted=True)
-        run.seed = counted.seed  # the very inputs of the run whose counters are shown
+        run.seed = counted.seed  # the same inputs as the run whose counters are shown
         try:
             run_case(exercise, run, child)
         finally:
             child.stop()
         report = read_report(run, kernel.library, self.file)
         if report is None or counted.simulated is None or not run.result.passed:
-            raise GraderError("the kernel that counts them did not end as the kernel itself did")
+            raise GraderError("the kernel that counts operations ended differently from the kernel itself")
         counted.simulated.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
         self._lines = self._lines or report.source_lines
         self._kernels = self._kernels or report.kernels
 
     def add_to(self, stage: Stage, counted: Run, gpu: Gpu) -> None:
-        """Show them, line by line, beside the counters of the first run; and how long ``gpu`` needs for it at least."""
+        """Add the counts to the lines of the first run, and a lower bound of the time on ``gpu``."""
         stage.note = " ".join(filter(None, (stage.note, self._note)))
         if self._lines:
             stage.totals["flops_needed"] = counted.operations or 0.0
@@ -87,7 +87,7 @@ class Operations:
 
 
 def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: Gpu) -> TimeBound:
-    """How long a GPU needs at least for a run, by its counters; without counted operations for all but arithmetic."""
+    """Return a lower bound of a GPU's time for a run, by its counters; arithmetic needs counted operations."""
     return time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
 
 

@@ -33,7 +33,7 @@ class CheckOptions:
     on_progress: Callable[[CheckEvent], None] | None = None
     """Receives each event; called from other threads, too."""
     on_recording: Callable[[Recorded], None] | None = None
-    """Receives what one block did, which costs one more run of the kernel."""
+    """Receives a recording of one block, which takes one more run of the kernel."""
 
     def report(self, event: CheckEvent) -> None:
         """Pass an event to ``on_progress``."""

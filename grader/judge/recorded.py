@@ -1,7 +1,7 @@
-"""A recording of one block, for a page that plays it: one more run of one case, in the same jail.
+"""A recording of one block, for a page that plays it: one more run of one case, in the same sandbox.
 
-The block is that of the first finding, or the one that wrote the worst element of a wrong output; of a kernel with
-neither it is the first block of the smallest case in which a block has more than one warp.
+The block is that of the first finding, or the one that wrote the worst element of a wrong output. For a kernel with
+neither, it is the first block of the smallest case in which a block has more than one warp.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.simulator.recording import LANES, Recording
 from grader.verdict import Finding
 
 MOST_LAUNCHES = 6
-"""Of a call that are tried, one run each, until the kernel of the finding is met."""
+"""The most launches of a call that are tried, one run each, to find the kernel of the finding."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Choice:
     run: Run
     block: list[int]
     kernel: str = ""
-    """Empty: that of the first launch."""
+    """The kernel; empty: that of the first launch."""
 
 
 def record(
@@ -49,14 +49,14 @@ def record(
     file: Path,
     new_child: Callable[[str], Child],
 ) -> Recorded | None:
-    """Run the case again; None where nothing can be recorded. ``new_child`` takes the simulator's setting ``record``."""
+    """Run the case again; None if nothing can be recorded. ``new_child`` gets the simulator's setting ``record``."""
     choice = _choose(runs)
     if choice is None or choice.run.simulated is None:
         return None
     launches = sum(item.launches for item in choice.run.simulated.kernels)
     for launch in range(min(launches, MOST_LAUNCHES) if choice.kernel else 1):
         (run,) = plan(exercise, [(choice.run.case, choice.run.dtype)], choice.run.seed)
-        run.seed = choice.run.seed  # the very inputs of the run that was judged
+        run.seed = choice.run.seed  # the same inputs as the run that was judged
         child = new_child(",".join(map(str, (launch, *choice.block))))
         try:
             run_case(exercise, run, child)

@@ -1,4 +1,4 @@
-"""Stage 3, *safe*: the simulator saw no fault in any case, whether or not the outputs were right."""
+"""Stage 3, *safe*: the simulator found no fault in any case, even if the outputs are wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the simulator's report on a run to the findings and counters of the verdict."""
+"""Conversion of the simulator's report on a run to the findings and counters of the verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_FINDINGS = 50
-"""Different ones of one case that are shown."""
+"""The most distinct findings of one case that are shown."""
 
 
 def read_report(run: Run, library: Path, source: Path) -> Report | None:
@@ -43,7 +43,7 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
     run.simulated = report = read_report(run, library, source)
     findings = list(report.findings) if report is not None else []
     if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
-        # That nothing was written follows from it.
+        # Unwritten outputs are a consequence.
         result.problem, findings = "no_launch", [f for f in findings if f.kind != "output_not_written"]
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
@@ -51,4 +51,4 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
         structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings[:MOST_FINDINGS]
     ]
     if report is not None and result.findings and result.problem in ("launch", "run"):
-        result.problem = "finding"  # it ended the launch: it is the reason, the error code only its echo
+        result.problem = "finding"  # it ended the launch, which caused the error code

@@ -327,7 +327,7 @@ def test_what_cannot_be_checked(world: World, tmp_path: Path) -> None:
     ):
         with pytest.raises(GraderError, match=says):
             world.check(**more)
-    for file, says in ((None, "which file"), (tmp_path, "is a folder"), (tmp_path / "x.cu", "there is no file")):
+    for file, says in ((None, "no file was given"), (tmp_path, "is a folder"), (tmp_path / "x.cu", "there is no file")):
         with pytest.raises(GraderError, match=says):
             check(task(), file)
     assert world.check(seed=None).seed != world.check(seed=None).seed

@@ -53,7 +53,7 @@ def test_units_are_those_of_bars_that_exercises_have() -> None:
 def test_mistakes_of_authors() -> None:
     with pytest.raises(GraderError, match="no_such, which is not counted"):
         evaluate_bar(Bar("no_such / 2", at_most=1), COUNTED)
-    with pytest.raises(GraderError, match="is no expression"):
+    with pytest.raises(GraderError, match="is not an expression"):
         evaluate_bar(Bar("1 +", at_most=1), COUNTED)
     with pytest.raises(GraderError, match="has no value"):
         evaluate_bar(Bar("launches.__class__", at_most=1), COUNTED)

@@ -69,7 +69,7 @@ def test_what_only_nvcc_refuses_fails(tmp_path: Path, asked: None, tier: str, mo
     assert not verdict.passed, seen(verdict)
     assert [stage.status for stage in verdict.stages] == [FAILED, *[SKIPPED] * 4]
     text = seen(verdict)
-    assert "does not compile it for sm_90" in text and "not run, as builds failed" in text
+    assert "does not compile it for sm_90a" in text and "not run, as builds failed" in text
     assert "strided_add.cu" in text and "operator +" in text
     line = verdict.stages[0].diagnostics[0].line
     assert "both(Pair x, Pair y)" in (tmp_path / "strided_add.cu").read_text().splitlines()[line - 1]
@@ -86,7 +86,7 @@ def test_what_nvcc_compiles_passes_and_shows_its_figures(tmp_path: Path, asked: 
     verdict = verdict_with("", tmp_path)
     builds = verdict.stages[0]
     assert verdict.passed and builds.resources and all(item.registers for item in builds.resources)
-    assert f"by {find_nvcc()} for sm_90, too" in seen(verdict)
+    assert f"by {find_nvcc()} for sm_90a" in seen(verdict)
     assert "occupancy" in as_text(verdict, verbose=True)
 
 
@@ -129,14 +129,14 @@ def test_without_nvcc_the_report_says_so(tmp_path: Path, asked: None, monkeypatc
     monkeypatch.setattr(nvcc, "find_nvcc", lambda required: None)
     verdict = verdict_with(HOST_OPERATOR, tmp_path)
     assert verdict.passed and not verdict.stages[0].resources
-    assert "nvcc did not look at it: there is none here" in seen(verdict)
-    assert "nvcc did not look at it: there is none here" in junit_xml(verdict)
+    assert "not checked with nvcc: nvcc was not found" in seen(verdict)
+    assert "not checked with nvcc: nvcc was not found" in junit_xml(verdict)
 
 
 def test_switched_off_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(nvcc.SETTING, "off")
     verdict = verdict_with(HOST_OPERATOR, tmp_path)
-    assert verdict.passed and "nvcc did not look at it: GRADER_CHECK_NVCC is off" in seen(verdict)
+    assert verdict.passed and "not checked with nvcc: GRADER_CHECK_NVCC is off" in seen(verdict)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_machine_at_fault_fails_nobody(
     monkeypatch.setenv("GRADER_NVCC", str(fake))
     monkeypatch.setenv("GRADER_JAIL", "none")
     verdict = verdict_with("", tmp_path)
-    assert verdict.passed and "nvcc did not look at it: " in seen(verdict)
+    assert verdict.passed and "not checked with nvcc: " in seen(verdict)
 
 
 @needs_nvcc
@@ -179,5 +179,5 @@ def test_bars_of_nvcc_are_left_out_where_it_did_not_look() -> None:
     task = find("day01_residual_add/strided_add").load()
     task.bars = [Bar("stack_bytes", at_most=0)]
     without = judge_efficient(task, [])
-    assert without.status == PASSED and "Not judged, as nvcc did not look at the file" in without.note
+    assert without.status == PASSED and "Not graded, because the file was not checked with nvcc" in without.note
     assert not judge_efficient(task, [], [KernelResources("k", "sm_90", 32)]).note

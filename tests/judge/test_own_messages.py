@@ -24,7 +24,7 @@ def said(tmp_path: Path, include: str, body: str) -> str:
 
 def test_a_thread_of_the_host(tmp_path: Path) -> None:
     text = said(tmp_path, "#include <thread>\n", "std::thread t([=] { reward(x, out, n, stream); }); t.join();")
-    assert "starts a thread of the host: a launcher launches kernels" in text
+    assert "starts a host thread: a launcher may only launch kernels" in text
 
 
 def test_an_exception_of_the_launcher(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_block_of_a_finding(tmp_path: Path) -> None:
     assert "past the end" in sentence
     assert recorded.recording.events[steps[0] - 1].line == finding.line
     page = html_page(verdict, _player(recordings))
-    assert page.count("<iframe") == 1 and "What block" in page
+    assert page.count("<iframe") == 1 and "Block (" in page
     assert "<iframe" not in html_page(verdict)
 
 

@@ -1,1 +1,1 @@
-"""An output beside its reference: whether it is right, and what a wrong one looks like."""
+"""Comparison of an output with its reference, and diagnosis of a wrong one."""

@@ -1,22 +1,22 @@
-"""Compares what a kernel wrote with a float64 reference.
+"""Compares a kernel's output with a float64 reference.
 
-An element is right when ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square
-of the reference in the element's row, so that a number near zero in a row of large ones may be off by what rounding
-costs there, and no more. Rows shorter than ``SHORT_ROW`` use the whole tensor's instead (their own says little), and no
-row's scale is less than ``SMALLEST_ROW`` of the tensor's. A task may ask for the whole tensor's scale, or compute one,
-where elements are differences of larger numbers (gradients of attention, which vanish where a query sees one key). On
-top of that the norm of all errors together, relative to the norm of the reference, must be within the tolerance too:
-rounding errors have different signs and sizes, systematic ones do not.
+An element is correct if ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square
+of the reference in the element's row, so that a number near zero in a row of large ones may be off by the rounding
+error there. Rows shorter than ``SHORT_ROW`` use the scale of the whole tensor, and no row's scale is less than
+``SMALLEST_ROW`` of the tensor's. A task may use the whole tensor's scale, or compute one, if elements are differences
+of larger numbers (gradients of attention, which vanish if a query sees one key). In addition, the norm of all errors,
+relative to the norm of the reference, must be within the tolerance: rounding errors have different signs and sizes,
+systematic errors do not.
 
-Why an output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it
-would have to be right at every element to within a few hundredths of its row's size, so the reference itself would have
-to be that. The tests try all of them on every case of every exercise.
+An output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it would
+have to be correct at every element to within a few hundredths of its row's size, so the reference itself would have to
+be that. The tests try all of them on every case of every exercise.
 
-One step between the dtype's smallest numbers is always allowed: it matters in f16, whose
-smallest are 6e-8 apart.
+A difference of one step between the dtype's smallest numbers is always allowed: it matters in f16, whose smallest
+numbers are 6e-8 apart.
 
-NaN is never right. An infinity is right only where the reference, rounded to the output's dtype, is the same infinity.
-Whole numbers and flags must be equal.
+NaN is always wrong. An infinity is correct only if the reference, rounded to the output's dtype, is the same infinity.
+Integers and flags must be equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grader.verdict import OutputResult, WorstElement
 
 SHORT_ROW = 16
 SMALLEST_ROW = 1e-4
-"""The least scale of a row, relative to the tensor's."""
+"""The smallest scale of a row, relative to the tensor's."""
 
 WORST = 5
 
@@ -48,11 +48,11 @@ def compare(
 ) -> OutputResult:
     """Compare an output with the reference.
 
-    ``actual``: a tensor in the output's dtype, on the CPU if it is to be ``explained`` what is wrong with it.
-    ``expected``: the reference, float64 or int64, of the same shape on the same device. ``poison``: what the output
-    held before the call, the same dtype and shape, to tell what was never written. ``inputs``: the call's tensors,
-    whose values may say where it is wrong. ``scale``: "row" or "tensor", where the size of the reference is taken from;
-    or a float64 tensor with that size.
+    ``actual``: a tensor in the output's dtype, on the CPU if an error is to be ``explained``. ``expected``: the
+    reference, float64 or int64, of the same shape on the same device. ``poison``: the output's contents before the
+    call, with the same dtype and shape, to detect unwritten elements. ``inputs``: the call's tensors, whose values may
+    explain an error. ``scale``: "row" or "tensor", the part of the reference that determines the scale; or a float64
+    tensor with the scale.
     """
     import torch
 

@@ -1,7 +1,7 @@
-"""Finds what a wrong output looks like: nothing written, transposed, off by a factor, shifted by one, ...
+"""Diagnoses a wrong output: nothing written, transposed, off by a factor, shifted by one, ...
 
-Each test below recognizes one pattern that has a usual cause. They are tried in order, the first that fits speaks. A
-wrong output that fits none gets no diagnosis: a wrong guess costs a learner more than silence.
+Each test below recognizes one pattern with a usual cause. They are tried in order, and the first match is the
+diagnosis. An output that matches none gets no diagnosis: a wrong guess would mislead the learner.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from grader.verdict import Diagnosis
 
 MOST_ELEMENTS = 4_000_000
-"""Larger outputs are not looked at in all patterns."""
+"""Larger outputs are tested for some patterns only."""
 
 NEARLY = 10.0
-"""Errors of less than so many times what is allowed look like anything: only their place is told."""
+"""Errors below this multiple of the tolerance fit many patterns: only their place is reported."""
 
 
 FEWEST_ROWS, SEPARATED = 8, 0.95
-"""What must be there before wrong rows are said to be those with large values of an input, and how nearly they must all be."""
+"""The wrong rows needed to blame large values of an input, and the share of them that must have such values."""
 
 
 MOST_OF_REGION = 0.9
@@ -34,7 +34,7 @@ LARGEST_OF_NOISE, LARGEST_ROW = 32.0, 8.0
 
 
 def indices_of(position: int, shape: Sequence[int]) -> list[int]:
-    """The index along each dimension of the element at a position. torch's own function imports sympy, for half a second."""
+    """Return an element's index along each dimension, without torch's function, which imports sympy."""
     import numpy as np
 
     return [int(index) for index in np.unravel_index(position, tuple(shape))]
@@ -43,7 +43,7 @@ def indices_of(position: int, shape: Sequence[int]) -> list[int]:
 def diagnose(
     got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
 ) -> Diagnosis | None:
-    """What the error looks like, if like anything. All tensors but the inputs, by name, have one shape."""
+    """Return the pattern of an error, if there is one. All tensors except the inputs, by name, have one shape."""
     scene = Scene(got, want, wrong, unwritten, allowed, inputs)
     tests: list[Callable[[Scene], Diagnosis | None]] = [
         nothing_written,
@@ -72,12 +72,12 @@ def diagnose(
 
 
 def looks(kind: str, **values: Any) -> Diagnosis:
-    """A diagnosis with its numbers, which may be tensors of one element."""
+    """Return a diagnosis with its numbers, which may be tensors of one element."""
     return Diagnosis(kind, {name: float(value) for name, value in values.items()})
 
 
 class Scene:
-    """The comparison that the tests look at, with what several of them need."""
+    """The comparison under test, with the values that several tests need."""
 
     def __init__(
         self, got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
@@ -98,25 +98,25 @@ class Scene:
         self.finite = bool(torch.isfinite(self.got).all()) and bool(torch.isfinite(self.want).all())
 
     def fits(self, candidate: Any, want: Any = None, slack: float = 3.0, allowed: Any = None) -> bool:
-        """Whether a changed output would be right, with some slack."""
+        """Return whether a changed output would be correct, with some slack."""
         want = self.want if want is None else want
         allowed = self.allowed if allowed is None else allowed
         return candidate.shape == want.shape and bool(((candidate - want).abs() <= slack * allowed).all())
 
     def rows(self, tensor: Any) -> Any:
-        """As a matrix: the last axis is a row."""
+        """Return a tensor as a matrix whose rows are the last axis."""
         return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
 
 
 def nothing_written(scene: Scene) -> Diagnosis | None:
-    """The kernel left all as it was."""
+    """Recognize an output that the kernel did not change."""
     if int(scene.unwritten.sum()) == scene.elements:
         return Diagnosis("nothing_written")
     return None
 
 
 def part_unwritten(scene: Scene) -> Diagnosis | None:
-    """Some elements are as they were."""
+    """Recognize an output in which some elements are unchanged."""
     count = int(scene.unwritten.sum())
     if count == 0:
         return None
@@ -142,7 +142,7 @@ def part_unwritten(scene: Scene) -> Diagnosis | None:
 
 
 def nan_of_input(scene: Scene) -> Diagnosis | None:
-    """NaN of an input reached the output: tasks put it where nobody may read."""
+    """Recognize NaN of an input in the output: tasks put NaN in places that must not be read."""
     torch = scene.torch
     if not bool(torch.isnan(scene.got).any()) or not bool(torch.isfinite(scene.want).all()):
         return None
@@ -151,14 +151,14 @@ def nan_of_input(scene: Scene) -> Diagnosis | None:
 
 
 def all_nan(scene: Scene) -> Diagnosis | None:
-    """Every element is NaN."""
+    """Recognize an output of NaN only."""
     if bool(scene.torch.isnan(scene.got).all()):
         return Diagnosis("all_nan")
     return None
 
 
 def some_not_finite(scene: Scene) -> Diagnosis | None:
-    """NaN or infinities among numbers."""
+    """Recognize NaN or infinities among numbers."""
     torch = scene.torch
     nan = int(torch.isnan(scene.got).sum())
     infinite = int((torch.isinf(scene.got) & torch.isfinite(scene.want)).sum())
@@ -172,7 +172,7 @@ def some_not_finite(scene: Scene) -> Diagnosis | None:
 
 
 def constant_everywhere(scene: Scene) -> Diagnosis | None:
-    """All zeros, or all of one value."""
+    """Recognize an output of zeros, or of one value."""
     if scene.elements < 2:
         return None
     first = scene.got.flatten()[0]
@@ -182,7 +182,7 @@ def constant_everywhere(scene: Scene) -> Diagnosis | None:
 
 
 def scaled(scene: Scene) -> Diagnosis | None:
-    """One factor explains all."""
+    """Recognize an output that is off by one factor."""
     if not scene.finite or scene.elements < 2 or scene.whole_numbers:
         return None
     torch = scene.torch
@@ -200,7 +200,7 @@ def scaled(scene: Scene) -> Diagnosis | None:
 
 
 def shifted_by_constant(scene: Scene) -> Diagnosis | None:
-    """One summand explains all."""
+    """Recognize an output that is off by one summand."""
     if not scene.finite or scene.elements < 3 or scene.count < scene.elements // 2:
         return None
     offset = float((scene.got - scene.want).flatten().median())
@@ -210,12 +210,12 @@ def shifted_by_constant(scene: Scene) -> Diagnosis | None:
 
 
 def columns_shifted(scene: Scene) -> Diagnosis | None:
-    """Each column is off by a number of its own, the same in every row."""
+    """Recognize an output whose columns are off by a constant each."""
     if not scene.finite or scene.want.dim() < 2 or scene.whole_numbers:
         return None
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     if want.shape[0] < 4 or want.shape[1] < 3:
-        return None  # so few rows are alike by chance
+        return None  # this few rows may agree by chance
     off = (got - want).median(dim=0).values
     right = ((want + off - got).abs() <= 3 * allowed).all()
     if not bool(right) or not bool((off.abs() > 10 * allowed.max(dim=0).values).all()):
@@ -224,7 +224,7 @@ def columns_shifted(scene: Scene) -> Diagnosis | None:
 
 
 def transposed(scene: Scene) -> Diagnosis | None:
-    """The last two axes are exchanged in memory, or the matrix is written in the wrong order."""
+    """Recognize an output whose last two axes are swapped, or a matrix in the wrong memory order."""
     if not scene.finite or scene.want.dim() < 2:
         return None
     rows, columns = scene.want.shape[-2:]
@@ -246,7 +246,7 @@ def transposed(scene: Scene) -> Diagnosis | None:
 
 
 def moved_by_one(scene: Scene) -> Diagnosis | None:
-    """The right values lie one place too far along an axis; elements that no value was moved to or from are right."""
+    """Recognize correct values shifted by one along an axis; elements outside of the shift are correct."""
     if not scene.finite or scene.elements < 4:
         return None
     for axis in reversed(range(scene.want.dim())):
@@ -305,11 +305,11 @@ def diagonal(scene: Scene) -> Diagnosis | None:
 
 
 def rows_scaled(scene: Scene) -> Diagnosis | None:
-    """Each row is off by a factor of its own: a wrong or missing normalization."""
+    """Recognize rows that are off by a factor each: a wrong or missing normalization."""
     if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 2 or scene.whole_numbers:
         return None
     if scene.want.numel() - scene.want.numel() // scene.want.shape[-1] < 3:
-        return None  # factors alone explain so few elements
+        return None  # factors always explain this few elements
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     power = (want * want).sum(dim=1)
     if not bool((power > 0).all()):
@@ -327,7 +327,7 @@ def rows_scaled(scene: Scene) -> Diagnosis | None:
 
 
 def rows_exchanged(scene: Scene) -> Diagnosis | None:
-    """Right rows in wrong places."""
+    """Recognize correct rows in wrong places."""
     if not scene.finite or scene.want.dim() < 2:
         return None
     got, want = scene.rows(scene.got), scene.rows(scene.want)
@@ -351,7 +351,7 @@ def rows_exchanged(scene: Scene) -> Diagnosis | None:
 
 
 def place_of_errors(scene: Scene) -> Diagnosis | None:
-    """All errors lie in one recognizable place."""
+    """Recognize errors that are all in one place."""
     if scene.elements < 2 or scene.count in (0, scene.elements):
         return None
     flat = scene.wrong.flatten()
@@ -388,7 +388,7 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
 
 
 def value_of_input(scene: Scene) -> Diagnosis | None:
-    """Wrong are the rows for which an input (positions, lengths) is large, or small."""
+    """Recognize wrong rows for which an input (positions, lengths) is large, or small."""
     for name, tensor in scene.inputs.items():
         if tensor.is_floating_point() or tensor.dim() != 1 or not scene.want.dim() or tensor.numel() < FEWEST_ROWS:
             continue
@@ -408,7 +408,7 @@ def value_of_input(scene: Scene) -> Diagnosis | None:
 
 
 def rounding(scene: Scene) -> Diagnosis | None:
-    """Errors everywhere, even in size and as small as the rounding of a precision: precision was lost on the way."""
+    """Recognize errors everywhere of even size, as small as the rounding of a precision: a loss of precision."""
     if not scene.finite or scene.whole_numbers or not scene.elements:
         return None
     torch = scene.torch

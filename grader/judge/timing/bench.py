@@ -1,18 +1,17 @@
-"""``grader bench``: how long a kernel takes, against the roofline and against torch, all measured in one run.
+"""``grader bench``: the time of a kernel, compared with the roofline and with torch, all measured in one run.
 
 On a GPU, the kernel runs in the child process of ``grader.execution.runner`` and torch in this one, both timed in the
-same way: a kernel that only waits goes first, so that the launches queue up behind it and the device never waits for
-the host; each run is between two events; the arguments rotate through copies that together are larger than the L2
-cache, and where that would be too many copies, other memory is read before each run. So the times are those of cold
-inputs and leave out the cost of launching, for our kernel and for torch alike. Both take turns, round by round.
+same way. A kernel that only waits runs first, so that the launches queue up behind it and the device never waits for
+the host. Each run is between two events. The arguments rotate through copies that together are larger than the L2
+cache; if that needs too many copies, other memory is read before each run. The times are therefore those of cold
+inputs, without launch overhead, for the kernel and for torch. They take turns, round by round.
 
-The roofline of a size is the longer of two times: its bytes, each distinct one counted once whatever the caches serve
-again, at the bandwidth of a large device-to-device copy, and its operations at the speed of torch's matrix product of
-the same dtype, both measured in the same run. A small kernel cannot reach that bandwidth, as no copy of so few bytes
-does: ``copy_us`` is what that one takes.
+The roofline of a size is the longer of two times: its distinct bytes at the bandwidth of a large device-to-device copy,
+and its operations at the speed of torch's matmul of the same dtype, both measured in the same run. A small kernel
+cannot reach that bandwidth, and neither can a copy of the same size: ``copy_us`` is the time of that copy.
 
-Without a GPU there is only the time that the simulator takes on this machine's processor. It says nothing about a GPU
-and is labeled so.
+Without a GPU, only the time of the simulator on this machine's processor is measured. It says nothing about a GPU and
+is labeled accordingly.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ TIMEOUT = 120.0
 OURS = "ours"
 
 Clock = Callable[[int], list[float]]
-"""So many runs -> microseconds of each."""
+"""A function from a number of runs to the microseconds of each."""
 
 
 @dataclass
@@ -71,7 +70,7 @@ class BenchReport:
     command: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the report as plain data."""
         kept: dict[str, Any] = msgspec.to_builtins(self)
         return kept
 
@@ -91,9 +90,9 @@ def bench(
 ) -> BenchReport:
     """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
 
-    ``machine``: that of an earlier report of the same run, to save measuring it again. ``compiled``: also against
-    torch.compile, which takes seconds for each size. ``rounds``: how often the kernel and torch take turns. ``sizes``:
-    only the ones of these names. ``jail``: what the kernel runs in on a GPU, by default with the user's own rights.
+    ``machine``: that of an earlier report of the same run, to avoid measuring it again. ``compiled``: also compare with
+    torch.compile, which takes seconds for each size. ``rounds``: the number of turns of the kernel and of torch.
+    ``sizes``: time only these. ``jail``: the kernel's sandbox on a GPU, by default none (the user's own rights).
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
@@ -138,7 +137,7 @@ def _on_gpu(
     import torch
 
     if not task.bench:
-        raise GraderError(f"{task.name} names no sizes to time")
+        raise GraderError(f"{task.name} has no sizes to time", "Only exercises with `bench=` in tasks.py can be timed.")
     arch = gpu_architecture(task.architecture)
     say("building")
     kernel = compile_kernel(path, "cuda", checks=False, arch=arch)
@@ -189,7 +188,7 @@ def _time_one(
 
 
 def copy_of(size: int, l2_bytes: int) -> float:
-    """Median microseconds of a device-to-device copy that reads and writes ``size`` bytes in all (whole 512), from cold memory."""
+    """Return the median microseconds of a device-to-device copy that moves ``size`` bytes in all, from cold memory."""
     import torch
 
     sets, flush = rotation(size, l2_bytes)
@@ -204,12 +203,12 @@ def faster_than_possible(microseconds: float, floor: float) -> str:
         return ""
     return (
         f"{microseconds:.3g} us are less than the {floor:.3g} us that this GPU needs at least: "
-        "the kernel did not do the work when it was asked to."
+        "the kernel did not do its work during the timed call."
     )
 
 
 def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
-    """Draw large inputs on the GPU where the distributions can, and on the CPU otherwise; the tensors end on the CPU."""
+    """Draw large inputs on the GPU if the distributions support it, else on the CPU; return CPU tensors."""
     import torch
 
     try:
@@ -220,7 +219,7 @@ def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
 
 
 def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
-    """How many copies of the inputs to rotate through, and how many bytes to read in between where that is not enough."""
+    """Return the number of copies of the inputs to rotate through, and the bytes to read in between if needed."""
     if size >= 4 * l2_bytes:
         return 1, 0
     enough = -(-2 * l2_bytes // max(size, 1)) + 1
@@ -230,7 +229,7 @@ def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
 def time_in_child(
     task: Exercise, call: Call, buffers: Buffers, child: Child, runs: int, sets: int, flush: int
 ) -> list[float]:
-    """Microseconds of each run of the kernel in the child."""
+    """Return the microseconds of each run of the kernel in the child."""
     arguments = "\n".join(buffers.lines(call, task.parameters(call.dtype)))
     text = f"time {task.launcher(call.dtype)} {WARMUP} {runs} {flush}\n" + "\nnext\n".join([arguments] * sets)
     os.ftruncate(buffers.report_file, 0)
@@ -240,7 +239,7 @@ def time_in_child(
     if isinstance(reply.answer, Ended):
         raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
     if why := why_failed(reply.answer):
-        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` says more.")
+        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` shows more.")
     try:
         microseconds = parse_times(buffers.report())
     except Malformed as error:
@@ -255,7 +254,7 @@ def time_in_child(
 def _torch_clocks(
     task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool
 ) -> tuple[dict[str, Clock], Any]:
-    """Clocks of torch, eager and compiled, over the same rotation, by the field of their medians; and what torch computes."""
+    """Return clocks of eager and compiled torch, by field of their medians; and torch's output."""
     import torch
 
     baseline = task.torch_baseline
@@ -273,7 +272,7 @@ def _torch_clocks(
 
     def clock(function: Callable[..., Any]) -> Clock:
         functions = [functools.partial(function, **a) for a in copies]
-        functions[0]()  # fails now if it ever does
+        functions[0]()  # raises now if it does not work
         return lambda runs: time_on_gpu(functions, runs, flush)
 
     clocks: dict[str, Clock] = {}

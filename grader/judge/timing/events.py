@@ -1,4 +1,4 @@
-"""Times by CUDA events, of what this process does on the GPU: torch's functions, copies and products."""
+"""Times by CUDA events of work of this process on the GPU: torch's functions, copies and matmuls."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 BUDGET_US = 300_000.0
-"""GPU time that the timed runs of one size should take together."""
+"""The total GPU time of the timed runs of one size."""
 
 MOST_RUNS, FEWEST_RUNS, WARMUP = 400, 20, 5
 
 ROUNDS, TURN_US, PAUSE = 6, 10_000.0, 0.1
-"""Of those that take turns: how often, about how long, and the seconds before each turn. A GPU that draws much power lowers its clock
-within milliseconds, and has it back after the pause."""
+"""The number of turns, the approximate duration of one in microseconds, and the pause before each in seconds.
+
+A GPU with a high power draw lowers its clock within milliseconds, and recovers during the pause.
+"""
 
 
 def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_bytes: int = 0) -> list[float]:
-    """Microseconds of each run of functions called in turn; ``runs`` 0: as many as the budget allows."""
+    """Return the microseconds of each run of functions called in turn; ``runs`` 0: as many as the budget allows."""
     import torch
 
     other = torch.empty(flush_bytes // 4, dtype=torch.int32, device="cuda") if flush_bytes else None
@@ -50,12 +52,12 @@ def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_byt
 
 
 def runs_for(microseconds: float) -> int:
-    """How many runs of that length fit into the budget."""
+    """Return how many runs of that duration fit into the budget."""
     return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
 
 
 def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Return microseconds of each run, by name; ``clocks[name](runs)`` times that many. All take turns, each after a pause."""
+    """Return the microseconds of each run by name, with turns after pauses; ``clocks[name](runs)`` times that many."""
     runs = {}
     for name, clock in clocks.items():
         us = min(clock(3))
@@ -69,7 +71,7 @@ def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = R
 
 
 def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
-    """Median and the percentiles that a Timing holds, by its field names."""
+    """Return the median and the percentiles of a Timing, by its field names."""
     import numpy
 
     values: Any = numpy.percentile(microseconds, [50, 90, 95, 99])

@@ -1,4 +1,4 @@
-"""The physical floor: what no kernel can be faster than on a GPU, however well it is written."""
+"""The physical floor: the lower bound of any kernel's time on a GPU."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from grader.course.task import Call, Exercise
 
 OPERATIONS_PER_CYCLE = {8: 2048, 9: 4096, 10: 8192, 12: 2048}
-"""Of f16 products with f32 sums on a multiprocessor's tensor cores, by the first number of the compute capability, the largest
-of its family (NVIDIA's architecture whitepapers: A100, H100, B200, RTX 5090). No arithmetic that a tolerance lets
-through is faster."""
+"""f16 operations per cycle with f32 sums on an SM's tensor cores, by the major compute capability.
+
+Each is the largest of its family (NVIDIA's architecture whitepapers: A100, H100, B200, RTX 5090). No arithmetic within
+the tolerances is faster.
+"""
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Limits:
     bytes_per_second: float = math.inf
     operations_per_second: float = math.inf
     l2_bytes: int = 0
-    """What the cache may keep, and need not move."""
+    """The bytes that the cache may hold, and that need not move."""
 
     def floor_us(self, task: Exercise, call: Call) -> float:
         """Return the microseconds that the bytes and the operations of a call need at the peak rates."""
@@ -29,7 +31,7 @@ class Limits:
 
 
 def limits_of_gpu() -> Limits:
-    """Those of the first GPU, from what its driver says of its clocks, memory and multiprocessors."""
+    """Return the limits of the first GPU, from its driver's clocks, memory and SM count."""
     import torch
 
     from grader.execution.runner.gpu import highest_clock, peak_bandwidth

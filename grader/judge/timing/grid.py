@@ -1,23 +1,23 @@
-"""``grader bench --grid``: attention over a grid of lengths N, widths C, numbers of heads H and batches B, into a CSV file.
+"""``grader bench --grid``: attention over a grid of lengths N, widths C, heads H and batches B, as a CSV file.
 
-Rows are written as they come, small sizes first, and those that the file has already are not measured again: a run that
-is stopped goes on where it was. What cannot be measured has a row that says why: a pair of C and H whose quotient is no
-head_dim that the kernel takes, or a size that the GPU's memory cannot hold.
+Rows are written as they are measured, small sizes first, and rows that the file has already are skipped: a stopped run
+can be resumed. A size that cannot be measured has a row with the reason: a pair of C and H with a head_dim that the
+kernel does not support, or a size that exceeds the GPU's memory.
 
 Columns, one row for each size and dtype:
 
 ===================== ===============================================================================================
-gpu, exercise, dtype  what ran where; ``source`` are the first digits of the kernel file's SHA-256
+gpu, exercise, dtype  the GPU, the exercise, the dtype; ``source``: the first digits of the kernel file's SHA-256
 N, C, H, B, head_dim  sequence length, width of the model (H heads side by side), heads, sequences
-runs                  timed runs, each from a cold L2 cache; launching is not in the times (``grader/judge/timing/bench.py``)
+runs                  timed runs, each from a cold L2 cache, without launch overhead (``grader/judge/timing/bench.py``)
 mean_us, p50_us,      latency of the whole batch, in microseconds
 p99_us
 tokens_per_second     B N / mean
-memory_bytes          of the tensors that the kernel gets, working memory included
-tensor_core_percent   of kernels whose products run on tensor cores: FLOP/s of the formula as a share of the peak that the GPU's
-                      clocks allow (``grader/judge/timing/floor.py``). No counter was read for it. What Nsight Compute
-                      measures is sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
-note                  why there are no figures
+memory_bytes          of the kernel's tensors, including working memory
+tensor_core_percent   for kernels on tensor cores: FLOP/s of the formula as a share of the peak at the GPU's highest
+                      clock (``grader/judge/timing/floor.py``), not a hardware counter. Nsight Compute's counter is
+                      sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
+note                  the reason for missing figures
 ===================== ===============================================================================================
 """
 
@@ -41,7 +41,7 @@ BATCHES = (1, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Point:
-    """One size in one dtype; N and B are 0 where a whole pair of C and H is left out."""
+    """One size in one dtype; N and B are 0 if a whole pair of C and H is skipped."""
 
     exercise: str
     dtype: str
@@ -50,11 +50,11 @@ class Point:
     H: int
     B: int
     note: str = ""
-    """Why it is not measured."""
+    """The reason why it is not measured."""
 
     @property
     def head_dim(self) -> int:
-        """0 where C is no multiple of H."""
+        """The width of a head; 0 if C is not a multiple of H."""
         return self.C // self.H if self.C % self.H == 0 else 0
 
     def case(self, grid: Grid) -> Case:
@@ -77,7 +77,7 @@ class Figures:
 
 @dataclass
 class Row:
-    """One line of the file, of the columns that the head of this file explains."""
+    """A row of the file, with the columns of this module's docstring."""
 
     gpu: str
     exercise: str
@@ -107,11 +107,9 @@ COLUMNS = [column.name for column in fields(Row)]
 
 
 def points(task: Exercise) -> list[Point]:
-    """All points of an exercise: first the pairs of C and H that are left out, then the sizes, the least work first."""
+    """Return all points of an exercise: first the skipped pairs of C and H, then the sizes, the least work first."""
     if task.grid is None:
-        raise GraderError(
-            f"{task.name} has no grid of sizes", "Exercises with one: those with `grid=` in their tasks.py."
-        )
+        raise GraderError(f"{task.name} has no grid of sizes", "Only exercises with `grid=` in tasks.py have one.")
     allowed = task.grid.head_dims
     left_out, measured = [], []
     for dtype in task.dtypes:
@@ -119,9 +117,11 @@ def points(task: Exercise) -> list[Point]:
             for heads in HEADS:
                 pair = Point(task.name, dtype, 0, width, heads, 0)
                 if not pair.head_dim:
-                    left_out.append(Point(task.name, dtype, 0, width, heads, 0, f"{width} is no multiple of {heads}"))
+                    left_out.append(
+                        Point(task.name, dtype, 0, width, heads, 0, f"{width} is not a multiple of {heads}")
+                    )
                 elif pair.head_dim not in allowed:
-                    note = f"the kernel takes no head_dim of {pair.head_dim}, but {', '.join(map(str, allowed))}"
+                    note = f"the kernel does not support head_dim {pair.head_dim}, only {', '.join(map(str, allowed))}"
                     left_out.append(Point(task.name, dtype, 0, width, heads, 0, note))
                 else:
                     measured += [Point(task.name, dtype, n, width, heads, b) for n in LENGTHS for b in BATCHES]
@@ -149,7 +149,7 @@ def read_rows(path: Path) -> list[Row]:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             if next(reader, COLUMNS) != COLUMNS:
-                raise GraderError(f"{path} has other columns than a grid", "Name another file with --csv.")
+                raise GraderError(f"{path} does not have the columns of a grid", "Name another file with --csv.")
             return [_row(line) for line in reader if len(line) == len(COLUMNS)]
     except (OSError, ValueError, UnicodeDecodeError, csv.Error) as error:
         raise GraderError(f"{path} cannot be read: {error}", "Name another file with --csv.") from error
@@ -174,10 +174,9 @@ def run_grid(
     minutes: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Row | None]:
-    """Measure what the file has not, append each row as it comes, and yield it; None for what it has already.
+    """Measure missing points, append each row, and yield it; yield None for a row that the file has already.
 
-    Begins no further point when ``minutes`` are over. A size that fails has a row with a note, the next one is begun,
-    and a later run tries it again.
+    No point is started after ``minutes``. A size that fails gets a row with a note, and a later run tries it again.
     """
     began = clock()
     known = {row.key for row in read_rows(path) if row.mean_us is not None or not row.N}
@@ -188,7 +187,7 @@ def run_grid(
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             if file.tell() == 0:
                 writer.writeheader()
-            if not whole:  # the run before was stopped in the middle of a line
+            if not whole:  # the previous run was stopped in the middle of a line
                 file.write("\n")
             for point in every:
                 if key(point) in known:

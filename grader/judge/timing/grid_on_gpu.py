@@ -23,11 +23,11 @@ from grader.judge.timing.machine import gpu_name
 from grader.setup.errors import GraderError
 
 TENSORS, COPIES = 4, 3
-"""q, k, v and out; and how often a tensor's f32 numbers lie in memory while they are drawn."""
+"""The tensors q, k, v and out; and the copies of a tensor in f32 while it is drawn."""
 
 
 class Measurer:
-    """Times one kernel file point by point, in a child that is replaced when a point has ended it."""
+    """Times one kernel file point by point, in a child that is restarted after a crash."""
 
     def __init__(self, task: Exercise, path: Path) -> None:
         arch = gpu_architecture(task.architecture)

@@ -1,35 +1,34 @@
-"""From what the simulator counted, the least time that a named GPU needs for it, unit by unit: a bound, never a prediction.
+"""Lower bounds of the time on a named GPU, by unit, from the simulator's counters: a bound, never a prediction.
 
-Each unit of a GPU can do so much in a cycle and no more, so work on it takes at least work / rate, whatever else
-happens meanwhile. The longest of these times is a bound of the kernel's. What makes it one:
+Each unit of a GPU has a maximum rate per cycle, so its work takes at least work / rate. The longest of these times is a
+lower bound for the kernel, for these reasons:
 
-* Rates are those of a data sheet or whitepaper at the highest clock (``grader/judge/timing/gpus.py``), which no kernel
-  reaches.
-* Of the work only what must be done is taken:
+* Rates are those of a data sheet or whitepaper at the highest clock (``grader/frontend/toolchain/gpus.py``), which no
+  kernel exceeds.
+* Only necessary work is counted:
 
   ============== ==================================================================================================
-  dram           sectors that were read, for the first time and from a cache that is cold at the beginning; of those
-                 written, what is more than the L2 cache can keep
-  l2             of each launch the distinct sectors that it read, or that it wrote, if those are more: its L1 caches
-                 are empty at first, and all else they might serve
+  dram           sectors that were read for the first time, from a cache that is cold at the beginning; of the written
+                 sectors, those beyond the capacity of the L2 cache
+  l2             for each launch the distinct sectors that it read, or that it wrote, whichever are more: its L1
+                 caches are empty at first, and may serve all other accesses
   tensor         operations on tensor cores, each type at its own rate
-  special        special functions. Some are no instruction of that unit, but 20 or more others, which take longer
-  f16, f32       additions and multiplications on CUDA cores, as if every one was half of a fused multiply-add; a
-                 warp's instruction takes as long for one lane as for 32. f64 counts as f32, which is faster
-  shared         wavefronts of shared memory that remain if a compiler joins neighboring accesses into one of 16 bytes
-  l1             these, and as many as the bytes need that warps load from and store to global memory: it is one path
-  issue          instructions of warps that the work above needs, loops and addresses not counted
-  launches       ``LAUNCH_US`` for each launch, as they follow each other in a stream
+  special        special functions. Some are emulated by 20 or more other instructions, which take longer
+  f16, f32       additions and multiplications on CUDA cores, as if each was half of a fused multiply-add; a warp's
+                 instruction takes as long for one lane as for 32. f64 counts as f32, which is faster
+  shared         wavefronts of shared memory that remain if a compiler merges neighboring accesses into one of
+                 16 bytes
+  l1             these, plus the wavefronts for the bytes that warps load from and store to global memory
+  issue          warp instructions that the work above needs, without loops and addresses
+  launches       ``LAUNCH_US`` for each launch, as consecutive launches in a stream
   ============== ==================================================================================================
 
-* A block runs on one multiprocessor, a warp on a quarter of one: a kernel with fewer blocks or warps than there are
-  cannot use the rest. (Not so where the program has asked how many multiprocessors there are: the simulated GPU has
-  few, and the grid may be another on a real one.) All launches of a kernel are taken together for that, as if they
-  overlapped.
+* A block runs on one SM, and a warp on a quarter of one: a kernel with fewer blocks or warps cannot use the rest. (This
+  is not applied if the program queries the number of SMs: the simulated GPU has few, so the grid may differ on a real
+  one.) All launches of a kernel are combined for that, as if they overlapped.
 
-One thing is taken for granted: that the GPU's compiler computes and reads what the source says, as the simulator's
-compiler left it. Where the former finds that two reads or operations are the same, and the latter did not, less is
-done.
+One assumption remains: that the GPU's compiler computes and reads what the simulator's compiler does. If it merges two
+reads or operations that the other does not, the GPU does less work.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from grader.simulator.report import KernelCounters
 
 LAUNCH_US = 0.5
-"""Microseconds of one launch after another. No data sheet gives it; ``python -m tests.gpu.bounds`` measures that an H200 takes longer."""
+"""Microseconds per launch in a sequence; ``python -m tests.gpu.bounds`` measures that an H200 takes longer."""
 
 WARP, QUARTERS = 32, 4
 
@@ -66,7 +65,7 @@ def time_bound(
     def add(
         unit: Unit, work: Sequence[float], per_cycle: float, by_warps: bool = False, sums: float | None = None
     ) -> None:
-        """``work`` of each kernel, of which a multiprocessor does so much in a cycle."""
+        """Add the bound of a unit for the ``work`` of each kernel, at a rate per SM and cycle."""
         parts = [_used(kernel, gpu, by_warps) for kernel in kernels]
         whole = [sum(work) / gpu.sms, *(amount / used for amount, used in zip(work, parts) if used)]
         units.append(UnitTime(unit, sum(work) if sums is None else sums, 1e6 * max(whole) / per_cycle / clock))
@@ -93,7 +92,7 @@ def time_bound(
 
 
 def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
-    """How many multiprocessors a kernel can occupy at most; by warps, a part of one counts as such."""
+    """Return how many SMs a kernel can occupy at most; by warps, a part of one counts as such."""
     if kernel.fits_device:
         return gpu.sms
     blocks = min(gpu.sms, kernel.blocks)
@@ -102,7 +101,7 @@ def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
     threads = math.prod(kernel.block)
     if kernel.threads == kernel.blocks * threads:
         warps = kernel.blocks * -(-threads // WARP)
-    else:  # launches with different blocks, each of which may have a last warp that is not full
+    else:  # launches with different blocks, each of which may have a partial last warp
         warps = (kernel.threads + (WARP - 1) * kernel.blocks) // WARP
     return min(blocks, warps / QUARTERS)
 
@@ -114,7 +113,7 @@ def _dram_bytes(kernels: Sequence[KernelCounters], gpu: Gpu) -> float:
 
 
 def _tensor_cycles(kernel: KernelCounters, gpu: Gpu) -> float:
-    """Cycles of one multiprocessor."""
+    """Return the tensor-core cycles on one SM."""
     known = {
         name.removeprefix("tensor_operations_"): operations
         for name, operations in kernel.totals.items()

@@ -27,10 +27,10 @@ class Machine:
     l2_bytes: int = 0
     copy_gigabytes_per_second: float | None = None
     product_gigaflops: dict[str, float] = field(default_factory=dict)
-    """Speed of torch's matrix product, by dtype."""
+    """The speed of torch's matmul, by dtype."""
     peak_gigabytes_per_second: float | None = None
     peak_gigaflops: float | None = None
-    """What the device's clocks allow at most: see ``grader.judge.timing.floor``."""
+    """The peak rates at the device's clocks: see ``grader.judge.timing.floor``."""
 
     def limits(self) -> Limits:
         """Return the peak rates that no kernel can exceed here."""
@@ -61,10 +61,10 @@ def roofline(timing: Timing, machine: Machine) -> None:
 
 
 def gpu_name() -> str:
-    """As the driver gives it: ``NVIDIA H200``."""
+    """Return the driver's name of the GPU, such as ``NVIDIA H200``."""
     import torch
 
-    gpu_architecture()  # the message when there is no GPU
+    gpu_architecture()  # raises the error if there is no GPU
     return torch.cuda.get_device_properties(0).name
 
 
@@ -72,7 +72,7 @@ def measure_machine() -> Machine:
     """Measure the GPU's copy bandwidth and matmul rate."""
     import torch
 
-    gpu_architecture()  # the message when there is no GPU
+    gpu_architecture()  # raises the error if there is no GPU
     properties = torch.cuda.get_device_properties(0)
     limits = limits_of_gpu()
     machine = Machine(

@@ -12,10 +12,10 @@ from typing import Any
 from grader.execution.runner.client import Child
 
 SETTLING = 1.0
-"""Seconds from the start that are not looked at: the driver's first figures are of the time before."""
+"""Seconds from the start that are ignored: the driver's first samples are from before."""
 
 BUSY_PERCENT = 10
-"""Share of the multiprocessors' time from which on another process is in the way; what draws a desktop takes less."""
+"""The SM utilization from which another process counts as a disturbance; a desktop needs less."""
 
 
 @dataclass
@@ -23,9 +23,9 @@ class Others:
     """The result of watching a GPU."""
 
     known: bool = False
-    """Whether the driver tells: not in slices of a GPU (MIG), under WSL, or in a container with process numbers of its own."""
+    """Whether the driver reports processes: not with MIG, under WSL, or in a container with its own process ids."""
     busy: set[int] = field(default_factory=set)
-    """The processes that used it, as the driver numbers them."""
+    """The process ids, as the driver reports them."""
 
 
 @contextlib.contextmanager
@@ -50,7 +50,7 @@ def _ask(nvml: Any, gpu: str, began: int, others: Others) -> None:
         there = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
         try:
             samples = nvml.nvmlDeviceGetProcessUtilization(device, began)
-        except nvml.NVMLError_NotFound:  # it was not used since
+        except nvml.NVMLError_NotFound:  # no process has used it since
             samples = []
         others.known = os.getpid() in there
         ours = {os.getpid(), *Child.started}

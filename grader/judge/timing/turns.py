@@ -1,9 +1,8 @@
-"""Whose turn it is on a GPU, among the graders of one machine, whoever started them.
+"""Turns on a GPU among all graders of one machine.
 
-Work that is timed has the GPU alone; work that is only to be right shares it with others of its kind. Who waits for a
-turn alone is not overtaken. Each GPU has two files in /tmp for this, named by its number (UUID), locked while a turn
-lasts (flock); the system frees them when a process ends. They are only ever read, so every user can lock those of
-another.
+A timed measurement has the GPU exclusively; other work shares it. A process that waits for an exclusive turn is not
+overtaken. Each GPU has two files in /tmp, named by its UUID, which are locked during a turn (flock); the system
+releases the locks when a process ends. The files are only read, so every user can lock those of another.
 """
 
 from __future__ import annotations
@@ -17,24 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SECONDS = 900.0
-"""After so long the work goes on without its turn."""
+"""The timeout in seconds, after which the work starts without its turn."""
 
 _PAUSE = 0.02
 _alone: set[str] = set()
-"""The GPUs that this process has to itself already."""
+"""The GPUs that this process already has exclusively."""
 
 
 @contextlib.contextmanager
 def turn(gpu: str, alone: bool, seconds: float = SECONDS) -> Iterator[bool]:
-    """Wait for a turn on the GPU of that UUID; gives whether it was granted within so many seconds."""
+    """Wait for a turn on the GPU with that UUID; yield whether it was granted before the timeout."""
     if gpu in _alone:
         yield True
         return
     until = time.monotonic() + seconds
     with contextlib.ExitStack() as held:
-        with (
-            contextlib.ExitStack() as waiting
-        ):  # in a queue, so that those who share do not keep out who wants it alone
+        with contextlib.ExitStack() as waiting:  # queued, so that shared turns do not starve an exclusive one
             granted = _lock(waiting, f"{gpu}.next", fcntl.LOCK_EX, until) and _lock(
                 held, gpu, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, until
             )
@@ -50,7 +47,7 @@ def folder() -> Path:
 
 
 def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bool:
-    """Lock a file until the stack is closed; false when its time is over, or somebody else made it what it should not be."""
+    """Lock a file until the stack is closed; return False after the timeout, or if the file is not a valid lock."""
     path = folder() / f"grader-{name}.lock"
     while True:
         try:
@@ -58,11 +55,11 @@ def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bo
             with contextlib.ExitStack() as opened:
                 opened.callback(os.close, file)
                 fcntl.flock(file, kind | fcntl.LOCK_NB)
-                if os.fstat(file).st_ino == path.lstat().st_ino:  # else it was tidied away meanwhile
+                if os.fstat(file).st_ino == path.lstat().st_ino:  # otherwise it was removed meanwhile
                     stack.push(opened.pop_all())
                     return True
         except (BlockingIOError, FileNotFoundError, FileExistsError, PermissionError):
-            pass  # another has it, removed it, made it first, or has not yet let all others read it
+            pass  # another process has the lock, removed or created the file first, or has not made it readable yet
         except OSError:
             return False
         if time.monotonic() >= until:
@@ -71,10 +68,10 @@ def _lock(stack: contextlib.ExitStack, name: str, kind: int, until: float) -> bo
 
 
 def _open(path: Path) -> int:
-    """Open the file, creating it if needed; without O_CREAT first, which Linux refuses for another user's file there."""
+    """Open the file, creating it if needed; first without O_CREAT, which Linux refuses for another user's file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with contextlib.suppress(FileNotFoundError):
         return os.open(path, flags)
     file = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
-    os.fchmod(file, 0o644)  # whatever the umask took away
+    os.fchmod(file, 0o644)  # regardless of the umask
     return file

@@ -1,26 +1,25 @@
-"""The time that counts on a real GPU: taken by the grader's own clock, around work that the grader sees begin and end.
+"""The verified time on a real GPU: measured with the grader's own clock, around work that the grader observes.
 
-A kernel shares its process with whatever measures there, so that a time measured there is only what it says. This one
-is measured from outside, once for each of several sets of inputs (``Clock.time``):
+A kernel can manipulate any measurement in its own process. This one is made from outside, once for each of several sets
+of inputs (``Clock.time``):
 
-1. The grader writes inputs that did not exist before into new memory of the GPU (``grader.execution.runner.gpu``),
-   poisons the outputs beside them, and reads other memory until the L2 cache holds none of them.
-2. The kernel's process is told to be awake: it uses the device and maps other memory, so that it cannot gain by having
-   done so of itself. The clock starts. The grader hands the memory over and asks for one call: the kernel's process
-   maps it only now.
-3. The answer may say what it likes; it only means "look now". The grader reads drawn places of the outputs, then all of
+1. The grader writes new inputs into new memory of the GPU (``grader.execution.runner.gpu``), poisons the outputs next
+   to them, and reads other memory until they are no longer in the L2 cache.
+2. The kernel's process is woken up: it uses the device and maps other memory, so that doing so earlier is no advantage.
+   The clock starts. The grader passes the memory and requests one call: the kernel's process maps the memory only now.
+3. The answer only means that the outputs are ready. The grader reads randomly chosen places of the outputs, then all of
    them, and the clock stops.
-4. The outputs are compared with the reference in float64, and the drawn places with what stands there later: what was
-   still being written when the process said that it was done, was late.
+4. The outputs are compared with the reference in float64, and the chosen places with their later contents: a difference
+   means that the process answered before it had written them.
 
-So no result can be kept from another set (all differ), begun early (the inputs are not there before the clock runs) or
-finished late; calls cannot be joined, as the next inputs come after the answer to these; and no clock but the grader's
-is looked at. What handing over, asking and reading cost is taken away: it is what a kernel without work needs for the
-same steps, in a process of its own that has ended before the kernel's begins (and once more afterwards; the shorter of
-both counts, since all that a kernel could do to the second is to make it longer).
+No result can therefore be reused from another set (all differ), computed early (the inputs do not exist before the
+clock runs) or written late. Calls cannot be merged, because the next inputs arrive after the answer, and only the
+grader's clock is used. The overhead of passing memory, requesting and reading is subtracted: it is the time of an empty
+kernel for the same steps, in a separate process that ends before the kernel's starts (and once more afterwards; the
+shorter of both counts, because a kernel could only lengthen the second).
 
-What no kernel can do ends as an error instead of a record: less time than the bytes need at the memory's peak rate
-(what the cache may keep taken away), or than the operations need at the multiprocessors' peak rate.
+A time below the physical floor is an error instead of a record: less than the bytes need at the memory's peak rate
+(minus the bytes that the cache may hold), or than the operations need at the SMs' peak rate.
 """
 
 from __future__ import annotations
@@ -53,46 +52,48 @@ NOTHING = Path(runner.__file__).parent / "source" / "do_nothing.cu"
 
 WARMUP, FEWEST_SETS, MOST_SETS = 2, 6, 30
 SECONDS = 4.0
-"""What the sets of one size may take together, drawing and comparing included, once the fewest are done."""
+"""The time limit of one size's sets, including drawing and comparing, after the minimum number of sets."""
 
 NULL_CALLS = 15
 TIMEOUT = 60.0
 LOOKED_AT = 4096
-"""Words of the outputs that are read first."""
+"""The number of words of the outputs that are read first."""
 
 SHORTEST_US = 20.0
-"""A kernel that runs for less than this is not told from nothing by a clock that stands outside its process."""
+"""The time below which a clock outside of the process cannot distinguish a kernel from an empty one."""
 
 
 SIGNIFICANT = 3.0
-"""Standard errors that a time must be away from nothing to be told."""
+"""The number of standard errors by which a time must differ from zero to be significant."""
 
 MARGIN, SLACK_US = 0.9, 30.0
-"""A time is impossible when it is below this share of the physical floor even if ``SIGNIFICANT`` standard errors and what the drift of
-a busy machine hides are added to it."""
+"""The share of the physical floor, and the slack for the drift of a busy machine.
+
+A time is impossible if it is below this share even after adding the slack and ``SIGNIFICANT`` standard errors.
+"""
 
 
 @dataclass
 class Measured:
-    """The time of one size and dtype. ``problem`` is empty when it counts."""
+    """The time of one size and dtype. ``problem`` is empty if it is valid."""
 
     name: str
     dtype: str
     microseconds: float = 0.0
-    """The median of the sets, less a kernel without work; never less than nothing."""
+    """The median of the sets minus that of an empty kernel; at least 0."""
     standard_error: float = 0.0
-    """Standard error of that, in microseconds."""
+    """The standard error of the time, in microseconds."""
     sets: int = 0
     significant: bool = False
-    """Whether the kernel ran for so long that the time says something."""
+    """Whether the kernel ran long enough for a significant time."""
     floor_us: float = 0.0
-    """What no kernel can be faster than."""
+    """The lower bound for any kernel."""
     problem: str = ""
-    """One line."""
+    """A one-line message."""
     impossible: bool = False
-    """Whether the problem is a time below the floor: all others do not depend on who else uses the GPU."""
+    """Whether the problem is a time below the floor: other problems do not depend on other users of the GPU."""
     text: str = ""
-    """The same over several lines, as a learner reads it."""
+    """The message for a learner, over several lines."""
 
     @property
     def where(self) -> str:
@@ -102,7 +103,7 @@ class Measured:
 
 @dataclass
 class Clock:
-    """Times one launcher at one size. ``memory`` makes memory of the device that a child can map, of so many bytes."""
+    """Times one launcher at one size. ``memory`` allocates a number of bytes of device memory that a child can map."""
 
     task: Exercise
     case: Case
@@ -110,9 +111,9 @@ class Clock:
     memory: Callable[[int], Any]
     l2_bytes: int
     draw: Callable[[], Call]
-    """Fresh inputs on the memory's device each time."""
+    """A function that draws new inputs on the memory's device."""
     null: list[float] = field(default_factory=list)
-    """Microseconds of calls of a kernel without work."""
+    """Microseconds of calls of an empty kernel."""
 
     def __post_init__(self) -> None:
         import torch
@@ -133,16 +134,16 @@ class Clock:
             call = self.draw()
             seconds, reply, _, _ = self._one(child, call, "do_nothing", ["stream"])
             if why := why_failed(reply.answer):
-                raise SharingFailed(f"a kernel without work fails: {why}")
+                raise SharingFailed(f"an empty kernel fails: {why}")
             times.append(seconds * 1e6)
-            # For the time that it takes: what lies between two calls leaves the processor's caches cold.
+            # Compared for the sake of time: what happens between two calls makes the processor's caches cold.
             self._wrong(call, explained=False)
         self.null.append(statistics.median(times[WARMUP:]))
         self._null_spread = _error_of_median(times[WARMUP:])
         return self.null[-1]
 
     def time(self, child: Child, limits: Limits, result: Measured) -> list[float]:
-        """Microseconds of each set, with all that surrounds the kernel; the result says what was wrong, if anything was."""
+        """Return the microseconds of each set, including the overhead; the result records an error, if there is one."""
         times: list[float] = []
         began = time.monotonic()
         while len(times) < WARMUP + MOST_SETS:
@@ -173,7 +174,7 @@ class Clock:
             result.problem, result.text = timed.impossible(result.where, most, result.floor_us)
 
     def _one(self, child: Child, call: Call, launcher: str, lines: list[str]) -> tuple[float, Reply, Any, Any]:
-        """One call between two looks at the clock: its seconds, the answer, the drawn places and what stood there first."""
+        """Time one call; return its seconds, the answer, the chosen places and their first contents."""
         import torch
 
         for name in self.buffers.in_out:
@@ -188,7 +189,7 @@ class Clock:
             outputs, words = memory.tensor[self.out_start : self.end], memory.tensor.view(torch.int32)
             outputs.copy_(self.starts)
             chosen = torch.randint(self.out_start // 4, self.end // 4, (LOOKED_AT,), device=self.device)
-            self.other.sum()  # read, not written: dirty lines would be written back in the kernel's time
+            self.other.sum()  # a read: dirty lines would be written back during the kernel's time
             memory.forget_cached()
             memory.finish()
             request = "\n".join([f"run {launcher} {self.out_start} {memory.bytes}", *lines])
@@ -305,7 +306,7 @@ def verify(
     memory: Callable[[int], Any],
     limits: Limits,
 ) -> list[Measured]:
-    """Time each size and dtype. ``kernel`` and ``nothing`` create children that have loaded the kernel, and ``NOTHING``.
+    """Time each size and dtype. ``kernel`` and ``nothing`` create children with the kernel, and with ``NOTHING``.
 
     Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in
     the way.
