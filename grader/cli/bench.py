@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 def command(
     exercise: Annotated[list[str] | None, typer.Argument(metavar="EXERCISE...", help="Which exercises.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="The solutions of every exercise.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Time the solutions of all exercises.")] = False,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="F", help="Time this file in place of your own in exercises/.")
+        Path | None, typer.Option("--file", metavar="F", help="Time this file instead of your own in exercises/.")
     ] = None,
     device: Annotated[
         Device | None,
-        typer.Option(help="A GPU (cuda), or the simulator's host (cpu). By default a GPU if there is one."),
+        typer.Option(help="A GPU (cuda), or the simulator's host (cpu). Default: a GPU if there is one."),
     ] = None,
     record: Annotated[
         bool,
-        typer.Option("--record", help="Keep the figures of an H200 in lessons/*/h200.json (times the solution)."),
+        typer.Option("--record", help="Save the times of an H200 in lessons/*/h200.json (times the solution)."),
     ] = False,
     record_in: Annotated[
         Path | None,
         typer.Option(
-            "--record-in", metavar="FILE", help="Keep the figures of any GPU in this file (times the solution)."
+            "--record-in", metavar="FILE", help="Save the times of any GPU in this file (times the solution)."
         ),
     ] = None,
     recorded: Annotated[
-        bool, typer.Option("--recorded", help="Time nothing: show the figures that were kept from one H200.")
+        bool, typer.Option("--recorded", help="Time nothing: show the times that were recorded on an H200.")
     ] = False,
-    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the figures here.")] = None,
+    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the times here.")] = None,
     grid: Annotated[
         bool,
         typer.Option(
@@ -56,30 +56,28 @@ def command(
     ] = False,
     csv_out: Annotated[
         Path,
-        typer.Option("--csv", metavar="OUT", help="Of --grid: rows are appended; what it has is not measured again."),
+        typer.Option("--csv", metavar="OUT", help="With --grid: append rows here; sizes that it contains are skipped."),
     ] = Path("grid.csv"),
-    minutes: Annotated[float, typer.Option(metavar="M", help="Of --grid: begin no further size after so many.")] = 20.0,
+    minutes: Annotated[float, typer.Option(metavar="M", help="With --grid: start no size after M minutes.")] = 20.0,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also mean, standard deviation, minimum and maximum.")
     ] = False,
 ) -> int:
-    """Time kernels, with torch beside them.
+    """Time kernels and compare them with torch.
 
-    On a GPU: P50 to P99, percent of the roofline and of a copy, and torch in the same run. On the simulator only the
+    On a GPU: P50 to P99, percent of the roofline and of a copy, and torch in the same run. On the simulator: only the
     simulator's own speed, which says nothing about a GPU.
     """
     course = Course()
     if every == bool(exercise):
         raise GraderError("name one exercise, or give --all", "`grader list` shows the exercises.")
     if file is not None and (every or len(exercise or []) > 1):
-        raise GraderError("--file goes with one exercise, not with several or --all")
+        raise GraderError("--file needs exactly one exercise, without --all", "Name one exercise.")
     record = record or record_in is not None
     if recorded and (file is not None or record or device is not None):
-        raise GraderError("--recorded shows what was kept: it goes with neither --file nor --record nor --device")
+        raise GraderError("--recorded shows what was kept: it excludes --file, --record and --device")
     if grid and (record or recorded or json_out is not None or device is Device.cpu):
-        raise GraderError(
-            "--grid measures on a GPU and writes a CSV file: it goes with no other report, and not with cpu"
-        )
+        raise GraderError("--grid measures on a GPU and writes a CSV file: it excludes other reports and --device cpu")
     entries = course.exercises if every else [find_exercise(course, name) for name in exercise or []]
     if grid:
         from grader.cli.bench_grid import bench_grid, with_grid
@@ -100,7 +98,7 @@ def command(
             _write(json_out, reports)
         return 0
     chosen = device.value if device is not None else _default_device()
-    if record:  # before the hour that it takes
+    if record:  # checked before a run of an hour
         from grader.judge.timing.machine import gpu_name
         from grader.judge.timing.recordings import check_recordable
 
@@ -109,7 +107,7 @@ def command(
     failed = 0
     for entry in entries:
         if every and not entry.load().bench:
-            console.print(f"  {entry.name}: not timed, its task names no sizes for it\n")
+            console.print(f"  {entry.name}: not timed, because its task lists no sizes\n")
             continue
         try:
             kernel = _kernel(course, entry, file, every or record)
@@ -160,7 +158,7 @@ def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
 
 
 def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
-    """After all exercises: the operators of a transformer in one table, where they were timed on a GPU."""
+    """Print one table of a transformer's operators after all exercises, if they were timed on a GPU."""
     from grader.report.operators import Row, operators_table
 
     if not every:

@@ -1,4 +1,4 @@
-"""``grader check``: one verdict."""
+"""``grader check``: grades one exercise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import find_exercise, print_note, short_name
+from grader.cli.messages import find_exercise, print_note, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
@@ -41,9 +41,9 @@ class Device(enum.StrEnum):
 
 
 def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise, or the path of its file.")],
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise, or the path of a file to grade.")],
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="F", help="Grade this file in place of your own in exercises/.")
+        Path | None, typer.Option("--file", metavar="F", help="Grade this file instead of your own in exercises/.")
     ] = None,
     device: Annotated[Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda).")] = Device.cpu,
     seed: Annotated[
@@ -55,16 +55,14 @@ def command(
     junit_out: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML here.")] = None,
     html_out: Annotated[
         Path | None,
-        typer.Option("--html", metavar="OUT", help="Write one HTML page here, with a block to play step by step."),
+        typer.Option("--html", metavar="OUT", help="Write an HTML page here, with a step-by-step view of a block."),
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option(
-            "--verbose", "-v", help="Every failing case, and the source with what each line moves and computes."
-        ),
+        typer.Option("--verbose", "-v", help="Show every failing case, and the source with counters for each line."),
     ] = False,
     gpu: Annotated[
-        str, typer.Option(metavar="GPU", help="With --verbose: which unit of this GPU limits the kernel.")
+        str, typer.Option(metavar="GPU", help="With --verbose: find the unit of this GPU that limits the kernel.")
     ] = "H200",
 ) -> int:
     """Grade one exercise.
@@ -73,8 +71,13 @@ def command(
     grade.
     """
     course = Course()
-    entry = find_exercise(course, exercise)
     gpu = find_gpu(gpu).name
+    entry, given = exercise_of(course, exercise)
+    if given is not None:
+        if file is not None:
+            raise GraderError(f"{exercise} and --file {file} are both files", "Give one of them.")
+        file = given
+        print_note(f"{exercise} is graded as the exercise {entry.name}, not {shown_path(entry.skeleton, course)}")
     if file is not None:
         _must_be_readable(file)
     for path in (json_out, junit_out, html_out):
@@ -136,7 +139,7 @@ def _player(recordings: list[Recorded]) -> dict[str, str] | None:
 
     (recorded,) = recordings
     return {
-        "what": f"What block {tuple(recorded.recording.index)} of {recorded.recording.kernel} did in case "
+        "what": f"Block {tuple(recorded.recording.index)} of {recorded.recording.kernel} in case "
         f"'{recorded.case}' ({recorded.dtype}), step by step",
         "frame": frame(recorded.recording, recorded.source, recorded.findings),
     }
@@ -186,10 +189,10 @@ def record(course: Course, entry: Entry, verdict: Verdict) -> None:
 def first_task(entry: Entry) -> RenderableType:
     """Return the task, for a learner who has not changed the skeleton."""
     return Group(
-        Text(f"  {entry.skeleton.name} is as the course gave it. The task:", style="title"),
+        Text(f"  {entry.skeleton.name} is still the skeleton. The task:", style="title"),
         render_task(entry.load()),
         Text(""),
-        paragraph("What a kernel prints with printf is shown here, too.", style="quiet"),
+        paragraph("The output of printf in a kernel is shown here as well.", style="quiet"),
         Text(""),
     )
 
@@ -203,12 +206,12 @@ def next_steps(
     if verdict.device == "cuda":
         again += " --device cuda"
     if verdict.exit_code == 2:
-        return [("grader doctor", "what this machine has and what is missing")]
+        return [("grader doctor", "this machine's tools, and what is missing")]
     progress = ProgressFile(course.root).read()
     if verdict.passed:
         steps: list[NextStep] = []
         if own:
-            steps.append((f"grader solution {name}", "how the course solves it"))
+            steps.append((f"grader solution {name}", "the course's solution"))
             following = next_exercise(course, progress, entry)
             if following is not None:
                 steps.append((f"grader watch {short_name(following, course)}", f"next: {following.title}"))
@@ -222,7 +225,7 @@ def next_steps(
     if stage is not None and any(not case.passed for case in stage.cases):
         steps.append((f"{again} --seed {verdict.seed}", "the same inputs again"))
     if not verbose and stage is not None and (len(stage.cases) > 1 or stage.lines or len(stage.findings) > 1):
-        steps.append((f"{again} -v", "the source with its counters" if stage.lines else "everything that failed"))
+        steps.append((f"{again} -v", "the source with its counters" if stage.lines else "every failure"))
     if own and entry.hints:
         shown = progress.of(entry.name).hints_shown
         if shown < len(entry.hints):
@@ -230,6 +233,35 @@ def next_steps(
         else:
             steps.append((f"grader hint {name}", words.count(len(entry.hints), "hint") + " again"))
     return steps
+
+
+def exercise_of(course: Course, name: str) -> tuple[Entry, Path | None]:
+    """Return the exercise that an argument names, and the file if the argument is one outside ``exercises/``.
+
+    The file's name or its folder names the exercise: ``solutions/day02_reductions/softmax.cu``, ``/tmp/softmax.cu``,
+    ``/tmp/softmax/mine.cu``.
+
+    Raises:
+        GraderError: there is no such exercise or file, or the path does not name a single exercise.
+    """
+    path = Path(name)
+    if path.suffix != ".cu" or (len(path.parts) < 2 and not path.is_file()):
+        return find_exercise(course, name), None
+    if not path.is_file():
+        if len(path.parts) > 2 and not (course.root / path).is_file():
+            raise GraderError(f"there is no file {name}", "Check the path, or name the exercise.")
+        path = course.root / path
+        if not path.is_file():
+            return find_exercise(course, name), None
+    full = path.resolve()
+    if full.is_relative_to((course.root / "exercises").resolve()):
+        return find_exercise(course, str(full)), None
+    for candidate in (f"{full.parent.name}/{full.stem}", full.stem, full.parent.name):
+        with contextlib.suppress(GraderError):
+            return course.find(candidate), path
+    raise GraderError(
+        f"{name} is not named after an exercise", f"Name the exercise as well: grader check EXERCISE --file {name}"
+    )
 
 
 def _must_be_readable(file: Path) -> None:

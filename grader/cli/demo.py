@@ -1,4 +1,4 @@
-"""``grader demo``: what a verdict looks like, on a right kernel and on a broken one."""
+"""``grader demo``: example verdicts, for a correct kernel and a broken one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BROKEN = "day06_flash_attention/flash_attention_debug"
 
 _OF_A_CLONE: list[NextStep] = [
     ("make lab", "opens the lessons in JupyterLab: begin with day 1"),
-    ("source .venv/bin/activate", "so that the commands below are found"),
+    ("source .venv/bin/activate", "makes the commands below available"),
 ]
 _OF_A_WHEEL: list[NextStep] = [("jupyter lab lessons", "opens the lessons: begin with day 1")]
 NEXT: list[NextStep] = [
@@ -27,15 +27,15 @@ NEXT: list[NextStep] = [
 
 
 def command() -> int:
-    """Grade a right and a broken flash attention, to show what a verdict looks like.
+    """Grade a correct and a broken flash attention, to show what a verdict looks like.
 
-    Exit code: 0 when the right one passes and the broken one fails, as they should.
+    Exit code: 0 if the correct one passes and the broken one fails, as expected.
     """
     course = Course()
     pristine.keep_copies(course)
     console = theme.console()
     right, broken = course.find(RIGHT), course.find(BROKEN)
-    console.print("A right flash attention, the course's solution:")
+    console.print("A correct flash attention, the course's solution:")
     passed = grade(right, right.solution, console)
     print_verdict(passed, console)
     console.print("\nA broken one, an exercise. Where would you look?")

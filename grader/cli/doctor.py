@@ -1,4 +1,4 @@
-"""``grader doctor``: what this machine has, what is missing, and how to get it."""
+"""``grader doctor``: shows this machine's tools, what is missing, and how to get it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
 
 @dataclass
 class Examined:
-    """One thing that was looked at. ``status``: GOOD, MISSING (grading needs it) or OPTIONAL (it would add something)."""
+    """An examined item. ``status``: GOOD, MISSING (grading needs it) or OPTIONAL (it would add something)."""
 
     name: str
     status: str
@@ -46,7 +46,7 @@ class Examined:
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> int:
-    """Show what this machine has, and what is missing."""
+    """Show this machine's tools, and what is missing."""
     examined = [examine() for examine in EXAMINATIONS]
     needed = [item for item in examined if item.status == MISSING]
     if as_json:
@@ -96,7 +96,7 @@ def grader_itself() -> Examined:
 def kind_of_machine() -> Examined:
     """Examine whether the course was tried on machines of this kind."""
     said = untried()
-    found = "of a kind on which the course was tried" if not said else "not all of it is of a kind that was tried"
+    found = "a kind on which the course was tested" if not said else "some parts of it were not tested"
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
 
 
@@ -105,11 +105,11 @@ def _cores() -> int:
 
 
 def torch_package() -> Examined:
-    """PyTorch, which draws inputs and computes the references."""
+    """Examine PyTorch, which draws inputs and computes the references."""
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        return Examined("torch", MISSING, "not installed", "Run `make` in the course folder: it sets everything up.")
+        return Examined("torch", MISSING, "not installed", "Run `make` in the course folder: it installs torch.")
     build = torch_build()
     return Examined("torch", GOOD, f"{version}, built for {build}" if build else version)
 
@@ -142,7 +142,7 @@ def cxx_compiler() -> Examined:
 
 
 def _builds_something(command: list[str]) -> str:
-    """Why the compiler cannot build a shared library with the standard headers; empty when it can."""
+    """Return why the compiler cannot build a shared library with the standard headers; empty if it can."""
     with tempfile.TemporaryDirectory(prefix="grader-doctor-") as folder:
         source = Path(folder) / "try.cpp"
         source.write_text("#include <cmath>\n#include <cstdint>\nfloat f(float x) { return std::sqrt(x); }\n")
@@ -162,7 +162,7 @@ def _builds_something(command: list[str]) -> str:
 
 
 def nvcc_compiler() -> Examined:
-    """nvcc: needed for a real GPU, and for its errors, the registers and the occupancy that *builds* shows."""
+    """Examine nvcc: needed for a real GPU, its errors, and the registers and occupancy in the stage *builds*."""
     from grader.frontend.toolchain.compilers import find_nvcc
 
     extra = (
@@ -170,7 +170,7 @@ def nvcc_compiler() -> Examined:
         if shipped.IN_WHEEL
         else "pip install -e '.[nvcc]' in the course folder"
     )
-    advice = f"Without it *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}."
+    advice = f"Without nvcc, *builds* shows no registers and no occupancy. Install the CUDA toolkit, or: {extra}."
     try:
         compiler = find_nvcc()
     except GraderError as error:
@@ -179,20 +179,20 @@ def nvcc_compiler() -> Examined:
 
 
 def objdump() -> Examined:
-    """objdump: reads a kernel's instructions, for the floating-point operations that ``check --verbose`` shows."""
+    """Examine objdump: it reads a kernel's instructions, for the operation counts of ``check --verbose``."""
     from grader.simulator.disassembly import find_objdump
 
     try:
         return Examined("objdump", GOOD, Path(find_objdump()).name)
     except GraderError as error:
         return Examined(
-            "objdump", OPTIONAL, "not found", f"Without it no floating-point operations are shown. {error.hint}"
+            "objdump", OPTIONAL, "not found", f"Without it, floating-point operations are not shown. {error.hint}"
         )
 
 
 def gpu() -> Examined:
     """Examine the GPU through the driver's own tool, so that torch need not be imported."""
-    advice = "Everything but times works without one."
+    advice = "Everything except timing works without one."
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return Examined("GPU", OPTIONAL, "none (no nvidia-smi)", advice)
@@ -206,7 +206,7 @@ def gpu() -> Examined:
         said = next(iter((result.stderr or result.stdout).strip().splitlines()), "nvidia-smi failed")
         return Examined("GPU", OPTIONAL, said, advice)
     if torch_build() == "CPUs":
-        advice = "The installed torch is built for CPUs. To use the GPU, take pip's build for CUDA: make TORCH=pip"
+        advice = "The installed torch is built for CPUs. To use the GPU, install pip's build for CUDA: make TORCH=pip"
         return Examined("GPU", OPTIONAL, "; ".join(names), advice)
     return Examined("GPU", GOOD, "; ".join(names))
 
@@ -226,7 +226,7 @@ def jail() -> Examined:
 def jail_on_gpu() -> Examined:
     """Examine the jail for kernels on a real GPU, if there is a usable one."""
     if gpu().status != GOOD:
-        return Examined("jail on the GPU", OPTIONAL, "not tried, as there is no GPU to use")
+        return Examined("jail on the GPU", OPTIONAL, "not tested, because there is no usable GPU")
     from grader.execution.runner import tiers
     from grader.execution.runner.gpu import gpu_architecture
 
@@ -243,12 +243,12 @@ def browser() -> Examined:
     try:
         lab = f"JupyterLab {importlib.metadata.version('jupyterlab')}"
     except importlib.metadata.PackageNotFoundError:
-        return Examined("browser", OPTIONAL, "JupyterLab is not installed", "The lessons need it; grading does not.")
+        return Examined("browser", OPTIONAL, "JupyterLab is not installed", "Only the lessons need it, not grading.")
     try:
         return Examined("browser", GOOD, f"{webbrowser.get().name}, for {lab}")
     except webbrowser.Error:
-        advice = "`jupyter lab lessons` prints an address: open it in a browser that reaches this machine."
-        return Examined("browser", OPTIONAL, f"none here for {lab}", advice)
+        advice = "`jupyter lab lessons` prints an address: open it in a browser that can reach this machine."
+        return Examined("browser", OPTIONAL, f"not found, for {lab}", advice)
 
 
 def build_cache() -> Examined:
@@ -261,9 +261,9 @@ def build_cache() -> Examined:
     free = shutil.disk_usage(anchor).free
     found = f"{folder}, {words.amount(used)}, {words.amount(free)} free"
     if not os.access(anchor, os.W_OK):
-        return Examined("build cache", OPTIONAL, found, "It cannot be written; set GRADER_CACHE to a folder that can.")
+        return Examined("build cache", OPTIONAL, found, "It is not writable; set GRADER_CACHE to a writable folder.")
     if free < 200 * 2**20:
-        return Examined("build cache", OPTIONAL, found, "The disk is nearly full; set GRADER_CACHE to a roomier one.")
+        return Examined("build cache", OPTIONAL, found, "The disk is nearly full; set GRADER_CACHE to another disk.")
     return Examined("build cache", GOOD, found)
 
 
@@ -286,7 +286,7 @@ def course_folder() -> Examined:
         return Examined("course", MISSING, error.message, error.hint)
     found = f"{course.root}, {words.count(len(entries), 'exercise')}"
     if not os.access(course.root, os.W_OK):
-        return Examined("course", OPTIONAL, found, "The folder cannot be written: progress is not kept.")
+        return Examined("course", OPTIONAL, found, "The folder is not writable: progress is not saved.")
     broken = ProgressFile(course.root).read().set_aside
     return Examined("course", GOOD, found, broken)
 

@@ -1,4 +1,4 @@
-"""``grader export``: what other systems take: an autograder, a workflow, grades and feedback to upload."""
+"""``grader export``: files for other systems: an autograder, a workflow, grades and feedback to upload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grader.classroom.exports.feedback import Export
 
 app = typer.Typer(
-    help="For instructors: what Gradescope, GitHub, Moodle and Canvas take.",
+    help="For instructors: files for Gradescope, GitHub, Moodle and Canvas.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
@@ -25,10 +25,10 @@ SHOWN = 5
 
 Exercises = Annotated[
     list[str] | None,
-    typer.Option("--exercise", "-e", metavar="NAME", help="These exercises; default: the instructor's."),
+    typer.Option("--exercise", "-e", metavar="NAME", help="These exercises; default: those of the instructor file."),
 ]
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of results that `grader grade` wrote.")]
-Target = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Files go here; default: DIR itself.")]
+Target = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the files here; default: DIR itself.")]
 
 
 @app.command("gradescope")
@@ -37,7 +37,7 @@ def gradescope(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The archive to write.")] = Path("autograder.zip"),
     instructor: Annotated[
         Path | None,
-        typer.Option("--instructor", metavar="FILE", help="As of `grader grade`; it goes into the archive."),
+        typer.Option("--instructor", metavar="FILE", help="As for `grader grade`; it is included in the archive."),
     ] = None,
     visibility: Annotated[
         str,
@@ -45,7 +45,7 @@ def gradescope(
             metavar="WHEN", help="When students see results: visible, hidden, after_due_date, after_published."
         ),
     ] = "visible",
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even where no jail holds the submissions.")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even without a sandbox for submissions.")] = False,
 ) -> int:
     """Write the archive of a Gradescope autograder."""
     from grader.classroom.exports.gradescope import export
@@ -98,7 +98,7 @@ def moodle(
         Path | None, typer.Option(metavar="FILE", help="Moodle's grading worksheet, to fill in.")
     ] = None,
 ) -> int:
-    """Write grades and feedback files that a Moodle assignment takes."""
+    """Write grades and feedback files for a Moodle assignment."""
     from grader.classroom.exports import moodle
     from grader.classroom.gradebook import load
 
@@ -112,7 +112,7 @@ def canvas(
     assignment: Annotated[str, typer.Option(metavar="TITLE", help="Which column: its title, its number, or both.")],
     out: Target = None,
 ) -> int:
-    """Write grades and feedback files that a Canvas course takes."""
+    """Write grades and feedback files for a Canvas course."""
     from grader.classroom.exports import canvas
     from grader.classroom.gradebook import load
 
@@ -120,14 +120,14 @@ def canvas(
 
 
 def _entries(course: Course, names: list[str] | None) -> list[Entry]:
-    """By name; which exercises an assignment has must be said."""
+    """Return the named exercises; an assignment must name them."""
     if not names:
-        raise GraderError("no exercise is named", "-e NAME, once for each, says what the assignment asks for.")
+        raise GraderError("no exercise is named", "Name each exercise of the assignment with -e NAME.")
     return list({entry.name: entry for entry in map(course.find, names)}.values())
 
 
 def _done(made: Export) -> int:
-    """Says what was written and who is not in it."""
+    """Print the files that were written and the students who are missing from them."""
     for path in made.files:
         _say(str(path))
     _say(f"{words.count(made.graded, 'grade')} written")

@@ -28,11 +28,11 @@ def command(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Results go here; a run that was stopped goes on.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write results here; a stopped run is resumed.")
     ] = None,
     exercise: Annotated[
         list[str] | None,
-        typer.Option("--exercise", "-e", metavar="NAME", help="Grade these only; a missing file has no points."),
+        typer.Option("--exercise", "-e", metavar="NAME", help="Grade only these; a missing file gets no points."),
     ] = None,
     instructor: Annotated[
         Path | None,
@@ -48,32 +48,33 @@ def command(
         typer.Option("--cluster", metavar="ADDRESS", help="Grade on a Ray cluster: auto, or HOST:PORT of its head."),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="cpu|cuda", help="cuda: what the simulator passes also runs on a real GPU.")
+        str, typer.Option(metavar="cpu|cuda", help="cuda: kernels that pass on the simulator also run on a real GPU.")
     ] = "cpu",
     regrade_student: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Grade this student anew; named as in grades.csv.")
+        list[str] | None, typer.Option(metavar="NAME", help="Grade this student again; named as in grades.csv.")
     ] = None,
     regrade_exercise: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Grade this exercise of everybody anew.")
+        list[str] | None, typer.Option(metavar="NAME", help="Grade this exercise of all students again.")
     ] = None,
     status: Annotated[
-        Path | None, typer.Option("--status", metavar="DIR", help="Only say how far the run is that writes to DIR.")
+        Path | None,
+        typer.Option("--status", metavar="DIR", help="Only show the progress of the run in DIR."),
     ] = None,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even where no jail holds the submissions.")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade even without a sandbox for submissions.")] = False,
 ) -> int:
     """Grade all submissions in a folder.
 
     Writes results.json, junit.xml, feedback.txt and feedback.html for each student, grades.csv and similar.csv,
-    class.html for the instructor and leaderboard.html for the class, and errors.log where the grader itself failed.
+    class.html for the instructor and leaderboard.html for the class, and errors.log for internal errors of the grader.
     Exit code: 0 graded, 2 could not grade.
     """
     if status:
         return _status(status)
     if folder is None or out is None:
         missing = "FOLDER" if folder is None else "--out DIR"
-        raise GraderError(f"{missing} is missing", "grader grade FOLDER --out DIR")
+        raise GraderError(f"{missing} is missing", "The command is: grader grade FOLDER --out DIR")
     if device not in ("cpu", "cuda"):
-        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (a real GPU, too).")
+        raise GraderError(f"unknown device {device!r}", "Use cpu (the simulator) or cuda (also a real GPU).")
     from grader.classroom.executor import Executor
     from grader.classroom.incidents import LOG
     from grader.classroom.instructor import Instructions, read_instructions
@@ -90,14 +91,14 @@ def command(
     submissions = find_submissions(folder)
     instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
-    held = tiers.in_force()  # on this machine; on a cluster each node looks for itself
+    held = tiers.in_force()  # on this machine; on a cluster each node checks for itself
     if held.tier == "none" and not unsafe:
         raise GraderError(
-            "no jail: the submissions would run with your rights, and could read and change all that you can",
-            f"{held.explanation.strip()}\n--unsafe grades all the same.",
+            "there is no sandbox here: submissions would run with your rights, and could change all your files",
+            f"{held.explanation.strip()}\n--unsafe grades anyway.",
         )
     if held.tier == "none":
-        print_note("graded without a jail, as --unsafe asks for")
+        print_note("graded without a sandbox, as --unsafe requests")
 
     def ray() -> Executor:
         from grader.classroom.cluster import Cluster
@@ -112,17 +113,17 @@ def command(
     grades, pairs = session.finish(results)
     page = write_pages(course, submissions, results, pairs, out)
     console.print(f"{words.count(len(results), 'submission')} graded: {grades}")
-    console.print(f"what the class did: {page}")
+    console.print(f"results of the class: {page}")
     refused = [result for result in results if result["refused"]]
     for result in refused:
-        print_note(f"{result['submission']!a} was not read: {result['refused']}")
+        print_note(f"{result['submission']!a} could not be read: {result['refused']}")
     failed = sum(could_not_grade(result) for result in results)
     if failed:
-        print_note(f"{words.count(failed, 'submission')} could not be graded; the same command tries again")
+        print_note(f"{words.count(failed, 'submission')} could not be graded; run the same command to try again")
     if (out / LOG).exists() and any(result["references"] for result in results):
-        print_note(f"the grader itself failed; {out / LOG} says where")
+        print_note(f"the grader itself failed; see {out / LOG}")
     if pairs:
-        console.print(f"{words.count(len(pairs), 'pair')} of nearly the same files: {out / 'similar.csv'}")
+        console.print(f"{words.count(len(pairs), 'pair')} of nearly identical files: {out / 'similar.csv'}")
         for pair in pairs[:SHOWN_PAIRS]:
             console.print(f"  {pair.similarity:.0%}  {pair.exercise}", markup=False)
             console.print(f"       {pair.first!a} and {pair.second!a}", markup=False, soft_wrap=True)
@@ -130,7 +131,7 @@ def command(
 
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
-    """With a bar where somebody watches: of jobs, and how many students are done."""
+    """Run the session, with a progress bar on a terminal: jobs, and finished students."""
     from grader.classroom.policy import grade
 
     columns = [
@@ -164,12 +165,12 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         try:
             return session.run(done, job)
         except KeyboardInterrupt:
-            print_note("stopped; the same command goes on where it stopped")
+            print_note("stopped; run the same command to continue")
             raise
 
 
 def _status(out: Path) -> int:
-    """How far the run is, or was, that writes to a folder."""
+    """Print the progress of the run that writes to a folder, or has written to it."""
     from grader.classroom.status import status
 
     found = status(out)
@@ -178,9 +179,9 @@ def _status(out: Path) -> int:
     if not left:
         state = "finished"
     elif not found.running:
-        state = "stopped; the same `grader grade` goes on where it stopped"
+        state = "stopped; run the same `grader grade` to continue"
     elif found.seconds_left is None:
-        state = f"running on {found.executor}; nothing was finished lately"
+        state = f"running on {found.executor}; nothing was finished recently"
     else:
         ends = words.duration(found.seconds_left)
         state = f"running on {found.executor}, {found.per_second:.2g} kernels a second, about {ends} left"
@@ -191,6 +192,6 @@ def _status(out: Path) -> int:
 
 
 def _apart(out: Path, folder: Path) -> None:
-    """Results among the submissions would be taken for one."""
+    """Reject an output folder among the submissions: the results would be read as a submission."""
     if out.resolve() == folder.resolve() or out.resolve().parent == folder.resolve():
-        raise GraderError(f"--out {out} lies in the folder of the submissions", "Choose a folder elsewhere.")
+        raise GraderError(f"--out {out} is inside the folder of submissions", "Choose a folder elsewhere.")

@@ -18,9 +18,9 @@ from grader.setup.errors import GraderError
 
 
 def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
 ) -> int:
-    """Show what the task is, and one hint more than last time.
+    """Show the task, and one more hint than last time.
 
     The first is a nudge, the second the idea, the third nearly the code.
     """
@@ -36,7 +36,7 @@ def show_next(course: Course, entry: Entry, again: str = "", console: Console | 
     ``again``: what asks for the next one, by default the command.
     """
     if not entry.hints:
-        raise GraderError(f"{entry.name} has no hints", "The lesson of its day shows the idea.")
+        raise GraderError(f"{entry.name} has no hints", "Read the lesson of its day.")
     task = entry.load()
     progress = ProgressFile(course.root)
     shown = min(progress.read().of(entry.name).hints_shown, len(entry.hints))

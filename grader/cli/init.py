@@ -1,4 +1,4 @@
-"""``grader init``: the course in a folder of the learner's own, and later the newer course in the same folder."""
+"""``grader init``: copies the course into a learner's folder, and updates the copy later."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def command(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FOLDER", help="A new or empty folder, or one that has the course. Default: around here."
+            metavar="FOLDER", help="A new or empty folder, or one that has the course. Default: the current course."
         ),
     ] = None,
 ) -> int:
-    """Put the course into a folder of your own, or bring it up to date there.
+    """Copy the course into a folder of your own, or update it there.
 
-    What you have changed stays as it is; where the course changed such a file, too, its own is put beside yours.
+    Files that you changed are kept; if the course changed such a file too, its new version is put next to yours.
     """
     root = Path(os.path.abspath(folder.expanduser())) if folder else course_root()
     if folder is None and not own_copy.is_own_copy(root):
         raise GraderError(
             f"{root} holds a course that `grader init` did not write",
-            "In a clone, `git pull` brings it up to date; `grader init FOLDER` makes a copy of it.",
+            "In a clone, update it with `git pull`; `grader init FOLDER` copies it.",
         )
     new = not own_copy.is_own_copy(root)
     done = own_copy.write(root)
@@ -46,11 +46,11 @@ def command(
         for name in names:
             print(f"{label:8} {name}")
     for name, beside in done.beside.items():
-        print(f"yours    {name} stays as it is; the course's new one is {beside}")
+        print(f"yours    {name} is unchanged; the course's new version is {beside}")
     for old, moved in done.moved.items():
-        print(f"moved    {old} is {moved} now: the course has renamed it")
+        print(f"moved    {old} is now {moved}: the course has renamed it")
     for name in done.left:
-        print(f"yours    {name} stays as it is; the course no longer has it")
+        print(f"yours    {name} is unchanged; the course no longer has it")
     changed = done.written or done.updated or done.removed or done.beside or done.moved or done.left
     print(f"{root} {'is now' if changed else 'was already'} up to date: {size}.")
     return 0

@@ -1,7 +1,7 @@
-"""``python -m grader.cli.install``: builds the grader's own C++ parts ahead, so that the first verdict need not wait for them.
+"""``python -m grader.cli.install``: builds the grader's own C++ parts in advance, for a quick first verdict.
 
-They go beside the Python in use (a virtual environment). Without this, or when the sources or the compiler change, they
-are built on first use, into the build cache.
+They are stored next to the Python in use (a virtual environment). Otherwise, or if the sources or the compiler change,
+they are built on first use and stored in the build cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.simulator.library import ensure_library
 
 
 def main() -> int:
-    """Build the simulator, the runner and the jail's programs; report a failure and go on."""
+    """Build the simulator, the runner and the sandbox's programs; report a failure and continue."""
     compile_modules(Path(grader.__file__).parent)
     folder = cache.installed_folder()
     try:
@@ -36,15 +36,15 @@ def main() -> int:
         for name in PROGRAMS:
             build_program(name, ahead)
     except GraderError as problem:
-        print(f"note: nothing was built ahead: {problem}", file=sys.stderr)
+        print(f"note: nothing was built in advance: {problem}", file=sys.stderr)
     return 0
 
 
 def compile_modules(package: Path) -> None:
-    """Keep the bytecode of a package, as pip does for one that it copies.
+    """Store the bytecode of a package, as pip does when it copies one.
 
-    Where Python is told to write none (``PYTHONDONTWRITEBYTECODE``, usual in containers), each of the processes of a
-    check would compile a hundred modules again, for an eighth of a second.
+    If Python is configured to write none (``PYTHONDONTWRITEBYTECODE``, usual in containers), each process of a check
+    would compile a hundred modules again, which takes an eighth of a second.
     """
     compileall.compile_dir(package, quiet=2)
 

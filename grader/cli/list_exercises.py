@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import print_note, short_name
+from grader.cli.messages import print_note, short_name, shortened
 from grader.course import Course, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.report import theme, words
+from grader.report.failures import paragraph
 from grader.report.terminal import ascii_only
 
 
@@ -33,7 +34,7 @@ def command(
 
 
 def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
-    """Return the first exercise that is not passed yet; with ``after``, the first one behind it, then from the start again."""
+    """Return the first exercise that is not passed; with ``after``, the first after it, wrapping around."""
     order = course.exercises
     if after is not None:
         names = [entry.name for entry in order]
@@ -61,16 +62,17 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         console.print()
         title = Text(f"  Day {day.number}  {day.title}", style="title")
         title.append(f"   {day.folder}", style="quiet")
-        console.print(title)
+        console.print(shortened(title, console.width, plain))
         if day.summary:
-            console.print(Text(f"  {day.summary}", style="quiet"))
+            console.print(paragraph(day.summary, style="quiet"))
         table = Table.grid(padding=(0, 2, 0, 0))
-        # A least width each, or a long title at the end would squeeze them.
+        # Without a minimum width, a long title in the last column would squeeze the others.
         table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
         table.add_column(min_width=_name_width(course), no_wrap=True)
         table.add_column(min_width=9, no_wrap=True, style="quiet")
         table.add_column(min_width=3, justify="right", no_wrap=True, style="quiet")
-        table.add_column(no_wrap=True, overflow="ellipsis", style="quiet")
+        table.add_column(no_wrap=True, style="quiet")
+        room = max(8, console.width - ((4 if plain else 3) + _name_width(course) + 9 + 3 + 4 * 2))
         for entry in day.exercises:
             done = progress.of(entry.name)
             status = "passed" if done.passed else ("failed" if done.checks else "skipped")
@@ -85,7 +87,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
                 Text(entry.variable, style="title" if entry is upcoming else ""),
                 entry.kind,
                 str(entry.points),
-                Text(remark, style="title" if entry is upcoming else "quiet"),
+                shortened(Text(remark, style="title" if entry is upcoming else "quiet"), room, plain),
             )
         console.print(table)
     console.print()

@@ -1,4 +1,4 @@
-"""The commands inside a notebook: ``%%kernel``, ``%kernel``, ``%grade``, ``%hint`` and ``%progress``, after ``%load_ext grader``."""
+"""Notebook magics: ``%%kernel``, ``%kernel``, ``%grade``, ``%hint`` and ``%progress``, after ``%load_ext grader``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMPLETED = r"\s*%%?(kernel|grade|hint)\b"
 
 
 OFTEN = 0.2
-"""Seconds between two changes of what is said of a check: each is a message to the browser."""
+"""Seconds between two updates of a check's progress: each is a message to the browser."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -81,8 +81,8 @@ class Magics:
 
         %%kernel EXERCISE [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
 
-        Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ...
-        `%kernel EXERCISE`, on one line, puts the exercise's file into this cell.
+        Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ... `%kernel EXERCISE`, on one line, puts the
+        exercise's file into this cell.
         """
         asked = _parser("%%kernel" if cell is not None else "%kernel", grading=cell is not None).read(line)
         if asked is None:
@@ -94,7 +94,7 @@ class Magics:
             return
         if not cell.strip():
             raise GraderError(
-                f"the cell holds no code for {entry.name}",
+                f"the cell contains no code for {entry.name}",
                 f"Write the kernel below the line %%kernel; %kernel {short_name(entry, course)} puts the file there.",
             )
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
@@ -134,7 +134,7 @@ class Magics:
         %progress
         """
         if line.strip():
-            raise GraderError(f"%progress takes nothing, and was given {line.strip()!r}")
+            raise GraderError(f"%progress takes no arguments, and was given {line.strip()!r}")
         course = Course()
         read = ProgressFile(course.root).read()
         if read.set_aside:
@@ -170,12 +170,12 @@ def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> lis
     """Magics that make sense after this verdict."""
     name = short_name(entry, course)
     if verdict.exit_code == 2:
-        return [("!grader doctor", "what this machine has and what is missing")]
+        return [("!grader doctor", "this machine's tools, and what is missing")]
     progress = ProgressFile(course.root).read()
     if verdict.passed:
         following = list_exercises.next_exercise(course, progress, entry) if own else None
         if following is None:
-            return [("%progress", "how far you are")]
+            return [("%progress", "your progress")]
         return [(f"%kernel {short_name(following, course)}", f"next, in a cell of its own: {following.title}")]
     steps: list[NextStep] = []
     if own and entry.hints:
@@ -183,7 +183,7 @@ def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> lis
         which = f"hint {shown + 1} of {len(entry.hints)}"
         steps.append((f"%hint {name}", which if shown < len(entry.hints) else "the hints again"))
     if own and any(not case.passed for stage in verdict.stages for case in stage.cases):
-        steps.append((f"%grade {name} --seed {verdict.seed} -v", "the same inputs, and everything that failed"))
+        steps.append((f"%grade {name} --seed {verdict.seed} -v", "the same inputs, with every failure"))
     return steps
 
 
@@ -224,7 +224,7 @@ class _Output:
             raise Stopped("stopped") from None
 
     def follow(self, event: CheckEvent) -> None:
-        """Say which stage it is. Called by other threads, too, whose outputs a notebook would put below another cell."""
+        """Show the current stage. Other threads call this too; a notebook would put their output below another cell."""
         if threading.current_thread() is not threading.main_thread():
             return
         if event.event != "case":
@@ -267,16 +267,16 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(prog: str, grading: bool = False, file: bool = False) -> _Parser:
     parser = _Parser(prog=prog, add_help=False, allow_abbrev=False)
-    parser.add_argument("exercise", metavar="EXERCISE", help="which exercise, such as 6/flash_attention or softmax")
+    parser.add_argument("exercise", metavar="EXERCISE", help="the exercise, such as 6/flash_attention or softmax")
     if file:
-        parser.add_argument("--file", type=Path, metavar="F", help="grade this file in place of your own in exercises/")
+        parser.add_argument("--file", type=Path, metavar="F", help="grade this file instead of your own in exercises/")
     if grading:
         parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="the simulated GPU, or a real one")
-        parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that showed this seed")
+        parser.add_argument("--seed", type=int, metavar="N", help="draw the same inputs as a run that showed this seed")
         parser.add_argument(
-            "-v", "--verbose", action="store_true", help="every failing case, and what the kernel computes"
+            "-v", "--verbose", action="store_true", help="show every failing case, and the operations of the kernel"
         )
-        parser.add_argument("--gpu", default="H200", help="with -v: which unit of this GPU limits the kernel")
+        parser.add_argument("--gpu", default="H200", help="with -v: find the unit of this GPU that limits the kernel")
     return parser
 
 
@@ -295,7 +295,7 @@ def _printed(write: Callable[[Console], None]) -> Panel:
 
 
 def _load_torch() -> None:
-    """Import torch in a thread: an import of it that the stop button breaks off cannot be done again in the same process."""
+    """Import torch in a thread: an import that the stop button interrupts cannot be repeated in the process."""
     if "torch" not in sys.modules:
         threading.Thread(target=_import_torch, daemon=True).start()
 

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from rich.padding import Padding
 from rich.text import Text
 
 from grader.course import Course, Entry
@@ -19,7 +20,7 @@ def print_error(message: str, hint: str = "") -> None:
 
 
 def print_note(message: str) -> None:
-    """Something worth knowing that stops nothing, on stderr."""
+    """Print a note on stderr, which does not stop the command."""
     _print("note", "warn", message, "")
 
 
@@ -28,9 +29,25 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
     text = Text()
     text.append(f"{label}: ", style=style)
     text.append(message)
-    console.print(text, soft_wrap=True)
+    if not console.is_terminal:
+        console.print(text, soft_wrap=True)
+        for line in hint.splitlines():
+            console.print(Text(f"  {line}"), soft_wrap=True)
+        return
+    first, *rest = text.wrap(console, max(console.width - 2, 20))
+    console.print(first)
+    for line in rest:
+        console.print(Text("  ") + line)
     for line in hint.splitlines():
-        console.print(Text(f"  {line}"), soft_wrap=True)
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
+    """Return the text cut to a width, with an ellipsis in place of the rest."""
+    if text.cell_len > columns:
+        end = "..." if ascii_only else "…"
+        text = text[: max(0, columns - len(end))] + Text(end)
+    return text
 
 
 def find_exercise(course: Course, name: str) -> Entry:

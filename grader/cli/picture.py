@@ -1,4 +1,4 @@
-"""Draws a report for the README: a kernel graded as ``grader check`` does, on random inputs from a fixed seed.
+"""Draws a report for the README: a kernel graded like ``grader check``, on random inputs from a fixed seed.
 
 python -m grader.cli.picture EXERCISE OUT.svg [--file F] [--seed N] [--results results.json]
 """
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--file", type=Path, help="grade this file")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--results", type=Path, help="draw this results.json and grade nothing")
+    parser.add_argument("--results", type=Path, help="draw this results.json without grading")
     options = parser.parse_args(arguments)
     try:
         if options.results:

@@ -1,4 +1,4 @@
-"""Shows the report that a program left: ``python -m grader.cli.reporter PROGRAM REPORT``, called by the program itself."""
+"""Shows a program's report: ``python -m grader.cli.reporter PROGRAM REPORT``, called by the program itself."""
 
 from __future__ import annotations
 

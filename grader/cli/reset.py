@@ -1,4 +1,4 @@
-"""``grader reset``: the skeleton back, the learner's file kept beside it."""
+"""``grader reset``: restores the skeleton and keeps the learner's file next to it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from grader.setup.errors import GraderError
 
 
 def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
 ) -> int:
-    """Put an exercise's skeleton back.
+    """Restore an exercise's skeleton.
 
-    Your file is kept beside it, as NAME.cu.1.bak, NAME.cu.2.bak, ...
+    Your file is kept next to it, as NAME.cu.1.bak, NAME.cu.2.bak, ...
     """
     course = Course()
     entry = find_exercise(course, exercise)
     original = pristine.find(course, entry)
     if original is None:
         raise GraderError(
-            f"no copy of the skeleton of {entry.name} is at hand: {shown_path(course.root, course)} is not a git clone, "
+            f"there is no copy of the skeleton of {entry.name}: {shown_path(course.root, course)} is not a git clone, "
             "and the grader kept none",
-            "Your file was not changed. Get the file again from where you have the course.",
+            "Your file was not changed. Download the file again from the course's source.",
         )
     file = entry.skeleton
     try:
@@ -39,7 +39,7 @@ def command(
                 print(f"kept your file as  {shown_path(kernel_file.keep(file, current), course)}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(original.content)
-            print(f"skeleton back in   {shown_path(file, course)}  (from {original.source})")
+            print(f"skeleton restored  {shown_path(file, course)}  (from {original.source})")
     except OSError as error:
         raise GraderError(f"cannot reset {shown_path(file, course)}: {error.strerror}") from error
     ProgressFile(course.root).forget(entry.name)

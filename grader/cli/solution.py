@@ -1,4 +1,4 @@
-"""``grader solution``: the course's own answer, once the learner has one."""
+"""``grader solution``: shows the course's solution to learners who have passed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from grader.setup.errors import GraderError
 
 
 def command(
-    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="Which exercise.")],
-    spoil: Annotated[bool, typer.Option("--spoil", help="Show it although you have not passed yet.")] = False,
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE", help="The exercise.")],
+    spoil: Annotated[bool, typer.Option("--spoil", help="Show it before you have passed.")] = False,
 ) -> int:
     """Show the course's solution, once you have passed."""
     course = Course()
@@ -29,7 +29,7 @@ def command(
     if not spoil and not progress.of(entry.name).passed:
         raise GraderError(
             f"you have not passed {entry.name} yet",
-            f"`grader hint {name}` helps step by step; `grader solution {name} --spoil` shows it all the same.",
+            f"`grader hint {name}` helps step by step; `grader solution {name} --spoil` shows it anyway.",
         )
     try:
         source = entry.solution.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""On which kinds of machine the course was tried, for ``grader doctor``: of any other it says so."""
+"""The kinds of machine on which the course was tested; ``grader doctor`` names any difference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 import sys
 
 PYTHONS = ((3, 11), (3, 13), (3, 14))
-"""Where `make demo` and lessons were run: those of CONTRIBUTING's table of machines."""
+"""The versions with which `make demo` and lessons were run: see the table of machines in CONTRIBUTING."""
 
 _WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
 
@@ -18,7 +18,7 @@ def untried(
     library: str | None = None,
     python: tuple[int, int] | None = None,
 ) -> list[str]:
-    """Return the properties of this machine that the course was never tried with, a sentence each."""
+    """Return the properties of this machine with which the course was not tested, a sentence each."""
     system, processor, release = (
         system or platform.system(),
         processor or platform.machine(),
@@ -26,21 +26,21 @@ def untried(
     )
     library, python = library if library is not None else platform.libc_ver()[0], python or sys.version_info[:2]
     if system != "Linux":
-        return [f"{system} is not tried, and kernels do not run there: {_WITH_KERNELS} Neither of the two is tried."]
+        return [f"{system} was not tested, and kernels do not run there: {_WITH_KERNELS} Neither was tested."]
     said = []
     if processor.lower() not in ("x86_64", "amd64"):
         known = processor.lower() in ("aarch64", "arm64")
         part = (
-            " as a whole: only solutions and skeletons on the simulator, in an emulator and without a jail"
+            " as a whole: only solutions and skeletons on the simulator, in an emulator and without a sandbox"
             if known
             else ""
         )
-        said.append(f"{processor} is not tried{part}.")
+        said.append(f"{processor} was not tested{part}.")
     if "microsoft" in release.lower():
-        said.append("WSL is not tried.")
+        said.append("WSL was not tested.")
     if library != "glibc":
-        said.append("A C library other than glibc is not tried.")
+        said.append("A C library other than glibc was not tested.")
     if python not in PYTHONS:
         names = ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
-        said.append(f"Python {python[0]}.{python[1]} is not tried as a whole; {names} are.")
+        said.append(f"Python {python[0]}.{python[1]} was not tested as a whole; {names} were.")
     return said

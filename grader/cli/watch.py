@@ -1,4 +1,4 @@
-"""``grader watch``: grades at each save and moves on with the learner. The loop itself is ``watch_loop.py``."""
+"""``grader watch``: grades at each save and moves on to the next exercise. The loop is in ``watch_loop.py``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from grader.course import Course
 
 def command(
     exercise: Annotated[
-        str | None, typer.Argument(metavar="EXERCISE", help="Where to start; by default the first not passed.")
+        str | None,
+        typer.Argument(metavar="EXERCISE", help="The first exercise; default: the first not passed."),
     ] = None,
 ) -> int:
-    """Grade at each save, and move on with you.
+    """Grade at each save, and move on to the next exercise when one passes.
 
     Keys: h hint, l list, r run again, v everything, n next exercise, q quit.
     """

@@ -24,12 +24,12 @@ from rich.text import Text
 from grader.cli import hint
 from grader.cli.check import first_task, grade, next_steps, record
 from grader.cli.list_exercises import next_exercise, print_list
-from grader.cli.messages import short_name, shown_path
+from grader.cli.messages import short_name, shortened, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
 from grader.report import theme, words
-from grader.report.failures import indented
+from grader.report.failures import indented, paragraph
 from grader.report.task_view import render_task
 from grader.report.terminal import NextStep, ascii_only, closing, print_verdict, render
 from grader.setup.errors import GraderError
@@ -211,11 +211,11 @@ class WatchLoop:
             error = verdict
             self._clear()
             self.console.print()
-            message = Text("  could not grade: ", style="bad.title")
+            message = Text("could not grade: ", style="bad.title")
             message.append(error.message, style="default")
-            self.console.print(message)
+            self.console.print(indented(message))
             if error.hint:
-                self.console.print(Text(f"  {error.hint}"))
+                self.console.print(paragraph(error.hint))
             self.console.print()
             self.print_footer()
             return True
@@ -285,7 +285,8 @@ class WatchLoop:
         line = Text("  On to ", style="good")
         line.append(entry.name, style="title")
         self.console.print(line)
-        self.console.print(Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})"))
+        title = Text(f"  {entry.title} ({entry.kind}, {words.count(entry.points, 'point')})")
+        self.console.print(shortened(title, self.console.width, ascii_only(self.console)))
         self.console.print(render_task(entry.load()))
         self.console.print(Text(f"  open {shown_path(entry.skeleton, self.course)}", style="quiet"))
         self.console.print()
@@ -300,7 +301,7 @@ class WatchLoop:
         self.console.print(indented(Rule(style="rule.line", characters="-" if plain else "─"), expand=True))
         line = Text("  ")
         line.append(short_name(self.current, self.course), style="title")
-        line.append("  waiting for you to save it", style="quiet")
+        line.append("  waiting for a save", style="quiet")
         counted = f"{done} of {len(entries)} passed"
         gap = self.console.width - len(line.plain) - len(counted)
         line.append(" " * max(2, gap) + counted, style="quiet")
@@ -331,7 +332,7 @@ class WatchLoop:
             )
         )
         if upcoming is not None:
-            line = Text("  Go on with ", style="quiet")
+            line = Text("  Continue with ", style="quiet")
             line.append(f"grader watch {short_name(self.current or upcoming, self.course)}", style="command")
             self.console.print(line)
         self.console.print()
@@ -343,7 +344,7 @@ class WatchLoop:
         line = Text("  Every exercise is passed", style="good")
         line.append(f": {words.count(len(self.course.exercises), 'exercise')}, {total} points.")
         self.console.print(line)
-        self.console.print(Text("  `grader watch EXERCISE` opens one of them again; `grader bench EXERCISE` times it."))
+        self.console.print(Text("  `grader watch EXERCISE` opens one again; `grader bench EXERCISE` times it."))
         self.console.print()
 
     def _clear(self) -> None:

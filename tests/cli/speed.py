@@ -108,7 +108,7 @@ class _Watch:
 
     def _until_it_waits(self) -> str:
         said = ""
-        while "for you to save" not in said:
+        while "waiting for a save" not in said:
             if not select.select([self._ours], [], [], 120)[0]:
                 sys.exit(f"grader watch says nothing any more: {said}")
             said += os.read(self._ours, 65536).decode(errors="replace")

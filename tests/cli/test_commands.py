@@ -90,6 +90,16 @@ def test_another_file_is_no_progress(grader, course, judge) -> None:  # type: ig
     assert progress(course).exercises == {}
 
 
+@pytest.mark.parametrize("path", ["solutions/day01_start/first.cu", "elsewhere/first.cu", "elsewhere/first/mine.cu"])
+def test_a_path_outside_of_exercises_is_the_file_that_is_graded(grader, course, judge, path) -> None:  # type: ignore[no-untyped-def]
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text("// solved: first\n")
+    done = grader("check", path)
+    assert done.code == 0, "the file passes, and the skeleton would not"
+    assert f"note: {path} is graded as the exercise {FIRST}" in " ".join(done.err.split())
+    assert progress(course).exercises == {}
+
+
 def test_check_writes_reports(grader, course, judge, tmp_path) -> None:  # type: ignore[no-untyped-def]
     out = tmp_path / "new" / "folder"
     done = grader(
@@ -151,6 +161,9 @@ def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) ->
         (["check", "day01_strat/first"], "Did you mean day01_start/first"),
         (["check", "first", "--file", "nowhere.cu"], "there is no file nowhere.cu"),
         (["check", "first", "--file", "."], "is a folder"),
+        (["check", "exercises/course.toml"], "there is no exercise 'exercises/course.toml'"),
+        (["check", "no/such/first.cu"], "there is no file no/such/first.cu"),
+        (["check", "solutions/day01_start/first.cu", "--file", "x.cu"], "are both files"),
         (["check", "first", "--device", "gpu"], "'cpu', 'cuda'"),
         (["check", "first", "--seed", "many"], "--seed"),
         (["check", "first", "--jsn", "x"], "--json"),
@@ -205,7 +218,7 @@ TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 rea
 
 
 def test_the_task_is_shown_where_one_begins(grader, judge) -> None:  # type: ignore[no-untyped-def]
-    assert f"first.cu is as the course gave it. The task: {TASK}" in grader("check", "first").all
+    assert f"first.cu is still the skeleton. The task: {TASK}" in grader("check", "first").all
     assert TASK in grader("hint", "first").all
     Path("exercises/day01_start/first.cu").write_text("// begun\n")
     assert TASK not in grader("check", "first").all
@@ -341,7 +354,7 @@ def test_doctor_without_a_gpu_is_content_with_a_torch_for_cuda(monkeypatch, tmp_
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(doctor, "torch_build", lambda: "CUDA 13.0")
     assert doctor.torch_package().status == doctor.GOOD and not doctor.torch_package().advice
-    assert doctor.gpu().advice == "Everything but times works without one."
+    assert doctor.gpu().advice == "Everything except timing works without one."
 
 
 def test_doctor_measures_a_cache_that_changes_meanwhile(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -69,7 +69,7 @@ def test_hints_and_progress(notebook: Notebook) -> None:
 
 MISTAKES = {
     "%%kernel frist\nx": "there is no exercise 'frist' Did you mean day01_start/first?",
-    "%%kernel first\n  \n\n": "the cell holds no code for day01_start/first",
+    "%%kernel first\n  \n\n": "the cell contains no code for day01_start/first",
     "%%kernel first\n": "cell body is empty",
     "%%kernel\nx": "the following arguments are required: EXERCISE",
     "%%kernel first --fast\nx": "%%kernel: unrecognized arguments: --fast",
@@ -78,7 +78,7 @@ MISTAKES = {
     "%grade first --seed x": "invalid int value: 'x'",
     "%grade first --gpu GT9": "'GT9'",
     "%hint": "required: EXERCISE",
-    "%progress now": "%progress takes nothing",
+    "%progress now": "%progress takes no arguments",
 }
 
 

@@ -16,14 +16,14 @@ HERE = {"system": "Linux", "processor": "x86_64", "release": "6.12", "library": 
     ("other", "says"),
     [
         ({}, []),
-        ({"system": "Darwin", "processor": "arm64"}, ["Darwin is not tried, and kernels do not run there"]),
+        ({"system": "Darwin", "processor": "arm64"}, ["Darwin was not tested, and kernels do not run there"]),
         (
             {"processor": "aarch64"},
-            ["only solutions and skeletons on the simulator, in an emulator and without a jail"],
+            ["only solutions and skeletons on the simulator, in an emulator and without a sandbox"],
         ),
-        ({"processor": "riscv64"}, ["riscv64 is not tried."]),
-        ({"release": "5.15.90.1-microsoft-standard-WSL2"}, ["WSL is not tried"]),
-        ({"library": "", "python": (3, 12)}, ["other than glibc", "Python 3.12 is not tried as a whole"]),
+        ({"processor": "riscv64"}, ["riscv64 was not tested."]),
+        ({"release": "5.15.90.1-microsoft-standard-WSL2"}, ["WSL was not tested"]),
+        ({"library": "", "python": (3, 12)}, ["other than glibc", "Python 3.12 was not tested as a whole"]),
     ],
 )
 def test_what_was_not_tried(other: dict[str, str], says: list[str]) -> None:

@@ -108,7 +108,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     code, said = check(SOLUTION, GRADER_CACHE=str(blocked / "cache"))
-    assert code == 0 and "cannot be written" in said
+    assert code == 0 and "is not writable" in said
 
 
 @pytest.mark.parametrize("after", [0.8, 1.6])

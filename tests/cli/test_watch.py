@@ -50,8 +50,8 @@ QUIT = Pressed("q")
 def test_it_grades_at_once_and_ends_with_what_comes_next(course, judge) -> None:  # type: ignore[no-untyped-def]
     text = Watched(course).run(QUIT)
     assert judge == ["day01_start/first"]
-    assert "Not passed yet" in text and "waiting for you to save it" in text
-    assert text.endswith("0 of 2 exercises passed, 0 of 15 points. Go on with grader watch first")
+    assert "Not passed yet" in text and "waiting for a save" in text
+    assert text.endswith("0 of 2 exercises passed, 0 of 15 points. Continue with grader watch first")
 
 
 def test_it_moves_on(course, judge) -> None:  # type: ignore[no-untyped-def]
@@ -59,7 +59,7 @@ def test_it_moves_on(course, judge) -> None:  # type: ignore[no-untyped-def]
     watched = Watched(course)
     text = watched.run(QUIT)
     assert "Passed 10 of 10 points" in text and "On to day01_start/second" in text
-    assert "Go on with grader watch second" in text
+    assert "Continue with grader watch second" in text
     assert judge == ["day01_start/first"]
 
 
@@ -77,7 +77,7 @@ def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type:
 
 def test_the_task_is_shown_where_one_begins(course, judge) -> None:  # type: ignore[no-untyped-def]
     pristine.keep_copies(course)
-    assert "is as the course gave it. The task: Find it. void second(" in Watched(course, "second").run(QUIT)
+    assert "is still the skeleton. The task: Find it. void second(" in Watched(course, "second").run(QUIT)
     Path("exercises/day01_start/first.cu").write_text("// solved\n")
     assert "On to day01_start/second The second" in (text := Watched(course).run(QUIT)) and "Find it." in text
 
