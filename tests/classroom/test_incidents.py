@@ -90,7 +90,7 @@ def test_a_fault_is_one_students_error(
 def test_where_no_process_works_the_class_stops(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(worker, "begin", end)
     assert run(arguments) == 2
-    assert "goes on where it stopped" in capsys.readouterr().err
+    assert "the same command to continue" in capsys.readouterr().err
 
 
 def grade_alone(course: Course, name: str, kernel: bytes) -> tuple[Verdict, list[Incident]]:

@@ -91,10 +91,10 @@ def test_extra_points_come_after_lateness_and_never_below_zero() -> None:
         ("[late]\npercent = 10", "unknown field `percent`"),
         (f'{LATE}submitted = "none.csv"', "none.csv cannot be read"),
         (f'{LATE}submitted = "head.csv"', "does not begin with the row student,submitted"),
-        (f'{LATE}submitted = "when.csv"', "when.csv, row 3: 'yesterday' is no date and time"),
+        (f'{LATE}submitted = "when.csv"', "when.csv, row 3: 'yesterday' is not a date and time"),
         (f'{LATE}submitted = "zone.csv"', "zone.csv, row 2: '2026-03-01T10:00:00' has no time zone"),
         (f'{LATE}submitted = "same.csv"', "same.csv, row 3: 'ann' has a row already"),
-        (f'{LATE}submitted = "latin.csv"', "latin.csv is no CSV file in UTF-8"),
+        (f'{LATE}submitted = "latin.csv"', "latin.csv is not a CSV file in UTF-8"),
         ("extra = 1", "extra is not a list"),
         ("[[extra]]\npoints = 1", "extra 1: Object missing required field `student`"),
         ('[[extra]]\nstudent = "ann"\npoints = 1e9', "extra 1: Expected `float` <= "),
@@ -126,7 +126,7 @@ def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "says"),
     [
-        (Policy(extra=(Extra("eve", 1),)), "extra 1: student = 'eve' handed nothing in"),
+        (Policy(extra=(Extra("eve", 1),)), "extra 1: there is no submission of student = 'eve'"),
         (Policy(late=Late(submitted="x.csv")), "has no due"),
         (Policy(late=Late(due=DUE)), "has no submitted"),
         (Policy(late=Late(due=DUE, submitted="x.csv"), times={"ann": None}), "has no row for 'bob'"),
@@ -142,7 +142,7 @@ def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in,
     (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "eve"\npoints = 1\n')
     arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
-    assert "'eve' handed nothing in" in capsys.readouterr().err
+    assert "there is no submission of student = 'eve'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

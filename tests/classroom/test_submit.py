@@ -107,8 +107,8 @@ def test_what_is_no_plain_file_is_refused(learner: Course, tmp_path: Path, kind:
         "link": "is a link",
         "folder link": "is a link",
         "large": "larger than 1 MB",
-        "pipe": "is no file",
-        "folder": "is no file",
+        "pipe": "is not a file",
+        "folder": "is not a file",
     }
     with pytest.raises(GraderError, match=says[kind]):
         packing.pack(learner, ProgressFile(learner.root).read(), [entry])

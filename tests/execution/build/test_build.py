@@ -145,7 +145,7 @@ def test_a_function_that_is_defined_nowhere(file, compiler):
     text = GOOD.replace("__global__", "__device__ float helper(float);\n__global__", 1).replace(
         "*= 2", "= helper(x[i])"
     )
-    with pytest.raises(BuildError, match=r"twice\.cu:\d: error: used but defined nowhere: 'helper\(float\)'"):
+    with pytest.raises(BuildError, match=r"twice\.cu:\d: error: used but not defined: 'helper\(float\)'"):
         compile_kernel(file, checks=False, text=text, compiler=compiler)
 
 
@@ -198,7 +198,7 @@ def test_an_interrupted_build_leaves_nothing(file):
 
 def test_a_compiler_that_never_ends(file, monkeypatch):
     monkeypatch.setattr("grader.frontend.toolchain.process._TIME_LIMIT", 0.01)
-    with pytest.raises(GraderError, match="compiled for"):
+    with pytest.raises(GraderError, match="took longer than"):
         compile_kernel(file, checks=False, text=unseen())
 
 

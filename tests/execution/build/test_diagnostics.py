@@ -120,7 +120,7 @@ def test_columns_of_rewritten_lines_are_the_learners():
     ],
 )
 def test_the_linker(output):
-    assert explained(output).startswith("relu.cu:7: error: used but defined nowhere: 'helper(float)'")
+    assert explained(output).startswith("relu.cu:7: error: used but not defined: 'helper(float)'")
 
 
 def test_the_same_message_is_shown_once_and_long_lists_are_cut():

@@ -131,7 +131,7 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
             "wrong.cu:2:5: error: the PTX instruction made",
         ),
         ("int not_main() { return 0; }\n", "the program has no main"),
-        ("void elsewhere();\nint main() { elsewhere(); }\n", "used but defined nowhere: elsewhere()"),
+        ("void elsewhere();\nint main() { elsewhere(); }\n", "used but not defined: elsewhere()"),
         (
             "__global__ void k(int& n) { n = 1; }\nint main() {}\n",
             "wrong.cu:1:22: error: the kernel k has a parameter that is a",
