@@ -75,10 +75,15 @@ def test_it_is_read_in_order(root: Path) -> None:
 @pytest.mark.parametrize(
     ("find", "replace", "says", "hint"),
     [
-        ('kind = "debug"', 'kind = "solve"', ":25: day 2 (day02_second), exercise 1 (twice), kind: ", "implement, debug, optimize"),
-        ("points = 5", 'points = "5"', ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected int", "at least 1"),
-        ("points = 5", "points = 0", ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected int >= 1", "at least 1"),
-        ("points = 3\n", "points = 3\npionts = 4\n", ":16: day 1 (day01_first), exercise 1 (once), pionts: ", "The keys are name, title, kind, points,"),
+        ('kind = "debug"', 'kind = "solve"', ":25: day 2 (day02_second), exercise 1 (twice), "
+                                             "kind: ", "implement, debug, optimize"),
+        ("points = 5", 'points = "5"', ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected "
+                                       "int", "at least 1"),
+        ("points = 5", "points = 0", ":32: day 2 (day02_second), exercise 2 (thrice), points: Expected int >= "
+                                     "1", "at least 1"),
+        ("points = 3\n", "points = 3\npionts = "
+                         "4\n", ":16: day 1 (day01_first), exercise 1 (once), "
+                                "pionts: ", "The keys are name, title, kind, points,"),
         ('title = "Second"\n', "", ":17: day 2 (day02_second), title: it is missing", ""),
         ('summary = "About it"', 'sumary = "About it"', ":9: day 1 (day01_first), "
                                                         "sumary: ", "folder, title, summary, exercise"),
@@ -87,14 +92,17 @@ def test_it_is_read_in_order(root: Path) -> None:
         ('"sm_80"', '"ampere"', ":3: architecture: ", "sm_90a"),
         ('"builds", "correct"', '"correct", "builds"', ":4: stages: ", "in order"),
         ('"safe"]', '"quick"]', ":4: stages: ", "in order"),
-        ("points = 4\n", 'points = 4\nstages = ["builds"]\n', ":27: day 2 (day02_second), exercise 1 (twice), stages: ", "in order"),
+        ("points = 4\n", 'points = 4\nstages = '
+                         '["builds"]\n', ":27: day 2 (day02_second), exercise 1 (twice), stages: ", "in order"),
         ('"thrice"', '"twice"', ":29: day 2 (day02_second), exercise 2 (twice), name: the day has two", "Rename one"),
-        ('"thrice"', '"four"', ":29: day 2 (day02_second), exercise 2 (four), name: there is no exercises/day02_second/four.cu", "correct the name"),
+        ('"thrice"', '"four"', ":29: day 2 (day02_second), exercise 2 (four), name: there is no "
+                               "exercises/day02_second/four.cu", "correct the name"),
         ('"thrice"', '"Thrice"', ":29: day 2 (day02_second), exercise 2 (Thrice), name: ", "small letters"),
         ('"day02_second"', '"day01_second"', ":18: day 2 (day01_second), folder: there are two days "
                                              "1", "another number"),
         ('"day02_second"', '"second"', ":18: day 2 (second), folder: ", "dayNN_topic"),
-        ('"day02_second"', '"day03_third"', ":18: day 2 (day03_third), folder: there is no lessons/day03_third/lesson.ipynb", "remove the day"),
+        ('"day02_second"', '"day03_third"', ":18: day 2 (day03_third), folder: there is no "
+                                            "lessons/day03_third/lesson.ipynb", "remove the day"),
         ("format = 1\n", "", " does not say its format; this grader reads format 1", "format = 1"),
         ("format = 1", "format = 2", " has the format 2; this grader reads format 1", "git pull"),
         ("points = 4", "points = ", " is not TOML: Invalid value (at line 26", "Correct that line"),
