@@ -85,7 +85,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if name not in _why_not:
         _why_not[name] = tiers.why_not(name)
     if _why_not[name]:
-        pytest.skip(f"no jail of the tier {name} here: {_why_not[name]}")
+        pytest.skip(f"the isolation tier {name} is not available: {_why_not[name]}")
     monkeypatch.setenv("GRADER_JAIL", name)
     return name
 

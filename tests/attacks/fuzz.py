@@ -335,8 +335,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="a JSON file for what came of it")
-    parser.add_argument("--recorded", action="store_true", help="print what was kept")
+    parser.add_argument("--out", type=Path, help="write the results to this JSON file")
+    parser.add_argument("--recorded", action="store_true", help="print the recorded results")
     chosen = parser.parse_args()
     if chosen.recorded:
         return show(json.loads(RECORD.read_text()))

@@ -59,7 +59,7 @@ def main() -> int:
         for tier in ("bwrap", "landlock"):
             reason = tiers.why_not(tier)
             if reason:
-                print(f"start in {tier:13} not here: {reason}")
+                print(f"start in {tier:13} not available: {reason}")
                 continue
             more = start(file, tier) - plain
             bad += more > MOST_START

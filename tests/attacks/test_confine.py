@@ -80,7 +80,7 @@ class Filter:
             elif code == 0x06:
                 return k
             else:
-                raise AssertionError(f"an instruction {code:#x}")
+                raise AssertionError(f"unknown BPF instruction {code:#x}")
 
     def named(self, names: list[str]) -> set[int]:
         """Return the numbers of the named system calls that exist on this machine."""

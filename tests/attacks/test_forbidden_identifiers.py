@@ -75,7 +75,7 @@ def test_where_a_word_is_one_of_them(text: str, word: str) -> None:
 
 
 def nobody(command: Command) -> Finished:
-    raise AssertionError("no compiler need be asked")
+    raise AssertionError("the compiler must not be called")
 
 
 @pytest.mark.parametrize(

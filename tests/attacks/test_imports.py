@@ -141,7 +141,7 @@ def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="calls through pointers are looked at on x86-64 alone")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="indirect calls are checked only on x86-64")
 @pytest.mark.parametrize(
     ("code", "found"),
     [

@@ -31,9 +31,9 @@ SECONDS = 180
 def browser() -> Iterator[Browser]:
     """Yield one browser for all tests of a process."""
     if LACKING:
-        pytest.skip(f"there is no {' and no '.join(LACKING)}: pip install -c constraints.txt -e '.[browser]'")
+        pytest.skip(f"not installed: {', '.join(LACKING)}: pip install -c constraints.txt -e '.[browser]'")
     if CHROMIUM is None:
-        pytest.skip("there is no chromium on the PATH (Debian, Ubuntu: apt install chromium)")
+        pytest.skip("chromium is not on the PATH (Debian, Ubuntu: apt install chromium)")
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=1000 * SECONDS)

@@ -35,7 +35,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.on(
             "request",
             lambda request: (
-                problems.append(f"asked for {request.url}") if not request.url.startswith(allowed) else None
+                problems.append(f"requested {request.url}") if not request.url.startswith(allowed) else None
             ),
         )
         page.goto(file.as_uri())

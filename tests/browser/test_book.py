@@ -15,7 +15,7 @@ from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violation
 from tests.course_copy import copy_course
 
 pytestmark = pytest.mark.skipif(
-    bool(missing()), reason=f"the book is made with {', '.join(missing())}; `make book` installs what it takes"
+    bool(missing()), reason=f"not installed: {', '.join(missing())}; run `make book` to install the book's dependencies"
 )
 SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
 EXERCISE = "exercises/day02_reductions/softmax.html"

@@ -200,7 +200,7 @@ def test_in_a_frame_of_a_page(opened: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessibility(opened: Open, races: str, scheme: str) -> None:
     axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="no axe: pip install axe-playwright-python"
+        "axe_playwright_python.sync_playwright", reason="axe is not installed: pip install axe-playwright-python"
     )
     page = opened(races, color_scheme=scheme)
     for step in (1, 3, 5):

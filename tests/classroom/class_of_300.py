@@ -151,10 +151,8 @@ def main() -> int:
     seconds = used.ru_utime + used.ru_stime
     print(f"{len(results)} submissions of {options.exercise}, {options.workers} workers")
     print(f"wall time          {wall:8.1f} s  ({wall / len(results):.2f} s each; at most {LIMIT_SECONDS} s for 300)")
-    print(
-        f"processor time     {seconds:8.1f} s  ({seconds / len(results):.2f} s each), without children that were killed"
-    )
-    print(f"peak of memory     {memory.peak / 2**20:8.0f} MiB, all processes together")
+    print(f"processor time     {seconds:8.1f} s  ({seconds / len(results):.2f} s each), without killed child processes")
+    print(f"peak memory        {memory.peak / 2**20:8.0f} MiB, all processes")
     for stage, number in collections.Counter(verdict(result) for result in results).most_common():
         print(f"{'failed ' + stage if stage else 'passed':18} {number:8}")
     for student, wanted, got in unfair:

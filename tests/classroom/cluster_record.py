@@ -48,10 +48,10 @@ def where_they_part(one: str, other: str) -> tuple[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=300)
-    parser.add_argument("--cores", type=int, default=1, help="of each node")
-    parser.add_argument("--note", default="", help="what to record about the circumstances")
-    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} beside this file")
-    parser.add_argument("--out", type=Path, help="write it there instead")
+    parser.add_argument("--cores", type=int, default=1, help="cores of each node")
+    parser.add_argument("--note", default="", help="note to store in the record")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} next to this file")
+    parser.add_argument("--out", type=Path, help="write the record to this file instead")
     options = parser.parse_args()
     os.environ.setdefault("GRADER_CHECK_NVCC", "off")
     course, exercise = Course(ROOT), EXERCISES[0]

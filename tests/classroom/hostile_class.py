@@ -54,7 +54,7 @@ def main() -> int:
         f"{len(made.left_out)}"
     )
     for student in wrong:
-        print(f"NOT AS DESERVED: {student!a}")
+        print(f"UNDESERVED GRADE: {student!a}")
     return int(bool(wrong) or pages != options.students or rows != feedback or rows != len(deserved))
 
 

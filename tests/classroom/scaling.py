@@ -180,14 +180,14 @@ def machine() -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=300, help="students, with one kernel for each exercise")
-    parser.add_argument("--workers", default="1,2,4,16", help="numbers of workers, with commas")
+    parser.add_argument("--workers", default="1,2,4,16", help="comma-separated numbers of workers")
     parser.add_argument("--exercise", action="append", help=f"default: {', '.join(EXERCISES)}")
-    parser.add_argument("--even", action="store_true", help="with fewer workers fewer submissions, at least 40")
-    parser.add_argument("--cold", action="store_true", help="with an empty build cache")
+    parser.add_argument("--even", action="store_true", help="scale submissions with the workers, at least 40")
+    parser.add_argument("--cold", action="store_true", help="start with an empty build cache")
     parser.add_argument("--memory-every", type=float, default=3.0, metavar="SECONDS")
-    parser.add_argument("--note", default="", help="what to record about the circumstances")
-    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} beside this file")
-    parser.add_argument("--out", type=Path, help="write it there instead")
+    parser.add_argument("--note", default="", help="note to store in the record")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} next to this file")
+    parser.add_argument("--out", type=Path, help="write the record to this file instead")
     options = parser.parse_args()
     exercises = tuple(Course(ROOT).find(name).name for name in options.exercise or EXERCISES)
     counts = sorted({int(word) for word in options.workers.split(",")})
@@ -219,7 +219,9 @@ def main() -> int:
     most = record["runs"][-1]
     if most["workers"] >= WORKERS_GOAL:
         met = most["efficiency"] >= EFFICIENCY_GOAL and most["megabytes_a_worker"] <= MEGABYTES_GOAL
-        print(f"the goal, {EFFICIENCY_GOAL} and {MEGABYTES_GOAL} MiB a worker, is {'met' if met else 'missed'}")
+        print(
+            f"The goal (efficiency {EFFICIENCY_GOAL}, {MEGABYTES_GOAL} MiB per worker) is {'met' if met else 'missed'}"
+        )
     lost = [run for run in record["runs"] if run["graded"] != run["kernels"] or run["could_not_grade"]]
     return 1 if lost else 0
 

@@ -75,7 +75,7 @@ def test_what_is_late_has_another_attempt_and_the_first_answer_counts(two: Attem
     two.add("again", job, second)
     assert not list(two.late()), "a job that has just started is not late"
     assert two.end("again", lambda: b"first") == (job, b"first") and two.busy
-    assert two.end(f"a on {first}", lambda: pytest.fail("nobody asks what came of it")) is None
+    assert two.end(f"a on {first}", lambda: pytest.fail("the result must not be read")) is None
     assert two.end("b on big", lambda: b"b") == (other, b"b") and not two.busy
 
 

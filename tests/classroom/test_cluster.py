@@ -54,7 +54,7 @@ sys.exit(run(sys.argv[1:]))
 @pytest.fixture(scope="module")
 def nodes():
     """Start a cluster of three nodes with one core each, one of them with a pretended GPU."""
-    pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
+    pytest.importorskip("ray", reason="Ray is not installed: run `make cluster`")
     with contextlib.ExitStack() as stack:
         try:
             nodes = stack.enter_context(nodes_here([1, 0, 0]))

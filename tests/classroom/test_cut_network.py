@@ -96,7 +96,7 @@ def waits_after_a_few(gates: Path, job: Job) -> Graded:
 @pytest.fixture(scope="module")
 def machines():
     """Start the head of a cluster with two cores, and a machine with one core."""
-    pytest.importorskip("ray", reason="Ray is not installed: `make cluster` does that")
+    pytest.importorskip("ray", reason="Ray is not installed: run `make cluster`")
     with contextlib.ExitStack() as stack:
         try:
             machines = stack.enter_context(Machines(2))

@@ -97,8 +97,8 @@ def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=12)
-    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} beside this file")
-    parser.add_argument("--out", type=Path, help="write it there instead")
+    parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} next to this file")
+    parser.add_argument("--out", type=Path, help="write the record to this file instead")
     options = parser.parse_args()
     os.environ.setdefault("GRADER_CHECK_NVCC", "off")
     pynvml.nvmlInit()

@@ -60,7 +60,7 @@ def _show(name: str, run: Callable[[], float], runs: int) -> None:
     seconds = sorted(run() for _ in range(runs))
     used = (_processor_seconds() - before) / runs
     print(f"{name:6} median {statistics.median(seconds):.2f} s, {seconds[0]:.2f} to {seconds[-1]:.2f}", end="")
-    print(f", processors {used:.2f} s" if used > 0.1 else "", flush=True)
+    print(f", processor time {used:.2f} s" if used > 0.1 else "", flush=True)
 
 
 def _processor_seconds() -> float:
@@ -110,7 +110,7 @@ class _Watch:
         said = ""
         while "waiting for a save" not in said:
             if not select.select([self._ours], [], [], 120)[0]:
-                sys.exit(f"grader watch says nothing any more: {said}")
+                sys.exit(f"grader watch stopped printing: {said}")
             said += os.read(self._ours, 65536).decode(errors="replace")
         return said
 

@@ -71,7 +71,7 @@ def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) 
 def nvcc(text: str, folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
     """Run nvcc with the options of a GPU build. ``what`` is -c for host code or -ptx for device code."""
     if NVCC is None:
-        pytest.skip("there is no nvcc on the PATH to compare with")
+        pytest.skip("nvcc is not on the PATH")
     file = folder / "all.cu"
     file.write_text(text)
     target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90

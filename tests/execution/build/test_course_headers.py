@@ -143,7 +143,7 @@ def test_a_header_is_plain_cuda(header, tmp_path):
     compile_kernel(tmp_path / "alone.cu")
     nvcc = find_nvcc(required=False)
     if nvcc is None:
-        pytest.skip("no nvcc here: tried with the simulator's compiler alone")
+        pytest.skip("nvcc is not installed: checked only with the simulator's compiler")
     command = [*nvcc.command, "-std=c++17", "-arch=sm_80", "-I", course_headers.FOLDER.parent, "-cubin", "alone.cu"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "warning" not in done.stdout + done.stderr, done.stdout + done.stderr
@@ -151,6 +151,6 @@ def test_a_header_is_plain_cuda(header, tmp_path):
 
 def test_nvcc_tells_what_a_kernel_with_a_header_takes(kernel_file):
     if find_nvcc(required=False) is None:
-        pytest.skip("no nvcc here")
+        pytest.skip("nvcc is not installed")
     (usage,) = resource_usage(kernel_file(SUM))
     assert usage.name == "sum_kernel" and usage.static_shared == 128

@@ -58,7 +58,7 @@ extern "C" void go(float* x, double* y, cudaStream_t stream) {
 }
 """
 
-needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="no nvcc here")
+needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="nvcc is not installed")
 
 
 @needs_nvcc

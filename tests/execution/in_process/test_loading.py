@@ -182,7 +182,7 @@ def test_no_compiler(file, monkeypatch, tmp_path):
         load_kernel(file)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_no_gpu(file):
     with pytest.raises(GraderError, match="no GPU") as caught:
         load_kernel(file, device="cuda")

@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"public: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("public: interrupted; the same command goes on from here", file=sys.stderr)
+        print("public: interrupted; run the same command to continue", file=sys.stderr)
         return 130
 
 

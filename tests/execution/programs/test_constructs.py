@@ -70,7 +70,7 @@ def test_what_is_not_taken_is_named(name: str, tmp_path: Path) -> None:
 
 def nvcc(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     if NVCC is None:
-        pytest.skip("there is no nvcc on the PATH to compare with")
+        pytest.skip("nvcc is not on the PATH")
     file = folder / "all.cu"
     file.write_text(text)
     target = "-gencode=arch=compute_90a,code=sm_90a"  # -arch=sm_90a also compiles for compute_90

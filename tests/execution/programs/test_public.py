@@ -164,7 +164,7 @@ def test_a_folder_with_a_makefile_of_its_own_is_built_in_a_jail(
     status = public.main([str(tmp_path), "--fetch", "--seconds", "10"])
     said = capsys.readouterr().out
     if "there is no jail" in said or "bwrap: " in said:
-        pytest.skip(f"there is no jail here: {said}")
+        pytest.skip(f"no jail is available: {said}")
     assert status == 0, said
     rows = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
     assert {row["name"]: row["outcome"] for row in rows} == {"a ": "right", "a nothing_of_that_name": "refused"}

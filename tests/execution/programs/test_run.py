@@ -112,7 +112,7 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
         pytest.skip(problem.message)
     said = capfd.readouterr().err
     if "bubblewrap is not installed" in said or "bwrap: " in said:
-        pytest.skip(f"there is no jail here: {said}")
+        pytest.skip(f"no jail is available: {said}")
     assert status == 0, said
     assert run(["run", str(file)]) == 1
 

@@ -48,7 +48,7 @@ def test_what_is_wrong_is_found_at_its_line(
     program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     if compiler and not shutil.which(compiler):
-        pytest.skip(f"there is no {compiler} here")
+        pytest.skip(f"{compiler} is not installed")
     if compiler:
         monkeypatch.setenv("GRADER_CXX", compiler)
         program = build_program([unit(FILE, (), ())], Options())

@@ -74,7 +74,7 @@ def test_a_root_that_can_become_nobody_else_is_confined(alone: list[str], tmp_pa
     Compilers and kernels still run in a jail.
     """
     if missing := tiers.why_not("landlock"):
-        pytest.skip(f"the tier that needs no namespaces does not hold here: {missing}")
+        pytest.skip(f"the tier landlock is not available: {missing}")
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
         subprocess.run([*alone, "test", "-w", str(cache_folder())], check=True, capture_output=True, text=True)

@@ -33,7 +33,7 @@ def write(folder: Path) -> None:
 
 
 def never(folder: Path) -> None:
-    raise AssertionError("built although it was there")
+    raise AssertionError("the entry was built again")
 
 
 def lock_of(cache: BuildCache, key: str = KEY) -> Path:

@@ -100,7 +100,7 @@ def test_nvidias_own_calculation_agrees(tmp_path):
     nvcc = find_nvcc(required=False)
     header = next(iter(cuda_home(nvcc).glob("include/cuda_occupancy.h")), None) if nvcc else None
     if header is None:
-        pytest.skip("no CUDA toolkit here")
+        pytest.skip("the CUDA toolkit is not installed")
     (tmp_path / "o.cpp").write_text(PROGRAM)
     command = [*find_cxx().command, f"-I{header.parent}", "-w", "o.cpp", "-o", "o"]
     subprocess.run(command, cwd=tmp_path, check=True)
