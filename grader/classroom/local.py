@@ -52,7 +52,7 @@ class Local:
 
     @property
     def room(self) -> bool:
-        """Whether a worker is free."""
+        """Return whether a worker is free."""
         return sum(one.job is not None for one in self._workers) < self.workers
 
     def submit(self, job: Job) -> None:

@@ -307,7 +307,7 @@ class Session:
         return remarks
 
     def _kept_seed(self) -> int:
-        """Return the seed drawn for the folder of results, so that an interrupted run continues with the same inputs."""
+        """Return the seed of the folder of results, so that an interrupted run continues with the same inputs."""
         path = self.out / "seed.json"
         try:
             return int(json.loads(path.read_text())["seed"])

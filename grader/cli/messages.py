@@ -51,7 +51,7 @@ def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
 
 
 def find_exercise(course: Course, name: str) -> Entry:
-    """Return the exercise that a user means. Where it was renamed, say its new name and move the learner's file along."""
+    """Return the exercise that a user means. After a rename, print the new name and move the learner's file."""
     entry = course.find(name)
     bring_files_along(course)
     if course.is_former(name):

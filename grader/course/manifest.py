@@ -69,7 +69,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stages: Stages
     days: tuple[ListedDay, ...] = field(default=(), name="day")
     formerly: dict[str, str] = {}
-    """Present names by former ones: of a day, or of an exercise with its present day (``day06_x/old = "day06_x/new"``)."""
+    """Present names by former ones, of a day or of an exercise in its present day: ``day06_x/old = "day06_x/new"``."""
 
     @cached_property
     def former_exercises(self) -> dict[str, str]:

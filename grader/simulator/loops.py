@@ -1,7 +1,7 @@
 """The loop that does not end, of those around the line where a thread was stopped.
 
-A thread is stopped somewhere in the body, often in an inner loop that ends. A loop that counts a variable to a bound, and
-does not assign it otherwise, ends. The innermost loop that is not of this form is the one to look at.
+A thread is stopped somewhere in the body, often in an inner loop that ends. A loop that counts a variable to a bound,
+and does not assign it otherwise, ends. The innermost loop that is not of this form is the one to look at.
 """
 
 from __future__ import annotations

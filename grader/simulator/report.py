@@ -1,7 +1,7 @@
-"""What the simulator found and counted while kernels ran, named after the learner's source.
+"""The simulator's findings and counters while kernels ran, with places in the learner's source.
 
-``Report.from_json`` reads the text that libsim writes (``checks/report/report.cpp``), in which places are offsets in the kernel
-library, and finds the source lines.
+``Report.from_json`` reads the text that libsim writes (``checks/report/report.cpp``), in which places are offsets in
+the kernel library, and finds the source lines.
 
 Totals (all for the launches of one report):
 
@@ -18,7 +18,8 @@ first_read_bytes       32 times the sectors of global memory that a launch read 
 least_instructions     memory instructions that a warp needs at least: requests to global and shared memory, of which a
                        compiler may have joined neighbors into one of 16 bytes; no atomic operations, no copy engine
 least_wavefronts       wavefronts that shared memory needs at least for its requests, joined in that way, without atomic
-                       operations: 128 bytes each, and of each request the share that 16-byte accesses leave of its conflicts
+                       operations: 128 bytes each, and of each request the share that 16-byte accesses leave of its
+                       conflicts
 least_l1_wavefronts    these, and one for each 128 bytes that warps loaded from or stored to global memory
 requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
                        execution of such an instruction is one request
@@ -29,36 +30,39 @@ shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
 distributed_requests   accesses of warps to the shared memory of other blocks of their cluster
 distributed_bytes      distinct bytes of those requests, summed
-shared_wavefronts      wavefronts that shared memory needed for them; one of atomic operations serves one lane of each bank
-ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts); lanes with
-                       atomic operations on the same word take turns here, too
+shared_wavefronts      wavefronts that shared memory needed for them; one of atomic operations serves one lane of each
+                       bank
+ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts); lanes
+                       with atomic operations on the same word take turns here, too
                        The copy engine's accesses to shared memory are no requests of warps, and in none of these
 bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup. Also by
-                       the type of the operands, tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
-operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless that is
-                       in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one wavefront,
-                       because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor can
-                       name. Derived from the layouts; no measurement with Nsight Compute has confirmed it yet
+tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup.
+                       Also by the type of the operands, tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
+operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless
+                       that is in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one
+                       wavefront, because the 8 pieces of a core matrix lie in different banks in every layout that a
+                       descriptor can name. Derived from the layouts; no measurement with Nsight Compute has confirmed
+                       it yet
 blocks                 blocks of the kernel with the most, all its launches together
 scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
                        that kernels used
-host_bytes             bytes that host code read from device memory or wrote into tensors: by cudaMemcpy, or in memory that
-                       both sides reach. No kernel did that work
+host_bytes             bytes that host code read from device memory or wrote into tensors: by cudaMemcpy, or in memory
+                       that both sides reach. No kernel did that work
 copied_bytes           bytes of device memory that cudaMemcpy read and wrote; they are part of global_bytes
-submissions            operations that host code handed to a stream: launches, copies, fills. The launch of a graph is one,
-                       whatever is in it, and what is only captured is none
+submissions            operations that host code handed to a stream: launches, copies, fills. The launch of a graph is
+                       one, whatever is in it, and what is only captured is none
 graphs                 graphs that host code instantiated
 async_bytes            bytes that cp.async copied to shared memory
 prefetched_bytes       its part that was still under way when its thread had waited for older copies and went on
                        (cp.async.wait_group, as __pipeline_wait_prior and cuda::pipeline call it)
 ====================== ==============================================================================================
 
-Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and tensor
-copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not modeled.
+Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and
+tensor copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not
+modeled.
 
 Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
 
@@ -103,7 +107,7 @@ WARP, WIDEST, WAVEFRONT = 32, 16, 128
 
 @dataclass
 class LineCounters:
-    """What was counted on one source line."""
+    """The counters of one source line."""
 
     file: str
     line: int
@@ -160,7 +164,7 @@ class LineCounters:
 
     @property
     def diverges(self) -> bool:
-        """Whether lanes that exist stood aside. A last warp with fewer threads is no divergence."""
+        """Return whether existing lanes were inactive. A last warp with fewer threads is no divergence."""
         return self.executions < self.possible_lanes
 
     @property
@@ -188,7 +192,7 @@ class LineCounters:
 
 @dataclass
 class KernelCounters:
-    """What was counted in all launches of one kernel."""
+    """The counters of all launches of one kernel."""
 
     name: str
     launches: int = 0
@@ -230,7 +234,7 @@ class TracedRequest:
 
 @dataclass
 class Report:
-    """What the simulator found and counted."""
+    """The simulator's findings and counters."""
 
     findings: list[Finding] = field(default_factory=list)
     lines: list[LineCounters] = field(default_factory=list)
@@ -245,7 +249,7 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
-        """The report in libsim's JSON, or ``MadeUp``. ``library`` is the kernel library, ``source`` the learner's file."""
+        """Return the report from libsim's JSON, or raise ``MadeUp``. ``source``: the learner's file."""
         data = report_format.read(text)
         return _Reader(data, Path(library), Path(source) if source is not None else None).read()
 
@@ -258,11 +262,12 @@ class Report:
         ]
 
     def requests(self, line: int) -> list[TracedRequest]:
-        """The recorded requests of a source line."""
+        """Return the recorded requests of a source line."""
         return [request for request in self.trace if request.line == line]
 
 
-# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so only marks count.
+# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so only marks
+# count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 
 
@@ -279,7 +284,7 @@ class _Reader:
         """The lines of the files that have been shown."""
 
     def _offsets(self, library: Path) -> dict[int, int]:
-        """Where each site lies in the kernel library; sites elsewhere are left out."""
+        """Return the offset of each site in the kernel library; sites elsewhere are left out."""
         names = [Path(name) for name in self.data.modules]
         modules = [name in (library, library.resolve()) for name in names]
         if not any(modules):  # in a jail, or before it was moved into the cache, the library has another name
@@ -317,7 +322,7 @@ class _Reader:
         return self.locations[offset] if offset is not None else UNKNOWN
 
     def _operation_totals(self, lines: Sequence[LineCounters], kernel: int | None = None) -> dict[str, float]:
-        """Of one kernel or of all: the lanes are those of all basic blocks."""
+        """Return the totals of one kernel or of all; the lanes are those of all basic blocks."""
         executed = [row for row in self.data.executed or [] if kernel in (None, row[1])]
         warp_executions = sum(row[3] for row in executed)
         return {
@@ -330,7 +335,7 @@ class _Reader:
         }
 
     def _operations(self, kernel: int) -> list[LineCounters]:
-        """What the code of a kernel executed, where that was counted."""
+        """Return the operations that a kernel's code executed, if they were counted."""
         executed = [row for row in self.data.executed or [] if row[1] == kernel]
         if not executed:
             return []
@@ -523,7 +528,7 @@ class _Reader:
         )
 
     def _atomic_of(self, kernel: str, *sides: Side | None) -> str:
-        """Return the place of an atomic operation of a race's kernel, which its author may think orders the two accesses."""
+        """Return the place of an atomic operation that may look as if it ordered the two accesses."""
         if any(side is not None and side.access == "atomic" for side in sides):
             return ""
         sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
@@ -553,7 +558,7 @@ class _Reader:
 
 @functools.cache
 def _own_headers() -> dict[str, str]:
-    """The headers of the simulator and of the course, each under its path: of all files but the kernel's these alone are shown."""
+    """Return the headers of the simulator and of the course by path: the only files shown besides the kernel's."""
     files = [*(path for folder in INCLUDE_DIRS for path in folder.rglob("*")), *course_headers.FOLDER.glob("*.cuh")]
     return {str(path): str(path) for path in files if path.is_file()}
 

@@ -1,8 +1,8 @@
 """The report as libsim writes it (``checks/report/report.cpp``): its JSON in types, with a bound on everything.
 
 The kernel shares libsim's process and can write a report of its own. So nothing is taken that libsim would not write: a
-field more or less, a number that is none or out of range, a text or list of any length, a finding without the memory that
-it is about. ``read`` refuses it as a whole; what it lets through is what the rest of the grader may rely on.
+field more or less, a number that is none or out of range, a text or list of any length, a finding without the memory
+that it is about. ``read`` refuses it as a whole; what it lets through is what the rest of the grader may rely on.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _is_small(value: Any, depth: int = 0) -> bool:
 
 
 class Site(_Part):
-    """What was counted at one access of one kernel."""
+    """The counters of one access of one kernel."""
 
     site: Small
     space: Literal["global", "shared", "constant", "distributed"]
@@ -139,7 +139,7 @@ TENSOR_TYPES = ("f16", "f16_sums", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "
 
 
 class Kernel(_Part):
-    """What was counted in all launches of one kernel."""
+    """The counters of all launches of one kernel."""
 
     name: KernelName
     launches: Count
@@ -207,17 +207,23 @@ HAPPENINGS = {
     31: "stuck",
     32: "barrier_passed",
 }
-"""What a thread does, by its number in the report: ``Access`` of ``checks/core/site.h`` and ``Happening`` of ``checks/report/recording.h``."""
+"""What a thread does, by its number in the report.
+
+``Access`` of ``checks/core/site.h`` and ``Happening`` of ``checks/report/recording.h``.
+"""
 NAMED = ("arrives", "meets", "stuck")
 """Those with a name of what is waited for in place of a memory."""
 OF_BLOCK = ("barrier_done", "mbarrier_phase")
 """Those that no thread does."""
 Happened = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
-"""Kind, thread, site, memory or name from 1, offset or number, bytes, lanes, whether there is a value, and its 128 bits."""
+"""Kind, thread, site, memory or name from 1, offset or number, bytes, lanes, whether it has a value, and 128 bits."""
 
 
 class RecordedMemory(_Part):
-    """A tensor or an array of shared memory. ``start``: in shared memory from the block's first byte, else modulo 128."""
+    """A tensor or an array of shared memory.
+
+    ``start``: in shared memory from the block's first byte, else modulo 128.
+    """
 
     space: Literal["global", "shared", "constant", "distributed"]
     name: Name
@@ -228,7 +234,7 @@ class RecordedMemory(_Part):
 
 
 class Recording(_Part):
-    """What the threads of one block did, in the order of the run."""
+    """The recorded actions of the threads of one block, in the order of the run."""
 
     kernel: KernelName
     launch: Small
@@ -273,7 +279,10 @@ class Report(_Part):
     prefetched_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
-    """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were. None: not counted."""
+    """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were.
+
+    None: not counted.
+    """
     recording: Recording | None = None
     sites: Annotated[list[tuple[Small, Small, Count]], Meta(max_length=MOST)] = []
     """Number of a site, module, and the place in it."""
@@ -294,7 +303,7 @@ _decoder = msgspec.json.Decoder(Report)
 
 
 def read(text: str) -> Report:
-    """The report, or ``MadeUp``, which says what is wrong with it."""
+    """Return the report, or raise ``MadeUp`` with what is wrong with it."""
     try:
         return _decoder.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError) as error:

@@ -26,8 +26,11 @@ from grader.simulator.tools import LARGEST_LIBRARY, Server
 
 _NOT_SHOWN = (*map(str, INCLUDE_DIRS), "/usr/")
 _reading = threading.Lock()
-"""Of debug information, which several threads share: pyelftools has one position in each section, and a reader whose position
-another one moves goes through garbage, perhaps without end."""
+"""Of debug information, which several threads share.
+
+Pyelftools has one position in each section, and a reader whose position
+another one moves goes through garbage, perhaps without end.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Symbolizer:
         return str(self.source) if self.source is not None else ""
 
     def locate(self, offsets: Iterable[int]) -> dict[int, Location]:
-        """The places of return addresses, given as offsets in the library."""
+        """Return the places of return addresses, given as offsets in the library."""
         wanted = sorted({offset for offset in offsets if offset not in self._known})
         if wanted:
             for offset, frames in zip(wanted, _addr2line(self.library, [offset - 1 for offset in wanted])):
@@ -78,7 +81,7 @@ class Symbolizer:
         }
 
     def with_column(self, offset: int) -> Location:
-        """The place of a return address with its column, where the debug information has one."""
+        """Return the place of a return address with its column, if the debug information has one."""
         location = self.locate([offset])[offset]
         if offset not in self._columns and location.line:
             try:
@@ -99,7 +102,7 @@ class Symbolizer:
         return Location(str(self.source), line) if known else UNKNOWN
 
     def _choose(self, frames: Sequence[tuple[str, int]]) -> Location:
-        """The innermost frame in the kernel file; else the innermost that is none of the simulator's headers."""
+        """Return the innermost frame in the kernel file, else the innermost outside of the simulator's headers."""
         if self.source is not None:
             for depth, (file, line) in enumerate(frames):
                 if line and os.path.basename(file) == self.source.name:
@@ -113,13 +116,13 @@ class Symbolizer:
 
 
 def _in_header(frames: Sequence[tuple[str, int]]) -> str:
-    """The innermost of these frames that lies in a header of the course."""
+    """Return the innermost of these frames that lies in a header of the course."""
     return next((f"{name}:{line}" for file, line in frames if (name := header_name(file)) and line), "")
 
 
 @functools.lru_cache(maxsize=512)
 def symbolizer(library: Path, source: Path | None = None) -> Symbolizer:
-    """The symbolizer of a library, with what it has looked up before. Libraries in the build cache never change."""
+    """Return the symbolizer of a library, with its earlier results. Libraries in the build cache never change."""
     return Symbolizer(library, source)
 
 
@@ -132,7 +135,7 @@ _asking = threading.Lock()
 
 @functools.lru_cache(maxsize=2)
 def _server(tool: str, library: Path, process: int) -> Server:
-    """Of one process: two that were forked from each other would read each other's answers."""
+    """Return the addr2line server of this process: forked processes would read each other's answers."""
     return Server([tool, "-a", "-i", "-e", str(library)])
 
 
@@ -164,7 +167,10 @@ def _file_and_line(text: str) -> tuple[str, int]:
 
 
 _LARGEST_SECTIONS = {".debug_line": 1 << 20, ".debug_info": 4 << 20}
-"""Bytes, several times what the largest kernels of the course have; Python takes a hundred times as many to read them."""
+"""Bytes, several times what the largest kernels of the course have.
+
+Python takes a hundred times as many to read them.
+"""
 
 
 def _content(library: Path) -> bytes:
@@ -221,7 +227,7 @@ class _DebugInfo:
         return found
 
     def _functions(self) -> Iterator[list[tuple[Any, int, list[tuple[int, int]]]]]:
-        """What has code, in two steps: the second, rarely needed, is lambdas of functions that were inlined."""
+        """Return the functions with code, in two steps; the second, rarely needed, has lambdas of inlined functions."""
         if not self._with_code:
             for unit in self._units:
                 top = unit.get_top_DIE()
@@ -258,7 +264,7 @@ class _DebugInfo:
         return (self._lines[row][2], self._lines[row][1]) if row >= 0 else ("", 0)
 
     def column(self, address: int, depth: int) -> int:
-        """The column of an instruction, or of the call that was inlined ``depth`` levels above it."""
+        """Return the column of an instruction, or of the call that was inlined ``depth`` levels above it."""
         if depth == 0:
             row = bisect.bisect_right(self._rows, address, key=lambda row: row[0]) - 1
             return self._rows[row][1] if row >= 0 else 0

@@ -1,4 +1,4 @@
-"""What a check found, as facts: every other part of the grader makes these, draws them, or keeps them."""
+"""The records of a verdict, which every other part of the grader creates, shows or stores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Facts as JSON, and back: msgspec does it, but for numbers that JSON cannot hold.
 
-They are written as the texts "nan", "inf" and "-inf". Lax conversion reads them, and knows by the field's type that a number
-is meant.
+They are written as the texts "nan", "inf" and "-inf". Lax conversion reads them, and knows by the field's type that a
+number is meant.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 def plain(fact: Record) -> dict[str, Any]:
-    """A fact as what JSON holds."""
+    """Convert a record to plain JSON values."""
     found: dict[str, Any] = _finite(msgspec.to_builtins(fact))
     return found
 
 
 def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
-    """The fact that ``plain`` turned into data; members that this version does not know are ignored."""
+    """Return the record of ``plain``'s data; members that this version does not know are ignored."""
     try:
         return msgspec.convert(data, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -35,7 +35,7 @@ def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Ki
 
 
 def check_version(data: Mapping[str, Any], known: str) -> None:
-    """Whether data of this version can be read by who knows that of ``known``."""
+    """Raise unless data of this version can be read by code that knows version ``known``."""
     version = str(data.get("schema_version", ""))
     if version.split(".")[0] != known.split(".")[0]:
         raise GraderError(
@@ -45,7 +45,7 @@ def check_version(data: Mapping[str, Any], known: str) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The JSON object in a file."""
+    """Return the JSON object in a file."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

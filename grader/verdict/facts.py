@@ -1,15 +1,16 @@
 """The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
 
-It holds facts and no sentences: those are made in ``grader/verdict/wording``, the same for every report. ``results.json`` has both,
-for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which is not read back.
+It holds facts and no sentences: those are made in ``grader/verdict/wording``, the same for every report.
+``results.json`` has both, for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which
+is not read back.
 
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
 changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
-texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready sentences
-(``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made of the others. Since 2.1 the sides of a race between
-streams name their ``work`` and its ``stream``, times have mean, minimum, maximum and standard deviation, and limits on them
-are ``time_bars``. Since 3.0 a finding has a typed ``payload`` in place of ``number``, ``total``, ``address``, ``elements`` and
-``detail``.
+texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready
+sentences (``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made
+of the others. Since 2.1 the sides of a race between streams name their ``work`` and its ``stream``, times have mean,
+minimum, maximum and standard deviation, and limits on them are ``time_bars``. Since 3.0 a finding has a typed
+``payload`` in place of ``number``, ``total``, ``address``, ``elements`` and ``detail``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from grader.verdict.record import Line, Record, Text
 
 SCHEMA_VERSION = "3.0"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
-"""Parts that ``results.json`` shows with a ``text`` too: what reports say about them (``grader/verdict/wording/results.py``)."""
+"""Parts that ``results.json`` shows with a ``text`` too.
+
+What reports say about them (``grader/verdict/wording/results.py``).
+"""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
@@ -57,7 +61,7 @@ class WorstElement(Record):
 
 
 class Diagnosis(Record):
-    """What a wrong output looks like: all zeros, transposed, the tail not written..."""
+    """The diagnosis of a wrong output: all zeros, transposed, the tail not written..."""
 
     kind: Line
     """One of the kinds in ``grader/verdict/wording/outputs.py``."""
@@ -117,7 +121,7 @@ class CaseResult(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether it passed."""
+        """Return whether it passed."""
         return self.status == PASSED
 
 
@@ -135,7 +139,7 @@ class Diagnostic(Record):
 
 
 class KernelResources(Record):
-    """What one kernel needs, from the real compiler."""
+    """The resources of one kernel, from nvcc."""
 
     kernel: Line
     architecture: Line
@@ -193,7 +197,7 @@ Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", 
 
 
 class UnitTime(Record):
-    """What one unit of a GPU has to do, and how long that takes at least."""
+    """The work of one unit of a GPU, and a lower bound on its time."""
 
     unit: Unit
     work: float
@@ -266,16 +270,22 @@ class Timing(Record):
     gigabytes_per_second: float | None = None
     gigaflops_per_second: float | None = None
     percent_of_copy: float | None = None
-    """Of the rate of one large copy; ``copy_us`` compares with a copy of this size, which takes its time to start as well."""
+    """Of the rate of one large copy.
+
+    ``copy_us`` compares with a copy of this size, which takes its time to start as well.
+    """
     copy_us: float | None = None
-    """What a device-to-device copy took that reads and writes ``bytes`` in all, as cold as the kernel and in the same run."""
+    """The time of a device-to-device copy that moves ``bytes`` in all, as cold as the kernel and in the same run."""
     percent_of_roofline: float | None = None
     torch_eager_us: float | None = None
     torch_compile_us: float | None = None
     torch_ratio: float | None = None
     """How many times as fast as the best of torch: above 1 is faster."""
     verified_us: float | None = None
-    """By the grader's own clock (``grader.judge.timing.verified``). The times above are taken in the kernel's own process."""
+    """By the grader's own clock (``grader.judge.timing.verified``).
+
+    The times above are taken in the kernel's own process.
+    """
     verified_error_us: float | None = None
     """Standard error of that."""
     note: Text = ""
@@ -287,7 +297,10 @@ class Stage(Record):
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: why it failed or was skipped, or what passed. Where the facts below say it, ``grader/verdict/wording/stages.py`` does."""
+    """One line: why it failed or was skipped, or what passed.
+
+    Where the facts below say it, ``grader/verdict/wording/stages.py`` does.
+    """
     seconds: float = 0.0
     message: Text = ""
     """What the compiler said, or who could not go on."""
@@ -309,7 +322,7 @@ class Stage(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether it passed."""
+        """Return whether it passed."""
         return self.status == PASSED
 
 
@@ -340,7 +353,7 @@ class Verdict(Record):
     schema_version: Line = SCHEMA_VERSION
 
     def stage(self, name: str) -> Stage | None:
-        """The stage of that name, when it is there."""
+        """Return the stage of that name, if it exists."""
         return next((stage for stage in self.stages if stage.name == name), None)
 
     @property
@@ -361,7 +374,7 @@ class Verdict(Record):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
-        """The verdict that ``to_dict`` gave, ``where``; fields that this version does not know are ignored."""
+        """Return the verdict of ``to_dict``'s data; fields that this version does not know are ignored."""
         codec.check_version(data, SCHEMA_VERSION)
         return codec.decode(cls, data, where)
 

@@ -21,7 +21,7 @@ class Memory(Record, kw_only=True):
     """The memory that an access was meant for."""
 
     kind: Line
-    """``tensor``, ``__shared__``, ``dynamic shared``, ``local``, ``__device__``, ``__constant__``, or the function that allocated it."""
+    """``tensor``, ``__shared__``, ``dynamic shared``, ``local``, ``__device__``, ``__constant__``, or its allocator."""
     space: Space
     name: Line = ""
     dtype: Line = ""
@@ -35,7 +35,7 @@ class Memory(Record, kw_only=True):
     """The element there, where it is a tensor and the access lies inside."""
 
     def index_at(self, offset: int) -> Index | None:
-        """The index of the element at an offset in bytes; None outside a tensor."""
+        """Return the index of the element at an offset in bytes; None outside a tensor."""
         if self.kind != "tensor" or not self.element_bytes or not 0 <= offset < self.bytes:
             return None
         flat, index = offset // self.element_bytes, []
@@ -64,7 +64,10 @@ class Side(Record, kw_only=True):
     inside: Line = ""
     """Where in a header of the course it happened, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
     work: Line = ""
-    """The kernel, or the call of the runtime API, where the order of streams is what matters; ``the host`` for its code."""
+    """The kernel, or the call of the runtime API, where the order of streams is what matters.
+
+    ``the host`` for its code.
+    """
     stream: int | None = None
     """In which stream that was: 0 the default one, the others in the order of their creation."""
 
@@ -96,16 +99,16 @@ class Finding(Side, kw_only=True):
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:
-        """Where it is in the source."""
+        """Return the places in the source."""
         return frozenset(side.place for side in (self, self.other) if side is not None)
 
     @property
     def identity(self) -> Hashable:
-        """What makes two findings the same one, in one run and over all cases.
+        """Return the key that identifies the same finding in one run and over all cases.
 
-        The same check found the same thing, on the same lines, in the same memory. Which thread, which element and which case
-        came first does not matter. Nor does which of a race's sides is met first, nor whether its threads are in one warp,
-        one block or two: that depends on the order in which the threads ran.
+        The same check found the same thing, on the same lines, in the same memory. Which thread, which element and
+        which case came first does not matter. Nor does which of a race's sides is met first, nor whether its threads
+        are in one warp, one block or two: that depends on the order in which the threads ran.
         """
         kind = "race" if self.check == "racecheck" else self.kind
         memory = (self.memory.kind, self.memory.name) if self.memory else None

@@ -1,4 +1,4 @@
-"""What all parts of a verdict have in common: texts in them are clean and of bounded length, whoever put them there."""
+"""The base of all records of a verdict: texts are clean and limited in length, whatever their source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Record(msgspec.Struct):
 
 @functools.cache
 def _limits(kind: type[Record]) -> dict[str, int]:
-    """The fields of a kind of fact that hold texts, or a list or dict of texts, with the most characters of each."""
+    """Return the text fields of a record type, also lists and dicts of texts, with the maximum length of each."""
     about = inspect.type_info(kind)
     assert isinstance(about, inspect.StructType)
     limits = {field.name: _limit(field.type) for field in about.fields}

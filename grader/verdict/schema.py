@@ -1,4 +1,4 @@
-"""``python -m grader.verdict.schema`` writes ``results.schema.json``, which describes a results.json, from the types of the facts."""
+"""The JSON schema of results.json, from the types: ``python -m grader.verdict.schema`` writes results.schema.json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = {"type": ["number", "string"], "pattern": "^(nan|inf|-inf)$"}
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a results.json."""
+    """Return the JSON schema of a results.json."""
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": FILE.name,
@@ -30,7 +30,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file's content."""
+    """Return the file's content."""
     return json.dumps(schema(), indent=2) + "\n"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def clean(text: str, most: int) -> str:
-    """A text without what a terminal obeys, a reader cannot see or no file can hold, and of at most ``most`` characters.
+    """Return a text of at most ``most`` characters without control characters, invisible ones and invalid ones.
 
-    Line breaks and tabs stay, spaces of other alphabets become plain ones. Control characters, marks that turn the direction
-    of writing, and halves of characters become U+FFFD. What is cut ends in "...".
+    Line breaks and tabs stay, spaces of other alphabets become plain ones. Control characters, marks that turn the
+    direction of writing, and halves of characters become U+FFFD. What is cut ends in "...".
     """
     if len(text) > most:
         text = text[: most - 3] + "..."

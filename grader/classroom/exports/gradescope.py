@@ -80,12 +80,14 @@ def export(
         if policy.late is not None and policy.late.submitted:
             raise GraderError(
                 f"{instructor}: [late] submitted = {policy.late.submitted!r} is not supported in Gradescope",
-                "Gradescope provides the submission time: omit submitted, and omit due to use the assignment's due date.",
+                "Gradescope provides the submission time: omit submitted, and omit due to use the assignment's due "
+                "date.",
             )
         if policy.extra:
             raise GraderError(
                 f"{instructor}: [[extra]] is not supported in Gradescope",
-                "An autograder does not know the names of students. Add a submission-specific adjustment in Gradescope.",
+                "An autograder does not know the names of students. Add a submission-specific adjustment in "
+                "Gradescope.",
             )
         files[INSTRUCTOR] = instructor.read_bytes()
     for path in _files(course):

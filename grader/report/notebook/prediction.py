@@ -81,8 +81,8 @@ def predict(
 ) -> Prediction:
     """Ask the reader for a number or a choice before the lesson shows it.
 
-    In a lesson, the call is the last expression of a cell right before the cell that shows the number, and ``answer`` is a
-    value that the lesson's cells have computed::
+    In a lesson, the call is the last expression of a cell right before the cell that shows the number. ``answer`` is
+    a value that the lesson's cells have computed::
 
         predict("How many sectors does the strided load request?", sectors, unit="sectors", because="Each lane ...")
         predict("Which unit limits this kernel?", "memory", choices=["memory", "arithmetic"], because="...")

@@ -1,7 +1,7 @@
 """The registry of findings: every kind with its payload and its texts, one file for each family.
 
-A new kind of finding is an entry in ``KINDS`` of its family, a row of ``checks/report/finding_kinds.def``, and the check
-that reports it.
+A new kind of finding is an entry in ``KINDS`` of its family, a row of ``checks/report/finding_kinds.def``, and the
+check that reports it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Findings about asynchronous copies: cp.async, bulk and tensor copies (TMA), and the mbarriers on which they complete."""
+"""Findings about asynchronous copies.
+
+Cp.async, bulk and tensor copies (TMA), and the mbarriers on which they complete.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,10 @@ def _swizzle_differs(finding: Finding) -> str:
 
     payload = payload_of(Swizzles, finding)
     return (
-        f"the matrix descriptor of {ENGINES.get(finding.access, 'a product')}{where(finding)} has {named(payload.descriptor)}, "
-        f"but the tensor map of the copy{other_place(finding)} that filled {position(finding)} has {named(payload.tensor_map)}"
+        f"the matrix descriptor of {ENGINES.get(finding.access, 'a product')}{where(finding)} has "
+        f"{named(payload.descriptor)}, "
+        f"but the tensor map of the copy{other_place(finding)} that filled {position(finding)} has "
+        f"{named(payload.tensor_map)}"
     )
 
 
@@ -46,9 +51,12 @@ KINDS = (
         title="asynchronous copy not awaited",
         text=lambda f: f"on {position(f)}: {both(f)} are not ordered",
         why="The copy may still be running: the read gets old values, or the copy overwrites newer ones.",
-        fix="For cp.async: commit the copy, wait for its group (cp.async.wait_group), then __syncthreads(), before any thread "
-        "touches the destination. For a copy that completes on an mbarrier: each thread waits for the phase with the right "
-        "parity (mbarrier_wait_parity). For a bulk store: cp_async_bulk_wait_group_read before its source is written again.",
+        fix="For cp.async: commit the copy, wait for its group (cp.async.wait_group), then __syncthreads(), before "
+        "any thread "
+        "touches the destination. For a copy that completes on an mbarrier: each thread waits for the phase with the "
+        "right "
+        "parity (mbarrier_wait_parity). For a bulk store: cp_async_bulk_wait_group_read before its source is written "
+        "again.",
         look="the access to memory that is still being copied",
         sample_access="read",
         sample_other="async write",
@@ -61,9 +69,11 @@ KINDS = (
         check="racecheck",
         title="missing proxy fence",
         text=_missing_proxy_fence,
-        why="The copy engine and the tensor cores read shared memory through the async proxy, which does not see ordinary "
+        why="The copy engine and the tensor cores read shared memory through the async proxy, which does not see "
+        "ordinary "
         "writes without a fence.",
-        fix="Each thread that wrote executes fence_proxy_async (PTX fence.proxy.async.shared::cta) before the barrier after "
+        fix="Each thread that wrote executes fence_proxy_async (PTX fence.proxy.async.shared::cta) before the "
+        "barrier after "
         "which the copy or the matrix product begins.",
         look="the write without a proxy fence",
         sample_access="async read",
@@ -88,7 +98,8 @@ KINDS = (
         title="use of an uninitialized mbarrier",
         text="no thread has initialized this mbarrier",
         why="Its counts are whatever the shared memory held before: threads pass too early, or never.",
-        fix="Let one thread call mbarrier_init (PTX mbarrier.init), then __syncthreads(), before any thread arrives or waits.",
+        fix="Let one thread call mbarrier_init (PTX mbarrier.init), then __syncthreads(), before any thread arrives "
+        "or waits.",
         look="the use of the uninitialized mbarrier",
         stage="correct",
     ),
@@ -98,7 +109,8 @@ KINDS = (
         title="swizzle mismatch between tensor map and matrix descriptor",
         text=_swizzle_differs,
         why="The tensor cores read the elements of the tile in the wrong order.",
-        fix="Use the same swizzle in the tensor map (CU_TENSOR_MAP_SWIZZLE_...) and in the matrix descriptor (make_smem_desc).",
+        fix="Use the same swizzle in the tensor map (CU_TENSOR_MAP_SWIZZLE_...) and in the matrix descriptor "
+        "(make_smem_desc).",
         look="the descriptor with the other swizzle",
         other="the copy",
         payload=Swizzles,

@@ -92,7 +92,8 @@ PAYLOADS = BlockedThreads | TwoOperations | ExitedThreads | Mask | Lane | Reason
 def _deadlock(finding: Finding) -> str:
     payload = payload_of(BlockedThreads, finding)
     parts = [
-        f"{words.count(waiting.threads, 'thread')} (first: {waiting.first}) wait{'s' if waiting.threads == 1 else ''} at "
+        f"{words.count(waiting.threads, 'thread')} (first: {waiting.first}) "
+        f"wait{'s' if waiting.threads == 1 else ''} at "
         f"{waiting.operation}, {waiting.file}:{waiting.line}{_phase(waiting.mbarrier)}"
         for waiting in payload.waits
     ]
@@ -121,13 +122,15 @@ def _waits_at(finding: Finding, operation: str) -> bool:
 def _deadlock_fix(finding: Finding) -> str:
     if _waits_at(finding, "mbarrier"):
         return (
-            "A phase completes when (1) the number of threads given to `mbarrier_init` has arrived and (2) all announced "
+            "A phase completes when (1) the number of threads given to `mbarrier_init` has arrived and (2) all "
+            "announced "
             "bytes (mbarrier_arrive_expect_tx) have been copied. Compare both numbers with what the kernel does. Check "
             "the parity as well: a wait for the wrong parity waits for a later phase."
         )
     if _waits_at(finding, "wgmma"):
         return (
-            "A warpgroup is four warps, and the number of the first is a multiple of 4. All 128 threads must execute the "
+            "A warpgroup is four warps, and the number of the first is a multiple of 4. All 128 threads must execute "
+            "the "
             "same wgmma instruction: give each role of the kernel whole warpgroups."
         )
     return (
@@ -285,7 +288,8 @@ KINDS = (
         title="endless loop",
         text=_endless,
         why="On a GPU the kernel never ends.",
-        fix="Look at the condition of the loop, which never becomes false. If the thread waits there for another block: blocks "
+        fix="Look at the condition of the loop, which never becomes false. If the thread waits there for another "
+        "block: blocks "
         "that have not started yet cannot help it.",
         look="the loop that does not end",
         stage="correct",

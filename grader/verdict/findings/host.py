@@ -1,4 +1,4 @@
-"""Findings about host code, about memory that is none of the submission's, and about reports that contradict the outputs."""
+"""Findings about host code, about foreign memory, and about reports that contradict the outputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ KINDS = (
         check="memcheck",
         title="host access to a device variable by its name",
         text=_host_name,
-        why="On the host, the name of a __device__ or __constant__ variable is a separate copy in host memory, and no device "
+        why="On the host, the name of a __device__ or __constant__ variable is a separate copy in host memory, and "
+        "no device "
         "address.",
         fix="Copy with cudaMemcpyToSymbol or cudaMemcpyFromSymbol, get the address with cudaGetSymbolAddress, or use a "
         "__managed__ variable, which is one for both.",
@@ -76,7 +77,8 @@ KINDS = (
         title="access to memory outside the submission",
         text=lambda f: f"{access(f)} of address {_address(f)}, which the submission does not own",
         why=_SANDBOX,
-        fix="Touch only the submission's variables, its tensors, and memory from new, malloc, cudaMalloc and similar calls.",
+        fix="Touch only the submission's variables, its tensors, and memory from new, malloc, cudaMalloc and similar "
+        "calls.",
         look="the access to foreign memory",
         stage="correct",
         payload=Address,

@@ -33,7 +33,10 @@ Phrase = str | Callable[["Finding"], str]
 
 @dataclass(frozen=True, kw_only=True)
 class FindingKind:
-    """A kind of finding. The simulator's table of kinds is ``checks/report/finding_kinds.def``; a test compares both."""
+    """A kind of finding. The simulator's table of kinds is ``checks/report/finding_kinds.def``.
+
+    A test compares both.
+    """
 
     name: str
     check: Check
@@ -65,7 +68,10 @@ class FindingKind:
     names_places: bool = False
     """The text names its lines and threads itself."""
     distance: int = 0
-    """Of a race: how far apart the threads are. Races at one place are merged into the one with the largest distance."""
+    """Of a race: how far apart the threads are.
+
+    Races at one place are merged into the one with the largest distance.
+    """
     divergence: bool = False
     """Threads are out of step afterwards, so that races follow. Reports show it before races."""
 

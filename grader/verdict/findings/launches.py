@@ -151,7 +151,8 @@ KINDS = (
         title="illegal instruction",
         text=_reason,
         why="The thread reached code that the compiler believes to be unreachable.",
-        fix="Look for a function without a return statement, a loop with undefined behavior, or __builtin_unreachable().",
+        fix="Look for a function without a return statement, a loop with undefined behavior, or "
+        "__builtin_unreachable().",
         look="the illegal instruction",
         stage="correct",
         payload=Reason,

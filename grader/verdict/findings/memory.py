@@ -136,7 +136,8 @@ KINDS = (
         title="array index out of bounds",
         text=_array_index,
         why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
-        fix="Compare the array's length with the largest value of the index. threadIdx.x counts to blockDim.x: in a block "
+        fix="Compare the array's length with the largest value of the index. threadIdx.x counts to blockDim.x: in a "
+        "block "
         "launched with a single number threadIdx.x numbers all threads, and threadIdx.y is 0.",
         look="the index out of bounds",
         payload=ArrayIndex,
@@ -148,7 +149,8 @@ KINDS = (
         title="use after free",
         text=lambda f: f"{access(f)} of freed memory: {position(f)}",
         why="Another allocation may own this memory by now.",
-        fix="Move the access before the call that frees the memory: cudaFree, cudaFreeAsync, or free or delete in a kernel.",
+        fix="Move the access before the call that frees the memory: cudaFree, cudaFreeAsync, or free or delete in a "
+        "kernel.",
         look="the access to freed memory",
         payload=Address,
         sample=Address(address=0x7F0000001000),
@@ -161,7 +163,8 @@ KINDS = (
         title="access to the shared memory of a block that may have ended",
         text=lambda f: f"{access(f)} of {position(f)}, which belongs to another block of the cluster",
         why="A block's shared memory ends with the block; then another block may own it.",
-        fix="Add cluster.sync() (llmk::cluster_sync) after the last access to another block's shared memory, before any "
+        fix="Add cluster.sync() (llmk::cluster_sync) after the last access to another block's shared memory, before "
+        "any "
         "block of the cluster returns.",
         look="the access to another block's shared memory",
         sample_access="read",
@@ -209,7 +212,8 @@ KINDS = (
         title="access to an illegal address",
         text=lambda f: f"{access(f)} of address {_address(f)}, which is not device memory",
         why="On a GPU the launch fails with cudaErrorIllegalAddress.",
-        fix="Look for an index far out of range, a pointer to host memory, or a pointer to another thread's local variable.",
+        fix="Look for an index far out of range, a pointer to host memory, or a pointer to another thread's local "
+        "variable.",
         look="the access to an illegal address",
         stage="correct",
         payload=Address,
@@ -222,7 +226,8 @@ KINDS = (
         title="misaligned address",
         text=_misaligned,
         why="On a GPU the launch fails with cudaErrorMisalignedAddress.",
-        fix="A vector access (float4, uint4, ...) needs an address that is a multiple of its size. Process the elements "
+        fix="A vector access (float4, uint4, ...) needs an address that is a multiple of its size. Process the "
+        "elements "
         "before the first aligned address one by one, and also rows whose length is no multiple of the vector.",
         look="the misaligned access",
         stage="correct",
@@ -274,7 +279,8 @@ KINDS = (
         title="memory leak",
         text=_leak,
         why="Each call of the launcher loses that much memory.",
-        fix="Pair each allocation with a free: cudaMalloc with cudaFree, cudaMallocAsync with cudaFreeAsync, in a kernel "
+        fix="Pair each allocation with a free: cudaMalloc with cudaFree, cudaMallocAsync with cudaFreeAsync, in a "
+        "kernel "
         "malloc with free and new with delete.",
         look="the allocation that is never freed",
         payload=LeakedBytes,

@@ -32,7 +32,8 @@ def _accesses(finding: Finding) -> set[str]:
 _WHY = "The result depends on which thread comes first, and changes from run to run."
 
 _BEFORE_A_COPY = (
-    "Wait until all threads have finished with the memory before the copy overwrites it: __syncthreads(), or an arrival at "
+    "Wait until all threads have finished with the memory before the copy overwrites it: __syncthreads(), or an "
+    "arrival at "
     "an mbarrier for which the copying thread waits."
 )
 _ANOTHER_WAY = "give each block its own place, or split the work into two launches."
@@ -48,7 +49,8 @@ def _between_blocks_fix(finding: Finding) -> str:
         return _BEFORE_A_COPY
     if "atomic" in accesses and len(accesses) > 1:
         return (
-            "Make the other access atomic as well, or split the work into two launches. If the atomic operation signals that "
+            "Make the other access atomic as well, or split the work into two launches. If the atomic operation "
+            "signals that "
             "a block has finished, put a __threadfence() before it, and another between it and the other access."
         )
     payload = finding.payload
@@ -69,8 +71,10 @@ def _between_streams_fix(finding: Finding) -> str:
             "cudaGraphAddDependencies."
         )
     return (
-        "Call cudaEventRecord(event, first) after the first operation and cudaStreamWaitEvent(second, event) before the "
-        "second, or cudaStreamSynchronize(first) between them. Join streams of the launcher's own to the stream that it "
+        "Call cudaEventRecord(event, first) after the first operation and cudaStreamWaitEvent(second, event) before "
+        "the "
+        "second, or cudaStreamSynchronize(first) between them. Join streams of the launcher's own to the stream that "
+        "it "
         "was given."
     )
 
@@ -132,7 +136,8 @@ KINDS = (
         text=_race,
         why=_WHY,
         fix=_or_copy(
-            "Put cluster.sync() (llmk::cluster_sync, PTX barrier.cluster.arrive and barrier.cluster.wait) between the two "
+            "Put cluster.sync() (llmk::cluster_sync, PTX barrier.cluster.arrive and barrier.cluster.wait) between "
+            "the two "
             "accesses, or let one thread arrive at an mbarrier for which the other waits."
         ),
         look="the race between blocks of a cluster",
@@ -165,7 +170,8 @@ KINDS = (
         check="racecheck",
         title="race between kernels under programmatic dependent launch",
         text=_race,
-        why="With cudaLaunchAttributeProgrammaticStreamSerialization this kernel may begin before the one before it has ended.",
+        why="With cudaLaunchAttributeProgrammaticStreamSerialization this kernel may begin before the one before it "
+        "has ended.",
         fix="Call cudaGridDependencySynchronize() (PTX griddepcontrol.wait) before the first access to memory that the "
         "earlier kernel reads or writes.",
         look="the race with the kernel before",
@@ -195,7 +201,8 @@ KINDS = (
         title="race between the host and the device",
         text=_race,
         why="A launch and an asynchronous copy return before the work is done.",
-        fix="Call cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize before host code touches the memory.",
+        fix="Call cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize before host code touches the "
+        "memory.",
         look="the race with host code",
         sample_access="read",
         sample_other="write",

@@ -28,7 +28,10 @@ def where(side: Side) -> str:
 
 
 def work(side: Side) -> str:
-    """Return `` by scale in stream 1``, `` by cudaMemcpyAsync in the default stream``; empty where streams do not matter."""
+    """Return `` by scale in stream 1``, `` by cudaMemcpyAsync in the default stream``.
+
+    Empty where streams do not matter.
+    """
     if not side.work:
         return ""
     stream = "" if side.stream is None else f" in stream {side.stream}" if side.stream else " in the default stream"
@@ -67,7 +70,10 @@ def position(side: Side) -> str:
 
 
 def distance(memory: Memory, access_bytes: int) -> str:
-    """Return how far outside the memory an access begins, or by how much it sticks out: ``0 bytes past the end of k[...]``."""
+    """Return how far outside the memory an access begins, or by how much it sticks out.
+
+    ``0 bytes past the end of k[...]``.
+    """
     offset, size, name = memory.offset, memory.bytes, memory_name(memory)
     if offset >= size:
         return f"{words.count(offset - size, 'byte')} past the end of {name}"

@@ -77,14 +77,16 @@ def _wgmma_fence(finding: Finding) -> str:
             f"(wgmma.mma_async){where(finding)}"
         )
     return (
-        f"no wgmma_fence stands between the {finding.other.access or 'access'} of an accumulator at {place(finding.other)} "
+        f"no wgmma_fence stands between the {finding.other.access or 'access'} of an accumulator at "
+        f"{place(finding.other)} "
         f"and the wgmma (wgmma.mma_async){where(finding)} that uses it"
     )
 
 
 def _load(finding: Finding) -> str:
     return (
-        f"{access(finding)} of a register{where(finding)} that the tcgen05.ld{other_place(finding)} has not filled yet: no "
+        f"{access(finding)} of a register{where(finding)} that the tcgen05.ld{other_place(finding)} has not filled "
+        f"yet: no "
         "tcgen05_wait_ld (tcgen05.wait::ld) between"
     )
 
@@ -108,7 +110,8 @@ KINDS = (
         title="overwriting operands of a running matrix product",
         text=_operands,
         why="The tensor cores read their operands in shared memory until the product has been waited for.",
-        fix="After the products: wgmma_commit_group, then wgmma_wait_group (tcgen05: tcgen05_commit, then a wait for its "
+        fix="After the products: wgmma_commit_group, then wgmma_wait_group (tcgen05: tcgen05_commit, then a wait for "
+        "its "
         "mbarrier), then a barrier or an arrival at an mbarrier. Only then overwrite the tiles.",
         look="the write to operands that are still read",
         sample_access="operand read",
@@ -123,7 +126,8 @@ KINDS = (
         title="use of accumulators of a running wgmma",
         text=_accumulator,
         why="The registers hold partial sums until the wgmma has completed.",
-        fix="Call wgmma_commit_group, then wgmma_wait_group (PTX wgmma.wait_group), then use the accumulators. In between no "
+        fix="Call wgmma_commit_group, then wgmma_wait_group (PTX wgmma.wait_group), then use the accumulators. In "
+        "between no "
         "code may read or write them.",
         look="the access to an accumulator",
         other="the product",
@@ -136,7 +140,8 @@ KINDS = (
         title="missing wgmma fence",
         text=_wgmma_fence,
         why="The tensor cores may read the registers before the thread's own writes to them.",
-        fix="Call wgmma_fence (PTX wgmma.fence.sync.aligned) before the first wgmma, and again wherever threads have read or "
+        fix="Call wgmma_fence (PTX wgmma.fence.sync.aligned) before the first wgmma, and again wherever threads have "
+        "read or "
         "written accumulators (or A in registers) since.",
         look="the wgmma without a fence before it",
         other="the last access before",
@@ -148,7 +153,8 @@ KINDS = (
         title="block ends during a wgmma",
         text="the block ends before a warp has waited for this wgmma (wgmma.mma_async)",
         why="The results are lost, and the operands in shared memory may belong to another block by then.",
-        fix="Call wgmma_commit_group, then wgmma_wait_group<0> (PTX wgmma.wait_group.sync.aligned 0), before the threads return.",
+        fix="Call wgmma_commit_group, then wgmma_wait_group<0> (PTX wgmma.wait_group.sync.aligned 0), before the "
+        "threads return.",
         look="the wgmma without a wait",
     ),
     FindingKind(
@@ -160,7 +166,8 @@ KINDS = (
             "of its commit"
         ),
         why=_OLD_VALUES,
-        fix="The thread that issued the products calls tcgen05_commit with an mbarrier. A thread that reads the accumulators "
+        fix="The thread that issued the products calls tcgen05_commit with an mbarrier. A thread that reads the "
+        "accumulators "
         "waits for the phase of that mbarrier, then tcgen05_fence_after_thread_sync, then tcgen05_ld.",
         look="the use of unfinished accumulators",
         other="the product",
@@ -176,7 +183,8 @@ KINDS = (
             f"{_now(f)} uses {_cell(f)}, which the {_before(f)} may not have finished: its warp has not waited"
         ),
         why=_OLD_VALUES,
-        fix="Call tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then tcgen05_fence_before_thread_sync, then arrive at a barrier, before "
+        fix="Call tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then tcgen05_fence_before_thread_sync, "
+        "then arrive at a barrier, before "
         "other threads use those columns.",
         look="the use of tensor memory during a transfer",
         other="the load or store",
@@ -190,7 +198,8 @@ KINDS = (
         title="race on tensor memory",
         text=lambda f: f"on {_cell(f).removesuffix(' of tensor memory')}: {_now(f)} and {_before(f)} are not ordered",
         why=_OLD_VALUES,
-        fix="The warp that has finished calls tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then tcgen05_fence_before_thread_sync, and "
+        fix="The warp that has finished calls tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then "
+        "tcgen05_fence_before_thread_sync, and "
         "arrives at a barrier. The next one waits at it, then calls tcgen05_fence_after_thread_sync.",
         look="the race on tensor memory",
         other="the other operation",
@@ -223,7 +232,8 @@ KINDS = (
             "(tcgen05.fence::before_thread_sync) before the barrier"
         ),
         why=_FENCES,
-        fix="Call tcgen05_fence_before_thread_sync after the earlier operation, before its thread arrives at the barrier.",
+        fix="Call tcgen05_fence_before_thread_sync after the earlier operation, before its thread arrives at the "
+        "barrier.",
         look="the tcgen05 instruction that nothing orders",
         other="the earlier operation",
         payload=TensorCell,
@@ -277,7 +287,8 @@ KINDS = (
             f"{words.count(payload_of(TensorColumns, f).columns, 'column')} of tensor memory"
         ),
         why="No other block of this SM can allocate the columns: the next one waits forever.",
-        fix="The warp that allocated them calls tcgen05_dealloc with the same address and number of columns before the block "
+        fix="The warp that allocated them calls tcgen05_dealloc with the same address and number of columns before "
+        "the block "
         "ends.",
         look="the allocation of tensor memory that is never freed",
         payload=TensorColumns,

@@ -1,4 +1,7 @@
-"""The sentences of every report: facts of a verdict in, words out. Terminal, HTML, JUnit, JSON and lessons all take them here."""
+"""The sentences of every report: facts of a verdict in, words out.
+
+Terminal, HTML, JUnit, JSON and lessons all take them here.
+"""
 
 from __future__ import annotations
 

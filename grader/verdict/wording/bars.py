@@ -9,7 +9,8 @@ UNITS = {
     "sectors / ideal": "sectors touched, per sector that the requested bytes fill",
     "requests * 512 / minimum": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
     "requests / (global_bytes / 512)": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
-    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, per multiply-add of a warp (64 operations)",
+    "shared_wavefronts / (flops_needed / "
+    "64)": "wavefronts of shared memory, per multiply-add of a warp (64 operations)",
     "tensor_operations / flops_needed": "operations on tensor cores, per operation of the task's formula",
     "bank_conflict_ways": "wavefronts of shared memory, per wavefront that an access without bank conflicts needs",
 }
@@ -41,7 +42,10 @@ def counters(bar: BarResult) -> str:
 
 
 def text(bar: BarResult) -> str:
-    """Return ``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``, and its unit if missed."""
+    """Return a bar as text, with its unit if missed.
+
+    ``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``
+    """
     said = f"{bar.expression} = {value(bar)}" + (f" in {bar.dtype}" if bar.dtype else "")
     said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is required'}"
     if len(bar.values) > 1 or bar.expression not in bar.values:

@@ -60,7 +60,10 @@ def reason(case: CaseResult) -> str:
         case "call":
             return f"The kernel could not be called: {said}"
         case "memory":
-            return f"There is not enough device memory for {', '.join(case.reasons)}. Free device memory, or use a larger GPU."
+            return (
+                f"There is not enough device memory for {', '.join(case.reasons)}. Free device memory, or use a "
+                f"larger GPU."
+            )
         case "launch":
             return f"The launch failed: {said}"
         case "run":
@@ -74,7 +77,10 @@ def reason(case: CaseResult) -> str:
                 f"{words.count(abs(at), 'element')} {'past the end' if at >= 0 else 'before the start'} of {name}"
                 for name, at in case.outside.items()
             )
-            return f"The kernel wrote outside its output: {'; '.join(places)}. Compare the index with the size of the output."
+            return (
+                f"The kernel wrote outside its output: {'; '.join(places)}. Compare the index with the size of "
+                f"the output."
+            )
         case "no_launch":
             return (
                 "The launcher returned without launching a kernel, so nothing was written. "

@@ -26,7 +26,8 @@ def how_wrong(output: OutputResult) -> str:
         never = f", {output.unwritten:,} of them never written" if output.unwritten else ""
         return f"{output.wrong:,} of {elements} wrong ({share:.3g} %){never}"
     return (
-        f"each element is within its tolerance, but the norm of all errors is {output.norm_error:.2g} of the reference's norm; "
+        f"each element is within its tolerance, but the norm of all errors is {output.norm_error:.2g} of the "
+        f"reference's norm; "
         f"at most {output.norm_tolerance:.2g} is allowed"
     )
 
@@ -119,7 +120,10 @@ def _columns_unwritten_from(d: Diagnosis) -> str:
 
 def _columns_unwritten(d: Diagnosis) -> str:
     v = d.values
-    return f"{words.count(v['count'], 'column')} of {_which_rows(v)} were never written, the first is column {v['column']:.0f}"
+    return (
+        f"{words.count(v['count'], 'column')} of {_which_rows(v)} were never written, the first is column "
+        f"{v['column']:.0f}"
+    )
 
 
 def _which_rows(v: Values) -> str:
@@ -152,7 +156,8 @@ def _shifted(d: Diagnosis) -> str:
 
 def _columns_shifted(d: Diagnosis) -> str:
     return (
-        f"each column is off by a constant of its own ({d.values['low']:.3g} to {d.values['high']:.3g}), the same in all "
+        f"each column is off by a constant of its own ({d.values['low']:.3g} to {d.values['high']:.3g}), the same in "
+        f"all "
         "rows: is a bias or a zero point missing, added twice, or taken from another column?"
     )
 
@@ -178,7 +183,8 @@ def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
     by = d.values["by"]
     row = f"row {'+' if by > 0 else '-'} {abs(by):.0f}" if by else "row"
     return (
-        f"wrong {where} (column {sign} {row} of the last two axes), right elsewhere: is the mask missing, or off by one "
+        f"wrong {where} (column {sign} {row} of the last two axes), right elsewhere: is the mask missing, or off by "
+        f"one "
         "(< instead of <=)?"
     )
 
@@ -188,7 +194,10 @@ def _rows_scaled(d: Diagnosis) -> str:
     whole = v["rows"] == v["of"]
     which = "each row is off" if whole else f"{v['rows']:.0f} of {v['of']:.0f} rows are off, each"
     factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
-    return f"{which} by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not rescaled?"
+    return (
+        f"{which} by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not "
+        f"rescaled?"
+    )
 
 
 PRECISIONS = ((2.0**-18, "f32"), (2.0**-10.5, "f16"), (math.inf, "bf16"))
@@ -199,7 +208,8 @@ def _rounding(d: Diagnosis) -> str:
     norm = d.values["norm"]
     precision = next(name for most, name in PRECISIONS if norm <= most)
     return (
-        f"small errors everywhere (relative size {words.error(norm)}, as from rounding to {precision}): is a sum kept in too "
+        f"small errors everywhere (relative size {words.error(norm)}, as from rounding to {precision}): is a sum "
+        f"kept in too "
         "low a precision, or a fast approximation used?"
     )
 
@@ -250,21 +260,27 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "only_first_right": "only the first element of a row is right",
     "wrong_from_column": "wrong from column {column} on, right before",
     "wrong_from_element": "wrong from element {element} on, right before",
-    "nan_of_input": "NaN that came from {name}, which holds NaN where no thread may read: is an element used that lies past "
+    "nan_of_input": "NaN that came from {name}, which holds NaN where no thread may read: is an element used that "
+    "lies past "
     "the lengths or past a bound?",
-    "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on large numbers?",
+    "wrong_at_large": "wrong where {name} is large ({at} and up), right where it is small: is precision lost on "
+    "large numbers?",
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
     "mask_ignored": "right if there were no causal mask: does the kernel use the parameter `causal`?",
     "mask_not_asked_for": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
     "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
-    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by the right "
+    "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by "
+    "the right "
     "stride?",
     "last_tile_left_out": "right if the last columns of {name} were zeros: is the last, partial tile left out?",
-    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded or read transposed "
+    "tile_turned": "right if {name} had rows and columns exchanged within each tile: is a tile loaded or read "
+    "transposed "
     "(threadIdx.x for threadIdx.y, row_major for col_major)?",
-    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of its columns also "
+    "tile_row": "right if in each tile of {name} column j held element (j, j) in all rows: is the thread index of "
+    "its columns also "
     "used for its rows?",
-    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of its rows also "
+    "tile_column": "right if in each tile of {name} row i held element (i, i) in all columns: is the thread index of "
+    "its rows also "
     "used for its columns?",
     "rounding": _rounding,
 }

@@ -45,15 +45,21 @@ BUSY_NOTE = (
 def unseen(timing: Timing) -> str:
     """Return the text for events of the kernel's own process that show far less than the grader's clock."""
     return (
-        f"At {timing.name} ({timing.dtype}) events around the launch show {timing.median_us:.3g} us, but the grader's clock "
-        f"shows {timing.verified_us:.3g} us. Either the launcher uses another stream than the one that it is given, or its times are forged."
+        f"At {timing.name} ({timing.dtype}) events around the launch show {timing.median_us:.3g} us, but the "
+        f"grader's clock "
+        f"shows {timing.verified_us:.3g} us. Either the launcher uses another stream than the one that it is given, "
+        f"or its times are forged."
     )
 
 
 def impossible(where: str, most_us: float, floor_us: float) -> Problem:
-    """Return the text for a time below the physical minimum. ``where``: the size and dtype; ``most_us``: the upper bound."""
+    """Return the text for a time below the physical minimum.
+
+    ``where``: the size and dtype; ``most_us``: the upper bound.
+    """
     return f"less than {most_us:.3g} us, which this GPU cannot do", (
-        f"At {where} the kernel took less than {most_us:.3g} us, but moving the bytes and doing the operations takes at least "
+        f"At {where} the kernel took less than {most_us:.3g} us, but moving the bytes and doing the operations takes "
+        f"at least "
         f"{floor_us:.3g} us on this GPU. The work was not done within the measured call."
     )
 
