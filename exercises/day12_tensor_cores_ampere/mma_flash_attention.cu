@@ -1,9 +1,8 @@
-// Attention on tensor cores through mma.sync, f16 or bf16, for several sequences, one behind the other without padding.
+// Attention on tensor cores with mma.sync, f16 or bf16, for several sequences, concatenated without padding.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
-//   are nobody's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
-//
+//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
+//   heads * head_dim. Sequence b has queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -16,11 +15,11 @@
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
 
-// TODO: a kernel, template <typename T, int DIM>, in which a warp owns 16 rows, or a few times 16:
-// TODO:   - S = Q K^T for a tile of keys, by ldmatrix and mma.sync
-// TODO:   - the online softmax where S is: a row of a fragment is in four neighboring lanes
-// TODO:   - the weights, rounded, are operand A of the product with V
-// TODO:   - copies of the next tiles are on their way meanwhile
+// TODO: a kernel, template <typename T, int DIM>, in which a warp handles 16 rows or a multiple of 16:
+// TODO:   - S = Q K^T for a tile of keys, with ldmatrix and mma.sync
+// TODO:   - the online softmax on S in registers: a row of an accumulator lies in four neighboring lanes
+// TODO:   - the rounded weights are operand A of the matmul with V
+// TODO:   - meanwhile, cp.async copies the next tiles
 
 template <typename T, int DIM>
 void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out, int batch,

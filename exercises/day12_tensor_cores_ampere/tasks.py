@@ -1,19 +1,19 @@
-"""What each exercise of day 12 must do.
+"""The exercise of day 12: attention with mma.sync.
 
-Tokens of several sequences lie one behind the other, without padding: sequence b has the tokens starts[b] ... starts[b + 1] - 1.
-The heads of a token lie side by side, [heads, head_dim], but from a token to the next it may be further than that: q, k and
-v may be slices of one fused projection.
+Sequences are concatenated without padding: sequence b has the tokens starts[b] ... starts[b + 1] - 1. The heads of a
+token are contiguous, [heads, head_dim], but the stride from token to token may be larger: q, k and v may be slices of
+one fused projection.
 """
 
 import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, between, normal, one_of
 
-# ---------------------------------------------------------------------------------------------------------------- inputs
+# ---------------------------------------------------------------------------------------------------------- inputs
 
 
 def starts_of(lengths):
-    """Where sequences of these lengths start, and where the last one ends."""
+    """Return a generator of the starts of sequences of these lengths, and the end of the last one."""
 
     def draw(shape):
         return torch.tensor([0, *lengths]).cumsum(0)
@@ -22,7 +22,7 @@ def starts_of(lengths):
 
 
 def random_starts(tokens):
-    """A random division of the tokens; some sequence may have none."""
+    """Return a generator of a random division of the tokens; sequences may be empty."""
 
     def draw(shape, dims, generator):
         cuts = torch.randint(0, dims[tokens] + 1, (shape[0] - 2,), generator=generator).sort().values
@@ -32,7 +32,7 @@ def random_starts(tokens):
 
 
 def equal_shares(tokens):
-    """Every sequence has as many tokens."""
+    """Return a generator of starts that give every sequence the same number of tokens."""
 
     def draw(shape, dims):
         return torch.arange(shape[0]) * (dims[tokens] // max(shape[0] - 1, 1))
@@ -41,7 +41,7 @@ def equal_shares(tokens):
 
 
 def rows_of(heads, values):
-    """Rows of a token each, whose end, behind the last head, is NaN: nobody may use it."""
+    """Return a generator of one row per token, with NaN after the last head: kernels must not use it."""
 
     def draw(shape, dims, generator):
         drawn = values(shape, dims, generator) if isinstance(values, normal) else values(shape, generator)
@@ -51,22 +51,22 @@ def rows_of(heads, values):
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Generate queries with about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every tile."""
+    """Generate keys whose scores with ``one_direction`` rise: the maximum grows with every tile."""
     return torch.linspace(-1, 1, shape[0])[:, None] * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def falling(shape, generator):
-    """Keys that suit them worse and worse: almost all weights are much smaller than the first."""
+    """Generate keys whose scores with ``one_direction`` fall: most weights are much smaller than the first."""
     return -rising(shape, generator)
 
 
 def nan_from(token):
-    """Rows of tokens, NaN from one on."""
+    """Return a generator of rows that are NaN from one token on."""
 
     def draw(shape, generator):
         drawn = torch.randn(shape, generator=generator)
@@ -76,16 +76,16 @@ def nan_from(token):
     return draw
 
 
-# ------------------------------------------------------------------------------------------------------------- references
+# ---------------------------------------------------------------------------------------------------------- references
 
 
 def by_head(x, heads, head_dim):
-    """[tokens, stride] -> [heads, tokens, head_dim]."""
+    """Reshape [tokens, stride] to [heads, tokens, head_dim]."""
     return x[:, : heads * head_dim].unflatten(1, (heads, head_dim)).transpose(0, 1)
 
 
 def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scale, causal):
-    """softmax(scale * q k^T) v for each sequence; zeros for a query that sees no key."""
+    """Return softmax(scale * q k^T) v for each sequence; zeros for a query that sees no key."""
     q, k, v = by_head(q, heads, head_dim), by_head(k, kv_heads, head_dim), by_head(v, kv_heads, head_dim)
     k, v = (x.repeat_interleave(heads // kv_heads, dim=0) for x in (k, v))
     out = torch.zeros_like(q)
@@ -100,7 +100,7 @@ def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scal
 
 
 def torchs(backend):
-    """torch's attention by one of its backends, for sequences of the same length, as many keys as queries where causal."""
+    """Return torch's attention with one of its backends, for equal lengths."""
 
     def attend(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -116,27 +116,27 @@ def torchs(backend):
     return attend
 
 
-# ------------------------------------------------------------------------------------------------------------------ sizes
+# ---------------------------------------------------------------------------------------------------------- sizes
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return the scale: 1 / sqrt(head_dim), unless the case sets it."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def heads_of(dims):
-    """The query heads: given, or so many for each key/value head."""
+    """Return the number of query heads: given, or key/value heads times the group size."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
 def pairs(d):
-    """How many (query, key) pairs of a sequence are not masked, for one head; all sequences are of the same length."""
+    """Return the number of unmasked (query, key) pairs per sequence and head, for equal lengths."""
     n, m = (d[tokens] // max(d["batch"], 1) for tokens in ("queries", "keys"))
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **more):
-    """The sizes of a case; queries and keys are those of all sequences together."""
+    """Return the sizes of a case; queries and keys are totals over all sequences."""
     return {
         **dict(batch=batch, queries=queries, keys=keys, heads=heads, kv_heads=kv_heads, head_dim=head_dim),
         **dict(causal=causal, max_queries=queries, q_pad=0, kv_pad=0),
@@ -145,7 +145,7 @@ def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **mo
 
 
 def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64, causal=False, **more):
-    """A case of sequences of these lengths."""
+    """Return a case with sequences of these lengths."""
     own = {name: more.pop(name) for name in ("dtypes",) if name in more}
     inputs = {"query_starts": starts_of(query_lengths), "key_starts": starts_of(key_lengths), **more.pop("inputs", {})}
     numbers = sizes(len(query_lengths), sum(query_lengths), sum(key_lengths), heads, kv_heads, head_dim, causal, **more)
@@ -153,7 +153,7 @@ def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64
 
 
 def same_lengths(batch, query_len, key_len, heads, kv_heads, head_dim, causal=False):
-    """The inputs and sizes of sequences of the same length."""
+    """Return the inputs and sizes of sequences of equal length."""
     numbers = sizes(batch, batch * query_len, batch * key_len, heads, kv_heads, head_dim, causal)
     starts = {"query_starts": equal_shares("queries"), "key_starts": equal_shares("keys")}
     return {"inputs": starts, **numbers, "max_queries": query_len}
@@ -161,14 +161,15 @@ def same_lengths(batch, query_len, key_len, heads, kv_heads, head_dim, causal=Fa
 
 mma_flash_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for several sequences at once: sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1,
-at most max_queries, and keys likewise. heads query heads share kv_heads key/value heads: head h uses h / (heads / kv_heads). A
-token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out heads * head_dim. Both
-products on tensor cores through mma.sync, f16 and bf16 in and out, f32 in between; the weights are rounded once, and the output.
-One kernel, no working memory, no bank conflict. head_dim is 64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte
-aligned, and strides multiples of 8. With `causal`, query i of a sequence of n queries and m keys sees the keys up to i + m - n;
-a query that sees no key gives zeros. A sequence may have no queries or no keys; with no queries at all there is nothing to do.
-(On a GPU: as fast as torch's FlashAttention-2.)""",
+Compute out = softmax(scale * q k^T) v for several sequences at once. Sequence b has queries query_starts[b] ...
+query_starts[b + 1] - 1, at most max_queries, and keys likewise. Query head h uses key/value head h / (heads /
+kv_heads). The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and
+heads * head_dim in out. Run both matmuls on tensor cores with mma.sync: f16 and bf16 in and out, f32 in between; round
+the weights once, and the output once. Use one kernel, no working memory, and no access with bank conflicts. head_dim is
+64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte aligned, and strides are multiples of 8. With
+`causal`, query i of n queries and m keys sees the keys up to i + m - n. A query that sees no key gives zeros. A
+sequence may have no queries or no keys; without any queries, return at once. (Goal on a GPU: as fast as torch's
+FlashAttention-2.)""",
     launchers="void mma_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int batch, int max_queries, int heads, int kv_heads, int head_dim, "
     "long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
@@ -255,17 +256,19 @@ a query that sees no key gives zeros. A sequence may have no queries or no keys;
     ],
     efficient=Case("128 queries, 256 keys, 2 heads", dtypes=["f16"], **same_lengths(1, 128, 256, 2, 1, 128)),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through mma.sync."),
-        Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with mma.sync."),
+        Bar(
+            "global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64 should."
+        ),
         Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads move neighboring 16 bytes?"),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.08,
-            look="Passes of shared memory for each multiply-add of a warp: scores and weights stay in registers.",
+            look="Shared-memory wavefronts per warp multiply-add: keep scores and weights in registers.",
         ),
         Bar("bank_conflict_ways", at_most=1.05, look="Swizzle the chunks of the tiles, or pad their rows."),
         Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
-        Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
+        Bar("scratch_bytes", at_most=0, look="Do not store the scores in global memory."),
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
     bench=[

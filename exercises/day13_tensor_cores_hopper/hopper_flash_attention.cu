@@ -1,12 +1,12 @@
-// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma.
+// Flash attention on Hopper: TMA loads tiles, and two or three warpgroups multiply with wgmma.
 //
-// Sequences lie one after another: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
+// Sequences are concatenated: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
-//   are nobody's.
-//   taken: [1], how many tiles of queries were handed out to blocks that had become free
+//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
+//   heads * head_dim.
+//   taken: [1], a counter of the query tiles that blocks have taken
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -20,12 +20,12 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-// TODO: a kernel, template <typename T, int DIM>, with roles:
-// TODO:   - one thread has q copied, and tiles of k and v, as far ahead as there are stages
-// TODO:   - warpgroups with 64 queries each multiply S = q k^T, with both operands in shared memory
+// TODO: a kernel, template <typename T, int DIM>, with warp specialization:
+// TODO:   - one thread loads q, and tiles of k and v, as far ahead as there are stages
+// TODO:   - warpgroups with 64 queries each compute S = q k^T, with both operands in shared memory
 // TODO:   - the online softmax, in registers: a row of S lies in four neighboring lanes
-// TODO:   - O += P v, with P as operand A in registers and v as it lies, its rows being k ("MN-major")
-// TODO:   - masks where sequences end; rows of the next sequence are neither used nor written
+// TODO:   - O += P v, with P as operand A in registers, and v as it is stored, MN-major: its rows are k
+// TODO:   - masks at the ends of sequences; rows of the next sequence are neither used nor written
 
 template <typename T>
 static void attention(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
@@ -33,8 +33,8 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       int head_dim, long long q_stride, long long kv_stride, float scale, bool causal,
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
-    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing; nobody will load from it
-    // TODO: launch it for heads of 64, 128 and 256: the copy engine fills what a head lacks with zeros.
+    if (keys == 0) k = v = q;  // a tensor map cannot have 0 rows; nothing is loaded from it
+    // TODO: launch it for heads of 64, 128 and 256: TMA fills missing columns of a head with zeros.
 }
 
 extern "C" void hopper_flash_attention_f16(const __half* q, const __half* k, const __half* v, const int* query_starts,

@@ -1,4 +1,4 @@
-"""What each exercise of day 13 must do."""
+"""The exercises of day 13: a linear layer and attention with TMA and wgmma."""
 
 import dataclasses
 
@@ -13,17 +13,17 @@ ampere = tasks_of_day(__file__, "day12_tensor_cores_ampere")
 
 
 def one_way_then_back(shape, generator):
-    """Weights near 10 in the first half of the columns, near -10 in the second: partial sums are large, the whole is not."""
+    """Generate weights near 10 in the first half of the columns and near -10 in the second."""
     sign = torch.where(torch.arange(shape[1]) < shape[1] // 2, 10.0, -10.0)
     return sign + torch.randn(shape, generator=generator)
 
 
 wgmma_linear = Exercise(
     summary="""\
-y = x w^T on the tensor cores of Hopper: tiles come by the copy engine (TMA) and are counted by mbarriers, products are
-wgmma's, with f32 accumulators, f16 and bf16 in and out. The next tiles are on their way while these are multiplied. in_features and
-out_features are multiples of 8, rows is any number; all tensors are 16-byte aligned. in_features is not 0.
-(On a GPU: as fast as cuBLAS.)""",
+Compute y = x w^T on Hopper's tensor cores. TMA loads tiles, mbarriers count their bytes, and wgmma multiplies them,
+with f32 accumulators, f16 and bf16 in and out. Load the next tiles while these are multiplied. in_features and
+out_features are multiples of 8, rows is any number, all tensors are 16-byte aligned, and in_features is not 0. (Goal on
+a GPU: as fast as cuBLAS.)""",
     launchers="void wgmma_linear_{dtype}(const {T}* x, const {T}* w, {T}* y, int rows, int in_features, "
     "int out_features, cudaStream_t stream)",
     dtypes=("f16", "bf16"),
@@ -60,12 +60,12 @@ out_features are multiples of 8, rows is any number; all tensors are 16-byte ali
     ],
     efficient=Case("256 x 256 x 512", dtypes=["f16"], rows=256, in_features=256, out_features=512),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="The products go through wgmma."),
-        Bar("global_bytes / minimum", at_most=2.1, look="A block should own at least 128 x 128 of y."),
-        Bar("sectors / ideal", at_most=1.3, look="The copy engine moves whole rows; only y may touch a sector twice."),
-        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory as the tensor map says."),
-        Bar("launches", at_most=1, look="One kernel does it all."),
-        Bar("scratch_bytes", at_most=0, look="No working memory is needed."),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Multiply with wgmma."),
+        Bar("global_bytes / minimum", at_most=2.1, look="A block should compute at least 128 x 128 of y."),
+        Bar("sectors / ideal", at_most=1.3, look="TMA loads whole rows; only y may touch a sector twice."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory as the tensor map does."),
+        Bar("launches", at_most=1, look="Use one kernel."),
+        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
     bench=[Bench(f"{n} x {n} x {n}", rows=n, in_features=n, out_features=n) for n in (2048, 4096, 8192)],
@@ -78,14 +78,14 @@ out_features are multiples of 8, rows is any number; all tensors are 16-byte ali
 hopper_flash_attention = dataclasses.replace(
     ampere.mma_flash_attention,
     summary="""\
-out = softmax(scale * q k^T) v for several sequences at once, as in mma_flash_attention, on Hopper: tiles come by the copy engine
-(TMA), both products are wgmma's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, at most max_queries, and
-keys likewise; queries and keys are those of all sequences together. heads query heads share kv_heads key/value heads: head h
-uses h / (heads / kv_heads). A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements,
-in out heads * head_dim. head_dim is a multiple of 8 up to 256, scale is positive, all tensors are 16-byte aligned, and strides
-multiples of 8. With `causal`, query i of a sequence of n queries and m keys sees the keys up to i + m - n; a query that sees no
-key gives zeros. What belongs to another sequence may be anything, NaN too. `taken` is one int of working memory, for blocks
-that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
+Compute out = softmax(scale * q k^T) v for several sequences at once, as in mma_flash_attention, on Hopper: TMA loads
+tiles, and wgmma computes both matmuls. Sequence b has queries query_starts[b] ... query_starts[b + 1] - 1, at most
+max_queries, and keys likewise; queries and keys are totals over all sequences. Query head h uses key/value head h /
+(heads / kv_heads). The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride
+elements, and heads * head_dim in out. head_dim is a multiple of 8 up to 256, scale is positive, all tensors are 16-byte
+aligned, and strides are multiples of 8. With `causal`, query i of n queries and m keys sees the keys up to i + m - n. A
+query that sees no key gives zeros. Rows of another sequence may hold anything, also NaN. `taken` is one int of working
+memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as cuDNN.)""",
     launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "
     "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
@@ -103,14 +103,14 @@ that hand out work among themselves. (On a GPU: as fast as cuDNN.)""",
         ampere.sequences("more tiles of queries than blocks that fit the GPU", [1] * 70, [3] * 70, 2, 1),
     ],
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="Both products go through wgmma."),
-        Bar("global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64."),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with wgmma."),
         Bar(
-            "sectors / ideal", at_most=1.2, look="The copy engine moves whole rows; only out may touch a sector twice."
+            "global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64 should."
         ),
-        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what is stored to shared memory."),
+        Bar("sectors / ideal", at_most=1.2, look="TMA loads whole rows; only out may touch a sector twice."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory."),
         Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
-        Bar("scratch_bytes", at_most=32, look="The scores must not be stored in global memory."),
+        Bar("scratch_bytes", at_most=32, look="Do not store the scores in global memory."),
     ],
     grid=dataclasses.replace(ampere.mma_flash_attention.grid, head_dims=(16, 24, 32, 48, 64, 96, 128, 256)),
     torch_baseline=ampere.torchs("CUDNN_ATTENTION"),

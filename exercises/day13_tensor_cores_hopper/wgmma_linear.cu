@@ -1,4 +1,4 @@
-// y = x w^T on Hopper's tensor cores: the copy engine (TMA) feeds a ring of tiles, two warpgroups multiply.
+// y = x w^T on Hopper's tensor cores: TMA loads a ring of tiles, and two warpgroups multiply.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -11,15 +11,15 @@
 #include "llmk/wgmma.cuh"
 
 // TODO: a kernel, template <typename T>, whose parameters are the tensor maps, const __grid_constant__ CUtensorMap:
-// TODO:   - barriers in shared memory: for each stage of the ring one that the tiles have arrived, one that they were used
-// TODO:   - one thread waits until a stage is empty, expects the bytes of its tiles, and has them copied
-// TODO:   - warpgroups wait until it is full, multiply (four products of 16 for 64 of k), and say so when they are done
-// TODO:   - the accumulators, rounded, go to y: what lies outside is not written
+// TODO:   - two mbarriers per stage of the ring: full (the tiles have arrived) and empty (they have been used)
+// TODO:   - one thread waits until a stage is empty, announces the bytes of its tiles, and starts their copies
+// TODO:   - warpgroups wait until it is full, multiply (four wgmma of depth 16 for 64 of k), and arrive at empty
+// TODO:   - they round the accumulators and store them to y, but nothing outside it
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
-    // TODO: tensor maps of x, of w and, if the copy engine stores it, of y; then launch.
+    // TODO: tensor maps of x, of w and, for stores by TMA, of y; then launch.
 }
 
 extern "C" void wgmma_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,

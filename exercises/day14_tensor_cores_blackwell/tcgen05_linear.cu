@@ -11,15 +11,15 @@
 #include "llmk/tma.cuh"
 
 // TODO: a kernel, template <typename T>, whose parameters are the tensor maps, const __grid_constant__ CUtensorMap:
-// TODO:   - one warp takes columns of tensor memory, and gives them back when nobody uses them any more
-// TODO:   - one thread waits until a stage is empty, expects the bytes of its tiles, and has them copied
-// TODO:   - one thread waits until it is full, starts four products of 16 for 64 of k, and has the stage given back
-// TODO:   - four warps wait until the accumulators are complete, load their lanes, round, and store: y ends where it ends
+// TODO:   - one warp allocates columns of tensor memory, and deallocates them when no warp uses them
+// TODO:   - one thread waits until a stage is empty, announces the bytes of its tiles, and starts their copies
+// TODO:   - one thread waits until it is full, issues four tcgen05.mma of depth 16, and commits them to empty
+// TODO:   - four warps wait until the accumulators are complete, load their lanes, round, and store, nothing outside y
 
 template <typename T>
 static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cudaStream_t stream) {
     if (rows == 0 || out == 0) return;
-    // TODO: tensor maps of x, of w and, if the copy engine stores it, of y; then launch.
+    // TODO: tensor maps of x, of w and, for stores by TMA, of y; then launch.
 }
 
 extern "C" void tcgen05_linear_f16(const __half* x, const __half* w, __half* y, int rows, int in_features,

@@ -1,4 +1,5 @@
-// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so far.
+// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so
+// far.
 //
 //   q, k, v, out: [steps, heads, head_dim]     k_cache, v_cache: [tokens, heads, head_dim]     length: [1]
 //
@@ -10,9 +11,9 @@
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 128;
-constexpr int kEach = 4;  // numbers of a head that a lane has: head_dim is at most 128
+constexpr int kEach = 4;  // elements of a head per lane: head_dim is at most 128
 
-// Copies the step's key and value, `width` numbers each, to their place behind the first `known` tokens.
+// Append the step's key and value, `width` numbers each, after the first `known` tokens.
 __global__ void append(const float* k, const float* v, float* k_cache, float* v_cache, int known, int prompt,
                        int width) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -22,11 +23,11 @@ __global__ void append(const float* k, const float* v, float* k_cache, float* v_
     v_cache[to] = v[from];
 }
 
-// A warp for each head: online softmax over the first known + 1 tokens.
+// One warp per head: online softmax over the first known + 1 tokens.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, float* out, int known, int prompt,
                        int heads, int head_dim, float scale) {
     const int head = blockIdx.x, lane = threadIdx.x;
-    const size_t own = (static_cast<size_t>(known - prompt) * heads + head) * head_dim;  // of q and out
+    const size_t own = (static_cast<size_t>(known - prompt) * heads + head) * head_dim;  // offset in q and out
     float query[kEach] = {}, sum[kEach] = {}, largest = -INFINITY, weights = 0.0f;
     for (int j = 0; j < kEach; ++j) {
         if (lane + 32 * j < head_dim) query[j] = q[own + lane + 32 * j] * scale;
@@ -59,7 +60,7 @@ extern "C" void graph_decode(const float* q, const float* k, const float* v, flo
     const int width = heads * head_dim;
     int known = prompt;  // tokens in the caches
 
-    // One step, captured in a stream of our own: nothing runs yet.
+    // One step, captured in its own stream: nothing runs yet.
     cudaStream_t capturing;
     cudaGraph_t graph;
     cudaGraphExec_t step;

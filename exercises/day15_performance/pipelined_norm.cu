@@ -2,7 +2,7 @@
 //
 //   x, out: [rows, cols]     weight: [cols]     cols: a multiple of 4, at most 8192
 //
-// Right, and idle most of the time: while a block adds up and writes, none of its loads is under way.
+// Correct, but idle most of the time: while a block reduces and stores a row, no load is in flight.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ __device__ float4 scaled(float4 v, float scale, float4 w) {
     return make_float4(v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w);
 }
 
-// Block b has rows b, b + gridDim.x, b + 2 gridDim.x, ... A row is cols / 4 vectors of 16 bytes.
+// Block b handles rows b, b + gridDim.x, b + 2 gridDim.x, ... A row is cols / 4 vectors of 16 bytes.
 __global__ void __launch_bounds__(kThreads)
     norm_rows(const float4* x, const float4* weight, float4* out, int rows, int vectors, float eps) {
     extern __shared__ float4 memory[];
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads)
         const long long start = static_cast<long long>(r) * vectors;
         for (int i = threadIdx.x; i < vectors; i += kThreads) row[i] = x[start + i];
 
-        // A thread reads what it wrote itself, so there is nobody to wait for.
+        // A thread reads only what it wrote itself, so no barrier is needed.
         float squares = 0.0f;
         for (int i = threadIdx.x; i < vectors; i += kThreads) squares += sum_of_squares(row[i]);
         const float scale = rsqrtf(llmk::block_sum(squares) / (4.0f * vectors) + eps);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
 extern "C" void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps,
                                int max_blocks, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    const int bytes = cols * static_cast<int>(sizeof(float));  // of the rows that a block holds
+    const int bytes = cols * static_cast<int>(sizeof(float));  // the row that a block holds
     cudaFuncSetAttribute(norm_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     norm_rows<<<std::min(rows, max_blocks), kThreads, bytes, stream>>>(
         reinterpret_cast<const float4*>(x), reinterpret_cast<const float4*>(weight), reinterpret_cast<float4*>(out),

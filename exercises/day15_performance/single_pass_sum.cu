@@ -1,4 +1,4 @@
-// The sum of n floats in one launch: the block that comes last adds up what all have left behind.
+// The sum of n floats in one launch: the last block to finish adds up the partial sums of all blocks.
 //
 //   x: [n]     partials: [ceil(n / 4096)]     out, counter: [1]; counter is 0 before and after
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 
 constexpr int kThreads = 256;
 constexpr int kSlice = 4096;
-constexpr int kEach = kSlice / kThreads;  // elements of a slice that a thread has
+constexpr int kEach = kSlice / kThreads;  // elements of a slice per thread
 
-// Block b has slice b.
+// Block b sums slice b.
 __global__ void __launch_bounds__(kThreads)
     sum_kernel(const float* x, float* out, float* partials, int* counter, int n, int slices) {
     const long long first = static_cast<long long>(blockIdx.x) * kSlice + threadIdx.x;
@@ -22,11 +22,11 @@ __global__ void __launch_bounds__(kThreads)
     }
     const float sum = llmk::block_sum(mine);
 
-    // TODO: leave the sum in partials, and let every thread of the block know whether this block is the last to do so.
-    // TODO: the last block adds the partials up, in an order that does not depend on who came when, and resets counter.
+    // TODO: store the sum in partials, and let every thread of the block know if this block is the last to do so.
+    // TODO: the last block adds the partials up, in an order that depends on n only, and resets counter.
 }
 
 extern "C" void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t stream) {
     const int slices = n / kSlice + (n % kSlice != 0);
-    // TODO: launch sum_kernel, whatever n is.
+    // TODO: launch sum_kernel, for any n.
 }

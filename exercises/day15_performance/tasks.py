@@ -1,4 +1,4 @@
-"""What each exercise of day 15 must do."""
+"""The exercises of day 15: bytes in flight, a reduction in one launch, CUDA graphs."""
 
 import math
 
@@ -7,20 +7,19 @@ import torch
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, normal, one_of
 
 COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Shared memory and the buffers that you are given are enough.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Shared memory and the given buffers are enough.")
 
 
 # ------------------------------------------------------------------------------------------------------- pipelined_norm
 
 pipelined_norm = Exercise(
-    summary=(
-        "RMSNorm of each row, out = x / sqrt(mean(x^2) + eps) * weight, in f32, by a grid of at most max_blocks blocks, each of "
-        "which walks over many rows. The kernel given loads a row and waits for it, adds up, writes, and only then asks for "
-        "the next row; and it reads weight again for each row. Copy rows asynchronously (cp.async: __pipeline_memcpy_async or "
-        "cuda::pipeline) into at least two places in shared memory, so that waiting for one row leaves the next one under way, and "
-        "read weight once a block. cols is a multiple of 4, at most 8192, and x, weight and out begin at multiples of 16 "
-        "bytes; max_blocks is at least 1. With no rows or no columns nothing is written."
-    ),
+    summary="""\
+Compute the RMSNorm of each row, out = x / sqrt(mean(x^2) + eps) * weight, in f32, with at most max_blocks blocks that
+each process many rows. The given kernel loads a row, waits for it, reduces it, stores it, and only then loads the next
+row; and it reads weight again for each row. Copy rows asynchronously (cp.async: __pipeline_memcpy_async or
+cuda::pipeline) into at least two buffers in shared memory, so that the next row stays in flight while you wait for one,
+and read weight once per block. cols is a multiple of 4, at most 8192; x, weight and out are 16-byte aligned; max_blocks
+is at least 1. With no rows or no columns write nothing.""",
     launchers=(
         "void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps, "
         "int max_blocks, cudaStream_t stream)"
@@ -64,9 +63,9 @@ pipelined_norm = Exercise(
             "pending (__pipeline_wait_prior(1))?",
         ),
         Bar("global_bytes / minimum", at_most=1.1, look="Is weight read again for each row, or a row twice?"),
-        Bar("blocks / max_blocks", at_most=1, look="The caller says how many blocks there may be."),
+        Bar("blocks / max_blocks", at_most=1, look="Launch at most max_blocks blocks."),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="Neighboring threads take neighboring 16 bytes of a row."),
+        Bar("bank_conflict_ways", at_most=2.0, look="Let neighboring threads access neighboring 16 bytes of a row."),
         Bar("launches", at_most=1),
         NO_SCRATCH,
     ],
@@ -85,26 +84,25 @@ SLICE = 4096
 
 
 def slices_of(dims):
-    """Pieces of x, the last one perhaps shorter."""
+    """Return the number of slices of x; the last one may be shorter."""
     return -(-dims["n"] // SLICE)
 
 
 def slice_sums(x):
-    """The sum of each slice, and of all."""
+    """Return the sum of each slice, and of all."""
     padded = torch.nn.functional.pad(x, (0, -len(x) % SLICE))
     partials = padded.view(-1, SLICE).sum(dim=1)
     return {"out": partials.sum().view(1), "partials": partials, "counter": torch.zeros(1, dtype=torch.int64)}
 
 
 single_pass_sum = Exercise(
-    summary=(
-        "The sum of n floats in one launch: out[0]. Slice i, which are elements 4096 i to 4096 i + 4095, has its sum in "
-        "partials[i], and out is the sum of partials in an order that depends on n alone: the same bits in each run and on each "
-        "GPU. So no atomicAdd of floats. counter is 0 when the launch begins and must be 0 when it ends, whoever counted with it: "
-        "the next launch, or the next replay of a graph, gets it as it is. Whichever block is last adds the partials up; or "
-        "all blocks meet (cooperative groups; the simulator has room for about 4,000 threads of such a grid). With n = 0 the sum is 0, and there are no partials. x begins at a multiple "
-        "of 16 bytes."
-    ),
+    summary="""\
+Compute the sum of n floats, out[0], in one launch. partials[i] is the sum of slice i, elements 4096 i to 4096 i + 4095,
+and out is the sum of partials in an order that depends on n only: the same bits in each run and on each GPU. So do not
+use atomicAdd of floats. counter is 0 at the start of the launch and must be 0 at its end, for the next launch or the
+next replay of a graph. The last block to finish adds the partials up; or all blocks synchronize (cooperative groups;
+the simulator runs such a grid with up to about 4,000 threads). With n = 0 the sum is 0, and there are no partials. x is
+16-byte aligned.""",
     launchers="void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t stream)",
     inputs={"x": Input("n", normal(mean=0.5))},
     outputs={
@@ -137,10 +135,14 @@ single_pass_sum = Exercise(
     ],
     efficient=Case("200,000 elements", n=200_000),
     bars=[
-        Bar("launches", at_most=1, look="A second kernel is a second launch. Who knows that all partials are there?"),
-        Bar("submissions", at_most=1, look="The counter is reset by who used it, not by cudaMemsetAsync."),
-        Bar("atomics / blocks", at_most=1, look="One ticket a block, drawn by one thread."),
-        Bar("global_bytes / minimum", at_most=1.02, look="x is read once, and partials by one block alone."),
+        Bar(
+            "launches",
+            at_most=1,
+            look="A second kernel is a second launch. Which block knows that all partials are complete?",
+        ),
+        Bar("submissions", at_most=1, look="Reset the counter in the kernel, not with cudaMemsetAsync."),
+        Bar("atomics / blocks", at_most=1, look="Draw one ticket per block, with one thread."),
+        Bar("global_bytes / minimum", at_most=1.02, look="Read x once, and partials in one block only."),
         COALESCED,
         NO_SCRATCH,
     ],
@@ -154,7 +156,7 @@ single_pass_sum = Exercise(
 
 
 def decode(q, k, v, k_cache, v_cache, prompt, steps, scale):
-    """Step after step: append the token's key and value, attend to all so far."""
+    """Append each token's key and value and attend to all so far, step by step."""
     k_cache, v_cache = k_cache.clone(), v_cache.clone()
     k_cache[prompt : prompt + steps], v_cache[prompt : prompt + steps] = k, v
     out = torch.zeros_like(q)
@@ -166,13 +168,13 @@ def decode(q, k, v, k_cache, v_cache, prompt, steps, scale):
 
 
 graph_decode = Exercise(
-    summary=(
-        "Attention of `steps` tokens, one after another, each step a CUDA graph that is captured once and launched `steps` times: "
-        "append k[step] and v[step] to the caches, which hold `prompt` tokens at first, then let q[step] attend to all tokens "
-        "so far. At the end `length` holds prompt + steps; before that it may hold anything, and the steps may keep it up to date. The given "
-        "code has one fault. Find it from the report, and correct it. Keep one graph of one step, and let nothing come back to the host: in a real decode the next "
-        "token is only known on the device. prompt or steps may be 0, head_dim is at most 128; there is at least one head."
-    ),
+    summary="""\
+Compute attention for `steps` tokens, one after another, with a CUDA graph that is captured once and launched `steps`
+times. Each step appends k[step] and v[step] to the caches, which hold `prompt` tokens at first, and lets q[step] attend
+to all tokens so far. At the end `length` holds prompt + steps; before that it may hold anything, and the steps may
+update it. The given code has one fault. Find it from the report, and correct it. Keep one graph of one step, and return
+nothing to the host: in a real decode only the device knows the next token. prompt or steps may be 0, head_dim is at
+most 128, and there is at least one head.""",
     launchers=(
         "void graph_decode(const float* q, const float* k, const float* v, float* k_cache, float* v_cache, float* out, int* length, "
         "int prompt, int steps, int heads, int head_dim, float scale, cudaStream_t stream)"
@@ -200,9 +202,9 @@ graph_decode = Exercise(
     ],
     efficient=Case("32 steps", prompt=64, steps=32, heads=4, head_dim=64),
     bars=[
-        Bar("graphs", at_most=1, look="Capturing and instantiating takes longer than a step: do it once."),
-        Bar("submissions - steps", at_least=0, look="A graph of several steps knows their number before it runs."),
-        Bar("submissions - steps", at_most=2, look="A step is one launch of a graph, whatever is in it."),
+        Bar("graphs", at_most=1, look="Capture and instantiate once: it takes longer than a step."),
+        Bar("submissions - steps", at_least=0, look="A graph of several steps would fix their number before it runs."),
+        Bar("submissions - steps", at_most=2, look="Launch the graph once per step."),
         COALESCED,
         NO_SCRATCH,
     ],

@@ -1,12 +1,12 @@
-// The second half of a Qwen2 block in f16: out = x + down(silu(gate y) * up y), y = x / sqrt(mean(x^2) + eps) * norm_weight.
+// The second half of a Qwen2 block in f16: out = x + down(silu(gate y) * up y), y = x / sqrt(mean(x^2) + eps) *
+// norm_weight.
 //
 //   x, out: [rows, hidden]      norm_weight: [hidden]
 //   gate_up: [2 * feed_forward, hidden], gate then up      down: [hidden, feed_forward]
 //
-// Everything in it is f16, as the weights are. The lesson's table of errors says what is normal for that type, and this kernel is
-// not: some rows are infinite, some have lost digits. Four kinds of numbers lie between the inputs and the output, and below
-// stands a type for each. Find out from the report which of them do not fit into f16, and widen those. Not all: what is wider than
-// it must be has to be stored and read all the same.
+// All values in it are f16, as the weights are. Its errors exceed the table of errors in the lesson: some rows are
+// infinite, others have lost digits. There are four kinds of intermediate values, each with a type below. Find out from
+// the report which of them do not fit into f16, and widen only those: wider values take more bytes to store and load.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -19,7 +19,7 @@ using Inside = __half;   // silu(gate) * up
 
 constexpr int kThreads = 256;
 
-// The sum over the lanes of a warp of weights[i] * values[i], on every lane.
+// Return the sum over the lanes of a warp of weights[i] * values[i], on every lane.
 template <typename T>
 __device__ float product(const __half* weights, const T* values, int count) {
     Sum sum = 0.0f;

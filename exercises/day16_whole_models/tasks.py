@@ -1,4 +1,4 @@
-"""What each exercise of day 16 must do."""
+"""The exercises of day 16: blocks and the wiring of whole models."""
 
 import torch
 
@@ -8,7 +8,7 @@ from grader.course.task import Bar, Case, Exercise, Input, Output, between, cons
 def second_half(
     x, attention, norm_weight, norm_bias, up, up_bias, down, down_bias, hidden, feed_forward, eps, parallel
 ):
-    """x + attention + mlp(norm(x)), or the norm of x + attention where the residual is serial."""
+    """Return x + attention + mlp(norm(x)), or with the norm of x + attention if the residual is serial."""
     read = x if parallel else x + attention
     y = torch.nn.functional.layer_norm(read, (hidden,), norm_weight, norm_bias, eps) if hidden else read
     inside = torch.nn.functional.gelu(y @ up.T + up_bias)
@@ -16,22 +16,23 @@ def second_half(
 
 
 def block(rows, hidden, feed_forward, parallel, eps=1e-5):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, parallel=parallel, eps=eps)
 
 
 def weight_bytes(d):
-    """Every weight once, and three rows of activations each time."""
+    """Return the bytes of every weight once, and of three activations per row."""
     c, f = d["hidden"], d["feed_forward"]
     return 4 * (2 * c * f + 3 * c + f + 3 * d["rows"] * c)
 
 
 neox_parallel_residual = Exercise(
     summary="""\
-The second half of a GPT-NeoX block: out = x + attention + mlp(norm(r)), with mlp(y) = down gelu(up y + up_bias) + down_bias, the exact
-GELU, and norm a LayerNorm with norm_weight, norm_bias and eps. What r is says config.json's use_parallel_residual, which comes here as `parallel`: x itself in
-the parallel residual, x + attention in the serial one. The given kernel has one fault. Find it from the report, and correct it.
-f32; any rows, hidden and feed_forward whose vectors fit into shared memory; with no rows there is nothing to do.""",
+Fix the second half of a GPT-NeoX block: out = x + attention + mlp(norm(r)), with mlp(y) = down gelu(up y + up_bias) +
+down_bias, the exact GELU, and norm a LayerNorm with norm_weight, norm_bias and eps. config.json's
+use_parallel_residual, here `parallel`, selects r: x in the parallel residual, x + attention in the serial one. The
+given kernel works with one checkpoint and writes nonsense with another. f32; any rows, hidden and feed_forward whose
+vectors fit into shared memory; with no rows, return at once.""",
     launchers="void neox_parallel_residual(const float* x, const float* attention, const float* norm_weight, "
     "const float* norm_bias, const float* up, const float* up_bias, const float* down, const float* down_bias, "
     "float* out, int rows, int hidden, int feed_forward, float eps, bool parallel, cudaStream_t stream)",
@@ -66,9 +67,13 @@ f32; any rows, hidden and feed_forward whose vectors fit into shared memory; wit
     minimum_bytes=weight_bytes,
     bars=[
         Bar("global_bytes / minimum", at_most=1.15, look="Is a weight read twice?"),
-        Bar("sectors / ideal", at_most=1.15, look="The lanes of a warp should read a row of the weights side by side."),
-        Bar("launches", at_most=1, look="What is inside the MLP can stay in shared memory."),
-        Bar("scratch_bytes", at_most=0, look="What is inside the MLP can stay in shared memory."),
+        Bar(
+            "sectors / ideal",
+            at_most=1.15,
+            look="The lanes of a warp should read neighboring elements of a row of the weights.",
+        ),
+        Bar("launches", at_most=1, look="The intermediate values of the MLP can stay in shared memory."),
+        Bar("scratch_bytes", at_most=0, look="The intermediate values of the MLP can stay in shared memory."),
     ],
     flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )
@@ -78,14 +83,14 @@ f32; any rows, hidden and feed_forward whose vectors fit into shared memory; wit
 
 
 def pages_in_use(shape, dims, inputs, generator):
-    """Pages in any order, each of one sequence, and never the first one; -1 where a sequence needs no more."""
+    """Return random pages, each for one sequence and never page 0; -1 where a sequence needs no more."""
     tables = 1 + torch.randperm(max(dims["pages"] - 1, 0), generator=generator)[: shape[0] * shape[1]].view(shape)
     needed = -(-inputs["lengths"] // dims["page_size"])
     return torch.where(torch.arange(shape[1]) < needed[:, None], tables, -1)
 
 
 def turned(x, positions, theta):
-    """RoPE of [batch, heads, head_dim], rotate-half."""
+    """Apply RoPE to [batch, heads, head_dim], rotate-half."""
     half = x.shape[-1] // 2
     angle = positions[:, None] * theta ** (-torch.arange(half, dtype=torch.float64) / half)
     cos, sin = angle.cos()[:, None], angle.sin()[:, None]
@@ -94,7 +99,7 @@ def turned(x, positions, theta):
 
 
 def normed(x, weight, eps):
-    """RMSNorm."""
+    """Apply RMSNorm."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
 
@@ -102,7 +107,7 @@ def one_step(
     ids, lengths, block_tables, table, norm_1, qkv_weight, qkv_bias, out_weight, norm_2, gate_up_weight, down_weight, last_norm,
     k_cache, v_cache, heads, kv_heads, head_dim, page_size, layers, eps, theta,
 ):  # fmt: skip
-    """A token of each sequence through all layers."""
+    """Run one token of each sequence through all layers."""
     k_cache, v_cache, x = k_cache.clone(), v_cache.clone(), table[ids]
     for i in range(layers):
         rows = normed(x, norm_1[i], eps) @ qkv_weight[i].T + qkv_bias[i]
@@ -125,14 +130,14 @@ def one_step(
 
 
 def model(layers=1, batch=1, longest=5, heads=4, kv_heads=2, head_dim=8, hidden=24, feed_forward=40, **more):
-    """The sizes of a case; longest is the most keys of a sequence, the new one among them."""
+    """Return the sizes of a case; longest is the most keys of a sequence, including the new one."""
     sizes = dict(layers=layers, batch=batch, longest=longest, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
     sizes |= dict(hidden=hidden, feed_forward=feed_forward, vocabulary=37, page_size=4, eps=1e-6, theta=10000.0)
     return {**sizes, **more}
 
 
 def step_bytes(d):
-    """Every weight once, a row of the table for each token, and the keys and values of the longest length."""
+    """Return the bytes of every weight once, a table row per token, and the longest sequence's keys and values."""
     c, f, q, kv = d["hidden"], d["feed_forward"], d["heads"] * d["head_dim"], d["kv_heads"] * d["head_dim"]
     layer = 2 * c + (c + 1) * (q + 2 * kv) + c * q + 3 * c * f + 2 * d["batch"] * d["longest"] * kv
     return 4 * (d["layers"] * layer + c + d["vocabulary"] * (c + d["batch"]) + d["batch"] * c)
@@ -142,14 +147,14 @@ FULL = {"lengths": constant("longest")}
 
 qwen2_decode = Exercise(
     summary="""\
-One decode step of a whole Qwen2 in f32: the newest token of each sequence goes through all layers, its keys and values into the
-paged caches, and logits [batch, vocabulary] come out, from which day 2 would take the largest. The kernels of all operators are
-there and right. What is missing: the position of the new token (lengths counts it), its place in the cache
-[layers, pages, kv_heads, page_size, head_dim], where block_tables[b, i] is the page of positions i * page_size and up, and the
-launches of a layer in their order, every one in the given stream: x = x + attention(norm_1(x)), then x = x + mlp(norm_2(x)), at the
-end the last norm, and the table again as the output layer. q, k and v have biases; attention's output layer and the MLP have none.
-`work` has room for what lies between the kernels, and nothing goes through the host. With no layers the logits are those of the
-normed embedding; with no sequences there is nothing to do.""",
+Compute one decode step of a whole Qwen2 in f32. The newest token of each sequence goes through all layers, its keys and
+values go to the paged caches, and the result is logits [batch, vocabulary]. The kernels of all operators are given and
+correct. Three parts are missing. First, the position of the new token (lengths includes it). Second, its place in the
+cache [layers, pages, kv_heads, page_size, head_dim], where block_tables[b, i] is the page of positions i * page_size
+and up. Third, the launches of each layer in order, all in the given stream: x = x + attention(norm_1(x)), then x = x +
+mlp(norm_2(x)); at the end the last norm, and the table again as the output layer. q, k and v have biases; attention's
+output layer and the MLP have none. `work` has room for all intermediate tensors, and nothing goes through the host.
+With no layers, the logits are those of the normalized embedding; with no sequences, return at once.""",
     launchers="void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table, const float* norm_1, "
     "const float* qkv_weight, const float* qkv_bias, const float* out_weight, const float* norm_2, const float* gate_up_weight, "
     "const float* down_weight, const float* last_norm, float* k_cache, float* v_cache, float* logits, float* work, int batch, "
@@ -206,19 +211,19 @@ normed embedding; with no sequences there is nothing to do.""",
         Bar(
             "global_bytes / minimum",
             at_most=7,
-            look="Is a product computed twice, or for more rows than there are tokens?",
+            look="Is a linear layer computed twice, or for more rows than there are tokens?",
         ),
         Bar(
             "launches - 16 * layers",
             at_most=4,
-            look="All sequences go through a kernel together: batch is one of its grid's sizes.",
+            look="Run all sequences in one launch: batch is a dimension of the grid.",
         ),
         Bar(
             "submissions - launches",
             at_most=0,
-            look="Every kernel writes all of its output: nothing has to be cleared or copied",
+            look="Every kernel writes all of its output: clear or copy nothing.",
         ),
-        Bar("scratch_bytes", at_most=0, look="work has room for everything."),
+        Bar("scratch_bytes", at_most=0, look="work has room for all intermediate tensors."),
     ],
     flops=lambda d: 2.0 * d["batch"] * (step_bytes(d) / 4 - d["hidden"]),
 )
@@ -228,7 +233,7 @@ normed embedding; with no sequences there is nothing to do.""",
 
 
 def gated_half(x, norm_weight, gate_up, down, hidden, eps):
-    """x + down(silu(gate(y)) * up(y)) of y = rms_norm(x)."""
+    """Return x + down(silu(gate(y)) * up(y)) with y = rms_norm(x)."""
     if not hidden:
         return x
     gate, up = (normed(x, norm_weight, eps) @ gate_up.T).chunk(2, dim=-1)
@@ -236,19 +241,19 @@ def gated_half(x, norm_weight, gate_up, down, hidden, eps):
 
 
 def half_block(rows, hidden, feed_forward, eps=1e-6):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(rows=rows, hidden=hidden, feed_forward=feed_forward, eps=eps)
 
 
 def one_channel_of_thousands(shape, generator):
-    """Small numbers, and a channel that is the same few thousand everywhere, as large models have some."""
+    """Generate small numbers, and one channel of 3,000 in every row, as in large models."""
     x = torch.randn(shape, generator=generator)
     x[:, shape[1] // 3] = 3000.0
     return x
 
 
 def large_ones_first(shape, generator):
-    """Rows of one sign each; the first 32 numbers make sums of more than 1,024, to which the others are less than half a step."""
+    """Generate rows of one sign: the first 32 products sum to over 1,024, where the others are below half a step."""
     sizes = torch.where(torch.arange(shape[1]) < 32, 24.0, 0.0065)
     signs = torch.randint(0, 2, (shape[0], 1), generator=generator) * 2 - 1
     return signs * sizes * (0.9 + 0.2 * torch.rand(shape, generator=generator))
@@ -256,11 +261,12 @@ def large_ones_first(shape, generator):
 
 fits_in_fp16 = Exercise(
     summary="""\
-The second half of a Qwen2 block in f16, out = x + down(silu(gate(y)) * up(y)) with y = x / sqrt(mean(x^2) + eps) * norm_weight. gate and
-up are the two halves of gate_up, no layer has a bias. The kernel keeps everything that lies between as f16, and so some rows are
-infinite and others are farther from float64 than the type excuses: transformers' own f16 block, whose sums are f32, is off by
-1e-4 to 1e-3 of a row, where it does not overflow as well. Give f32 to those of the four kinds of numbers that need it, and to no other: what is stored wider is also read
-wider. Any rows; hidden and feed_forward such that a row of each fits into shared memory; out fits into f16.""",
+Fix the second half of a Qwen2 block in f16, out = x + down(silu(gate(y)) * up(y)) with y = x / sqrt(mean(x^2) + eps) *
+norm_weight. gate and up are the two halves of gate_up, and no layer has a bias. The kernel keeps all intermediate
+values in f16, so some rows are infinite, and others are farther from float64 than the type explains. transformers' own
+f16 block, with sums in f32, has relative errors of 1e-4 to 1e-3 where it does not overflow. Widen to f32 those of the
+four kinds of values that need it, and no others: wider values take more bytes. Any rows; a row of hidden and of
+feed_forward fits into shared memory; out fits into f16.""",
     launchers="void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* down, __half* out, "
     "int rows, int hidden, int feed_forward, float eps, cudaStream_t stream)",
     dtypes=("f16",),
@@ -301,10 +307,10 @@ wider. Any rows; hidden and feed_forward such that a row of each fits into share
         Bar(
             "shared_bytes / (rows * hidden * feed_forward)",
             at_most=9,
-            look="y is read for every feature inside, twice: two bytes of it are enough.",
+            look="y is read twice per feature: keep it at two bytes per element.",
         ),
-        Bar("launches", at_most=1, look="What is inside the MLP can stay in shared memory."),
-        Bar("scratch_bytes", at_most=0, look="What is inside the MLP can stay in shared memory."),
+        Bar("launches", at_most=1, look="The intermediate values of the MLP can stay in shared memory."),
+        Bar("scratch_bytes", at_most=0, look="The intermediate values of the MLP can stay in shared memory."),
     ],
     flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )

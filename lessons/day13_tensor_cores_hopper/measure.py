@@ -66,9 +66,9 @@ LINEAR_STEPS: dict[str, list[tuple[str, str]]] = {
 """Variants of the solution by name: pairs (find, replace) for its text and the headers that it includes."""
 
 ATTENTION_STEPS: dict[str, list[tuple[str, str]]] = {
-    "2: roles, never ping-pong": [("kTurns = DIM <= 64;", "kTurns = false;")],
-    "3: roles, always ping-pong": [("kTurns = DIM <= 64;", "kTurns = true;")],
-    "4: output tiles overwrite q tiles": [("kOwnOut = DIM <= 128;", "kOwnOut = false;")],
+    "2: roles, never ping-pong": [("kPingPong = DIM <= 64;", "kPingPong = false;")],
+    "3: roles, always ping-pong": [("kPingPong = DIM <= 64;", "kPingPong = true;")],
+    "4: output tiles overwrite q tiles": [("kSeparateOut = DIM <= 128;", "kSeparateOut = false;")],
     "5: the solution": [],
     "5, but all heads at once": [("causal ? std::max(group", "true ? std::max(group")],
     "5, but conditional rescaling": [

@@ -1,18 +1,18 @@
-// Attention on tensor cores through mma.sync, f16 or bf16, for several sequences, one behind the other without padding.
+// Attention on tensor cores with mma.sync, f16 or bf16, for several sequences, concatenated without padding.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
-//   are nobody's. Sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
+//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
+//   heads * head_dim. Sequence b has queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
 //
-// A row is a query of one of the heads that share a key/value head: row r of key/value head g is query r / group of head
-// g * group + r % group. A block owns kQueries rows, a warp kStripes times 16 of them, and all warps walk over the keys
-// together. For each tile of keys a warp
-//   - multiplies S = Q K^T, accumulators in f32,
-//   - does the online softmax on S where it is: each lane holds a quarter of two rows of a stripe,
-//   - rounds the weights, which thereby are operand A of the next product already,
-//   - and multiplies O += P V.
-// Tiles of keys and of values take turns in a ring of kSlots places in shared memory. While one of them is used, the next
-// kSlots - 1 are on their way (cp.async). Their chunks are swizzled: no access meets a bank conflict.
+// A row is a query of one of the heads that share a key/value head: row r of key/value head g is query r / group of
+// head g * group + r % group. A block handles kQueries rows, a warp kStripes times 16 of them, and all warps process
+// the keys together. For each tile of keys a warp
+//   - computes S = Q K^T, with accumulators in f32,
+//   - runs the online softmax on S in registers: each lane holds a quarter of two rows of a stripe,
+//   - rounds the weights, which then have the layout of operand A,
+//   - and computes O += P V.
+// Tiles of keys and of values take turns in a ring of kStages buffers in shared memory. While one is used, cp.async
+// copies the next kStages - 1. Their chunks are swizzled, so no access has bank conflicts.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -26,29 +26,29 @@
 #include "llmk/softmax.cuh"
 #include "llmk/swizzle.cuh"
 
-// Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers; beyond, the accumulators of two
-// stripes leave no room for them, and each tile of keys reads them again from shared memory. At 256 there is room for one
-// stripe and its queries, so twice as many warps share the tiles.
+// Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers. Beyond that, the accumulators
+// of two stripes leave no room for them, and each tile of keys reads them again from shared memory. At 256 columns one
+// stripe and its queries fit, so twice as many warps share the tiles.
 template <int DIM>
 struct Shape {
-    static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // of 16 rows each: the height of an mma.sync
+    static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // stripes per warp, of 16 rows each: the height of an mma.sync
     static constexpr int kWarps = DIM <= 128 ? 4 : 8;
-    static constexpr int kBlocks = DIM <= 128 ? 2 : 1;  // on a streaming multiprocessor (SM) at a time
+    static constexpr int kBlocks = DIM <= 128 ? 2 : 1;  // resident blocks per SM
     static constexpr bool kKeepQueries = DIM <= 80 || DIM == 256;
-    static constexpr int kKeys = DIM <= 128 ? 64 : 32;  // of one tile
-    static constexpr int kSlots = DIM <= 128 ? 3 : 4;
+    static constexpr int kKeys = DIM <= 128 ? 64 : 32;  // keys per tile
+    static constexpr int kStages = DIM <= 128 ? 3 : 4;
     static constexpr int kThreads = 32 * kWarps;
-    static constexpr int kRows = 16 * kStripes;  // of a warp
+    static constexpr int kRows = 16 * kStripes;  // rows per warp
     static constexpr int kQueries = kRows * kWarps;
-    static constexpr int kTile = kKeys * DIM;  // elements
-    // Queries that are kept pass through the ring; others have a place of their own before it.
+    static constexpr int kTile = kKeys * DIM;  // elements of a tile
+    // Queries that stay in registers are loaded through the ring; others have their own tile before it.
     static constexpr int kRing = kKeepQueries ? 0 : kQueries * DIM;
-    static constexpr int kShared = 2 * (kRing + kSlots * kTile);  // bytes
-    static_assert(kQueries * DIM <= kRing + kSlots * kTile, "the queries fit");
+    static constexpr int kShared = 2 * (kRing + kStages * kTile);  // bytes of shared memory
+    static_assert(kQueries * DIM <= kRing + kStages * kTile, "the queries fit");
 };
 
-// How much larger a score must be than what its row is compared with, as a power of 2, before the row is corrected. Up to
-// then its weights may be as large as 2^kSlack, which no type minds.
+// A row is rescaled only when a score exceeds its reference by more than kSlack powers of 2. Until then its weights
+// reach at most 2^kSlack, which f16 and bf16 represent well.
 constexpr float kSlack = 8;
 
 template <typename T, int DIM>
@@ -62,24 +62,24 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     constexpr int kAcross = DIM / 16;  // steps of 16 columns across a row of q, k, v or out
     extern __shared__ __align__(128) unsigned char shared[];
     T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
-    T* ring = q_tile + S::kRing;               // [kSlots][kKeys][DIM]
+    T* ring = q_tile + S::kRing;               // [kStages][kKeys][DIM]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     const int group = heads / kv_heads, kv_head = blockIdx.y, sequence = blockIdx.z;
     const int first_token = query_starts[sequence], query_len = query_starts[sequence + 1] - first_token;
     const int first_key_token = key_starts[sequence], key_len = key_starts[sequence + 1] - first_key_token;
     const int rows = query_len * group;
-    const int block_row = (gridDim.x - 1 - blockIdx.x) * kQueries;  // the rows that see most start first
+    const int block_row = (gridDim.x - 1 - blockIdx.x) * kQueries;  // the rows that see the most keys start first
     if (block_row >= rows) return;
     const int there = min(rows - block_row, kQueries);  // rows of this block
 
-    // Row i of the block: its query, and how many keys that sees, the last query all of them.
+    // Row i of the block: its query, its head, and the number of keys it sees. The last query sees all of them.
     auto query_of = [&](int i) { return (block_row + i) / group; };
     auto head_of = [&](int i) { return kv_head * group + (block_row + i) % group; };
     auto seen_by = [&](int i) { return causal ? min(query_of(i) + 1 + key_len - query_len, key_len) : key_len; };
     const int warp_row = warp * kRows;
     const int key_end = seen_by(there - 1);  // no row of the block sees more keys
-    // All rows of the warp see as many keys as warp_all, none sees more than warp_most.
+    // All rows of the warp see at least warp_all keys; none sees more than warp_most.
     const int warp_all = seen_by(warp_row), warp_most = min(seen_by(warp_row + kRows - 1), key_end);
 
     for (int i = threadIdx.x; i < kQueries * DIM / 8; i += S::kThreads) {
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * DIM + column;
         __pipeline_memcpy_async(q_tile + Layout::offset(row, column), from, 16, row < there ? 0 : 16);
     }
-    // The row and column that this lane names to ldmatrix, in the first fragment of each tile.
+    // The row and column whose address this lane passes to ldmatrix, in the first fragment of each tile.
     const int my_query = warp_row + lane % 16, my_query_column = lane / 16 * 8;
     const int my_key = lane % 8 + lane / 16 * 8, my_key_column = lane / 8 % 2 * 8;
     const int my_value = lane % 16, my_value_column = lane / 16 * 8;
@@ -103,10 +103,10 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         llmk::cp_async_wait_all_and_sync();
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) load_queries(queries[c], c);
-        __syncthreads();  // all warps have their queries: keys and values may take their place
+        __syncthreads();  // all warps have their queries: keys and values may overwrite them
     }
 
-    // Tile 0 of k, tile 0 of v, tile 1 of k, ...: start_copy starts to copy the next one.
+    // Tile 0 of k, tile 0 of v, tile 1 of k, ...: start_copy starts the copies of the next one.
     const llmk::SwizzledCopier<T, DIM, S::kThreads> copier(kv_stride);
     const T* next_keys = k + first_key_token * kv_stride + kv_head * DIM;
     const T* next_values = v + first_key_token * kv_stride + kv_head * DIM;
@@ -115,28 +115,28 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         const T*& from = of_keys ? next_keys : next_values;
         int& left = of_keys ? keys_left : values_left;
         if (left > 0) copier.template copy<kKeys>(ring + slot * S::kTile, from, left);
-        __pipeline_commit();  // a group of its own, an empty one at the end
+        __pipeline_commit();  // a group per tile, possibly empty
         from += kKeys * kv_stride;
         left -= kKeys;
     };
-    // Waits for the tile that is next in the ring. When all threads have come here, nobody reads the tile before it any
-    // more, and the one that is farthest ahead may take its place.
+    // Wait for the next tile in the ring. After the barrier no thread reads the previous tile, so the copy of the tile
+    // farthest ahead may overwrite it.
     int slot = 0;
     auto next_tile = [&](bool of_keys) {
-        __pipeline_wait_prior(S::kSlots - 2);
+        __pipeline_wait_prior(S::kStages - 2);
         __syncthreads();
         const T* tile = ring + slot * S::kTile;
-        start_copy(S::kSlots % 2 == 1 ? of_keys : !of_keys, slot == 0 ? S::kSlots - 1 : slot - 1);
-        slot = slot == S::kSlots - 1 ? 0 : slot + 1;
+        start_copy(S::kStages % 2 == 1 ? of_keys : !of_keys, slot == 0 ? S::kStages - 1 : slot - 1);
+        slot = slot == S::kStages - 1 ? 0 : slot + 1;
         return tile;
     };
 #pragma unroll
-    for (int i = 0; i < S::kSlots - 1; ++i) start_copy(i % 2 == 0, i);
+    for (int i = 0; i < S::kStages - 1; ++i) start_copy(i % 2 == 0, i);
 
-    // Of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1) of each stripe:
+    // For row lane / 4 (h = 0) and row lane / 4 + 8 (h = 1) of each stripe:
     float o[kStripes][2 * kAcross][4] = {};
     float m[kStripes][2],
-        l[kStripes][2];  // what its scores are compared with; this lane's part of the sum of the weights
+        l[kStripes][2];  // m: reference of its scores; l: this lane's part of the sum of the weights
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
         m[i][0] = m[i][1] = -INFINITY;
@@ -145,11 +145,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        const bool needed = first_key < warp_most;  // by this warp
+        const bool needed = first_key < warp_most;  // does this warp see any key of the tile?
         unsigned weights[kStripes][kKeys / 16][4];
         const T* k_tile = next_tile(true);
         if (needed) {
-            // S = Q K^T. A row of k is a column of operand B, so its neighbors lie as multiply wants them.
+            // S = Q K^T. A row of k is a column of operand B, so its neighbors have the layout of mma.sync.
             float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
             for (int c = 0; c < kAcross; ++c) {
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
                     }
                 }
             }
-            if (first_key + kKeys > warp_all) {  // a tile that some row sees in part
+            if (first_key + kKeys > warp_all) {  // some row sees only a part of the tile
 #pragma unroll
                 for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
@@ -211,7 +211,8 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 
         const T* v_tile = next_tile(false);
         if (needed) {
-            // O += P V. A row of v is a row of operand B: ldmatrix_x4_trans brings what lies one above the other together.
+            // O += P V. A row of v is a row of operand B: ldmatrix_x4_trans pairs elements that lie one above the
+            // other.
 #pragma unroll
             for (int j = 0; j < kKeys / 16; ++j) {
 #pragma unroll
@@ -228,9 +229,9 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
             }
         }
     }
-    llmk::cp_async_wait_all_and_sync();  // and nobody reads the last tiles any more: rows of out may take their place
+    llmk::cp_async_wait_all_and_sync();  // all threads are done with the last tiles: rows of out may overwrite them
 
-    // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
+    // Normalize, round once, and store through this warp's own rows of the query tile, 16 bytes per lane.
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll

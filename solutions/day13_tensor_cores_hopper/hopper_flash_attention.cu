@@ -1,24 +1,25 @@
-// Flash attention on Hopper: the copy engine (TMA) brings tiles, two or three warpgroups multiply by wgmma.
+// Flash attention on Hopper: TMA loads tiles, and two or three warpgroups multiply with wgmma.
 //
-// A block owns 128 queries of one head (192 of heads of 64), each of its computing warpgroups 64 of them. One thread of warpgroup 0
-// only copies: q once, then tiles of k and of v, two of each ahead. For each tile of keys a computing warpgroup
-//   - starts S = q k^T for this tile, and O += P v for the tile before: the tensor cores have both to do,
-//   - lets the next warpgroup start its products, where heads are small: they take turns (ping-pong), so that one
-//     multiplies while another exponentiates,
-//   - does the online softmax of S in registers: a row lies in four neighboring lanes,
-//   - waits for O, and rescales it. P stays in registers: the accumulators of S are laid out as the operand A of P v.
-// Blocks stay (persistent), and take the next tile of queries when they are done with one. Under a causal mask those with
-// many keys come first, and heads whose keys fit the L2 cache together. Without one they come head by head: then many blocks
-// ask for the same k and v at about the same time, and the L2 cache is read fewer times. Which rows a number stands for takes
-// divisions and memory: the thread that copies finds it out, a tile of queries ahead.
+// A block handles 128 queries of one head (192 for heads of 64), each consumer warpgroup 64 of them. One thread of
+// warpgroup 0, the producer, only loads: q once, then tiles of k and of v, two of each ahead. For each tile of keys a
+// consumer
+//   - starts S = q k^T for this tile and O += P v for the previous one, so that the tensor cores have work for both,
+//   - lets the next warpgroup start its wgmma, for small heads (ping-pong scheduling): one multiplies while another
+//     exponentiates,
+//   - runs the online softmax of S in registers: a row lies in four neighboring lanes,
+//   - waits for O and rescales it. P stays in registers: the accumulators of S have the layout of operand A of P v.
+// Blocks are persistent: when one is done, it takes the next tile of queries. Under a causal mask, tiles with many keys
+// come first, and heads whose keys fit the L2 cache come pass_heads. Without a mask they come head by head: then many
+// blocks request the same k and v at about the same time, and fewer reads reach L2. Finding the rows of a piece of work
+// takes divisions and loads, so the producer does it, one tile of queries ahead.
 //
-// Sequences lie one after another: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
+// Sequences are concatenated: sequence b has the tokens query_starts[b] to query_starts[b + 1] - 1 of q and out, and
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   A token's heads lie side by side; from a token to the next there are q_stride or kv_stride elements, in out none that
-//   are nobody's.
-//   taken: [1], how many tiles of queries were handed out to blocks that had become free
+//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
+//   heads * head_dim.
+//   taken: [1], a counter of the query tiles that blocks have taken
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -34,44 +35,45 @@
 
 constexpr int kStages = 2;  // tiles of k, and of v, in shared memory
 
-// What a block works on at a time: a tile of queries.
+// The work of a block at a time: a tile of queries.
 struct Work {
-    int head, kv_head, query0;            // first query of the tile, in its sequence
-    int first_query, queries, first_key;  // of the sequence, among the tokens
-    int keys;                             // that some query of the tile sees
-    int all_keys;                         // of the sequence; -1: there is nothing left to do
+    int head, kv_head, query0;            // query0: first query of the tile, in its sequence
+    int first_query, queries, first_key;  // of the sequence, in the concatenated tokens
+    int keys;                             // keys that some query of the tile sees
+    int all_keys;                         // keys of the sequence; -1: no work is left
 };
 
-// A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64]: what a box of the copy engine brings.
+// A tile of R rows lies in planes of 64 columns, [DIM / 64][R][64], as TMA writes its boxes.
 template <int DIM>
 struct Shape {
     static constexpr int kConsumerWarpgroups = DIM <= 64 ? 3 : 2;  // warpgroups that compute
-    static constexpr int kQueries = 64 * kConsumerWarpgroups;      // of a block
+    static constexpr int kQueries = 64 * kConsumerWarpgroups;      // queries per block
     static constexpr int kThreads = 128 * (1 + kConsumerWarpgroups);
-    // Registers of a thread that computes, and of one that does not: together what the block was launched with. A warpgroup
-    // that asks for more than the others gave back waits for ever.
+    // Registers per thread of a consumer and of the producer; in total what the block was launched with. A warpgroup
+    // that requests more than the others have released waits forever.
     static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
-    static constexpr bool kTurns = DIM <= 64;  // the softmax weighs most there; for larger heads it is as fast without
+    static constexpr bool kPingPong =
+        DIM <= 64;  // the softmax takes the largest share there; larger heads are as fast without
     static constexpr int kKeys = DIM <= 128 ? 128 : 80;
-    static constexpr bool kOwnOut = DIM <= 128;  // out has its own place on its way, else that of q
+    static constexpr bool kSeparateOut = DIM <= 128;  // out has its own tiles, otherwise it overwrites q's
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
     static constexpr int kTileBytes = 2 * kKeys * DIM;
-    static constexpr int kSharedBytes = 1024 + (kOwnOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes +
+    static constexpr int kSharedBytes = 1024 + (kSeparateOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes +
                                         8 * (2 + 4 * kStages + 4) + 2 * sizeof(Work);
 };
 
 struct Problem {
     const int *query_starts, *key_starts;  // [batch + 1]
-    int batch, heads, kv_heads, head_dim, tile_queries, query_tiles, heads_together;
+    int batch, heads, kv_heads, head_dim, tile_queries, query_tiles, heads_per_pass;
     bool causal;
-    float scale;  // of scores, times log2 e
+    float scale;  // scale of scores, times log2 e
 
-    // The i-th of batch * heads * query_tiles: heads_together heads at a time; of those the last queries first, which see
-    // the most keys. False: there is nothing to do.
+    // Compute the i-th of batch * heads * query_tiles pieces of work: heads_per_pass heads at a time, and of those the
+    // last queries first, which see the most keys. Return false if there is nothing to do.
     __device__ bool work(int i, Work& w) const {
-        const int all = batch * heads, group = i / (heads_together * query_tiles), first = group * heads_together;
-        const int together = min(heads_together, all - first), within = i - first * query_tiles;
-        const int tile = query_tiles - 1 - within / together, which = first + within % together;
+        const int all = batch * heads, group = i / (heads_per_pass * query_tiles), first = group * heads_per_pass;
+        const int pass_heads = min(heads_per_pass, all - first), within = i - first * query_tiles;
+        const int tile = query_tiles - 1 - within / pass_heads, which = first + within % pass_heads;
         const int sequence = which / heads;
         w.head = which % heads;
         w.kv_head = w.head / (heads / kv_heads);
@@ -86,7 +88,7 @@ struct Problem {
     }
 };
 
-// Maximum and sum over the four lanes that hold a row.
+// Return the maximum and the sum over the four lanes that hold a row.
 __device__ __forceinline__ float row_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
     return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
@@ -96,7 +98,7 @@ __device__ __forceinline__ float row_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// Scores that a row must not see become -inf. `row`: the first of a thread's two, in the sequence; `key0`: of the tile.
+// Set masked scores to -inf. `row`: the first of a thread's two rows, in the sequence; `key0`: first key of the tile.
 template <int KEYS>
 __device__ __forceinline__ void mask(float (&s)[KEYS / 2], const Work& w, bool causal, int row, int key0, int lane) {
 #pragma unroll
@@ -112,7 +114,8 @@ __device__ __forceinline__ void mask(float (&s)[KEYS / 2], const Work& w, bool c
     }
 }
 
-// The online softmax of a tile: scores s become weights, maxima and sums go on, `correction` is what O is multiplied by.
+// The online softmax of a tile: replace the scores s by weights, update maxima and sums, and return O's factor in
+// `correction`.
 template <int KEYS>
 __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2], float (&sum)[2],
                                         float (&correction)[2], float scale) {
@@ -139,7 +142,7 @@ __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2
     }
 }
 
-// The weights of 16 keys each, rounded, as operand A.
+// Round the weights and pack those of each 16 keys as operand A.
 template <typename T, int KEYS>
 __device__ __forceinline__ void pack_weights(unsigned (&p)[KEYS / 16][4], const float (&s)[KEYS / 2]) {
 #pragma unroll
@@ -158,14 +161,14 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
     constexpr int kConsumerWarpgroups = Shape<DIM>::kConsumerWarpgroups, kConsumerThreads = 128 * kConsumerWarpgroups;
     extern __shared__ unsigned char shared[];
     unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    unsigned char* k_tiles = q_tile + (Shape<DIM>::kOwnOut ? 2 : 1) * Shape<DIM>::kQueryBytes;
+    unsigned char* k_tiles = q_tile + (Shape<DIM>::kSeparateOut ? 2 : 1) * Shape<DIM>::kQueryBytes;
     unsigned char* v_tiles = k_tiles + kStages * kTileBytes;
     uint64_t* q_full = reinterpret_cast<uint64_t*>(v_tiles + kStages * kTileBytes);
     uint64_t* q_empty = q_full + 1;
     uint64_t *k_full = q_empty + 1, *k_empty = k_full + kStages;
     uint64_t *v_full = k_empty + kStages, *v_empty = v_full + kStages;
     uint64_t *item_full = v_empty + kStages, *item_empty = item_full + 2;
-    Work* items = reinterpret_cast<Work*>(item_empty + 2);  // [2]: what to work on, and what comes after it
+    Work* items = reinterpret_cast<Work*>(item_empty + 2);  // [2]: current and next piece of work
 
     const int warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
@@ -223,7 +226,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                                        w.first_query + w.query0 + c * 64, w.head);
                     }
                 }
-                for (int tile = tiles - 1; tile >= 0; --tile, ring.next()) {  // the masked ones first
+                for (int tile = tiles - 1; tile >= 0; --tile, ring.next()) {  // masked tiles first
                     load(k_tiles, &k_map, k_full, k_empty, tile);
                     load(v_tiles, &v_map, v_full, v_empty, tile);
                 }
@@ -232,8 +235,8 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
     } else {
         llmk::setmaxnreg_inc<Shape<DIM>::kRegisters>();
         const int consumer = warpgroup - 1, thread = threadIdx.x % 128, lane = thread % 32;
-        unsigned char* own_q = q_tile + consumer * 64 * DIM * 2;  // [DIM / 64][64][64], later out
-        unsigned char* own_out = own_q + (Shape<DIM>::kOwnOut ? Shape<DIM>::kQueryBytes : 0);
+        unsigned char* own_q = q_tile + consumer * 64 * DIM * 2;  // [DIM / 64][64][64]
+        unsigned char* own_out = own_q + (Shape<DIM>::kSeparateOut ? Shape<DIM>::kQueryBytes : 0);
         const uint64_t q_operand = llmk::make_smem_desc(own_q);
         llmk::Ring<kStages> ring;
         unsigned q_parity = 0;
@@ -260,16 +263,16 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             llmk::wgmma_commit_group();
         };
 
-        // The turns: warpgroup c waits at barrier 1 + c until the one before it has started its products.
+        // Ping-pong: consumer c waits at barrier 1 + c until the previous one has started its wgmma.
         const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumerWarpgroups, own = 4 + consumer,
-                  all_met = 7;
+                  all_consumers = 7;
         auto await_turn = [&] {
-            if (Shape<DIM>::kTurns) llmk::bar_sync(turn, 256);
+            if (Shape<DIM>::kPingPong) llmk::bar_sync(turn, 256);
         };
         auto pass_turn = [&] {
-            if (Shape<DIM>::kTurns) llmk::bar_arrive(next_turn, 256);
+            if (Shape<DIM>::kPingPong) llmk::bar_arrive(next_turn, 256);
         };
-        if (next_turn == 1) pass_turn();  // the first one need not wait
+        if (next_turn == 1) pass_turn();  // the first consumer need not wait
         while (true) {
             llmk::mbarrier_wait_parity(item_full + item.stage, item.parity);
             w = items[item.stage];
@@ -278,12 +281,12 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             const int row = w.query0 + consumer * 64 + thread / 32 * 16 + lane / 4;  // and row + 8
             float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2];
             if (tiles > 0) {
-                // From which key on a row of this warpgroup must not see some.
+                // The first key that some row of this warpgroup must not see.
                 const int visible = problem.causal ? w.query0 + consumer * 64 + w.all_keys - w.queries + 1 : w.all_keys;
                 llmk::mbarrier_wait_parity(q_full, q_parity);
                 q_parity ^= 1;
-                // The rows of the last tile of v that belong to the next sequence: their weights are 0, and 0 times
-                // whatever lies there need not be 0.
+                // Clear the rows of the last tile of v that belong to the next sequence: their weights are 0, but 0
+                // times NaN is NaN.
                 const int there = w.all_keys - (tiles - 1) * kKeys;
                 if (there < kKeys) {
                     llmk::mbarrier_wait_parity(v_full + ring.stage, ring.parity);
@@ -294,7 +297,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                         }
                     }
                     llmk::fence_proxy_async();
-                    llmk::bar_sync(all_met, kConsumerThreads);
+                    llmk::bar_sync(all_consumers, kConsumerThreads);
                 }
                 llmk::mbarrier_wait_parity(k_full + ring.stage, ring.parity);
                 await_turn();
@@ -330,7 +333,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                     pack_weights<T, kKeys>(p, s);
                     add = true;
                 }
-                if (Shape<DIM>::kOwnOut && thread == 0) llmk::mbarrier_arrive(q_empty);
+                if (Shape<DIM>::kSeparateOut && thread == 0) llmk::mbarrier_arrive(q_empty);
                 llmk::mbarrier_wait_parity(v_full + ring.stage, ring.parity);
                 start_values(ring.stage, add);
                 llmk::wgmma_wait_group<0>();
@@ -338,10 +341,10 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 ring.next();
             }
 
-            w = items[item.stage];  // once more: its numbers need not be kept in registers during the loop
+            w = items[item.stage];  // load it again, so that it occupies no registers during the loop
             llmk::mbarrier_arrive(item_empty + item.stage);
             item.next();
-            // Through shared memory, where the warpgroup's queries lay, so that whole rows are stored.
+            // Store through shared memory, so that whole rows are written.
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 const float factor = llmk::reciprocal_or_zero(row_sum(sum[h]));
@@ -360,7 +363,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 llmk::stmatrix_x4(values, own_out + (c / 4 * 64 + r) * 128 + ((piece ^ (r % 8)) * 16));
             }
             llmk::bar_sync(own, 128);
-            constexpr int kPieces = DIM / 8;  // of a row, 16 bytes each
+            constexpr int kPieces = DIM / 8;  // 16-byte pieces per row
 #pragma unroll
             for (int j = thread; j < 64 * kPieces; j += 128) {
                 const int r = j / kPieces, piece = j % kPieces, query = w.query0 + consumer * 64 + r;
@@ -372,11 +375,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 *reinterpret_cast<uint4*>(out + (token * problem.heads + w.head) * problem.head_dim + piece * 8) =
                     value;
             }
-            llmk::fence_proxy_async();  // the next queries come by the copy engine
+            llmk::fence_proxy_async();  // TMA writes the next queries there
             llmk::bar_sync(own, 128);
-            if (!Shape<DIM>::kOwnOut && thread == 0 && tiles > 0) llmk::mbarrier_arrive(q_empty);
+            if (!Shape<DIM>::kSeparateOut && thread == 0 && tiles > 0) llmk::mbarrier_arrive(q_empty);
         }
-        if (consumer == 0) await_turn();  // what the last one's last arrival was for
+        if (consumer == 0) await_turn();  // consume the last consumer's last arrival
     }
 }
 
@@ -400,8 +403,8 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
     long long blocks = std::min<long long>(items, sms);
     if (!problem.causal && queries == static_cast<long long>(problem.batch) * max_queries) {
-        const long long rounds = (items + blocks - 1) / blocks;  // all equally long
-        blocks = (items + rounds - 1) / rounds;                  // no more than are needed for as many rounds
+        const long long rounds = (items + blocks - 1) / blocks;  // all of equal length
+        blocks = (items + rounds - 1) / rounds;                  // the fewest that need no more rounds
     }
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
     cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -416,10 +419,10 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
                       int head_dim, long long q_stride, long long kv_stride, float scale, bool causal,
                       cudaStream_t stream) {
     if (batch == 0 || heads == 0 || queries == 0) return;
-    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing; nobody will load from it
-    // Under a causal mask as many heads together as have their k and v in half of the L2 cache, whole groups of them.
+    if (keys == 0) k = v = q;  // a tensor map cannot have 0 rows; nothing is loaded from it
+    // Under a causal mask, group as many heads as have their k and v in half of the L2 cache, in whole groups.
     const long long head_bytes = 4LL * head_dim * (keys / batch + 1), group = heads / kv_heads;
-    const long long together = causal ? std::max(group, (24LL << 20) / head_bytes * group) : group;
+    const long long pass_heads = causal ? std::max(group, (24LL << 20) / head_bytes * group) : group;
     Problem problem;
     problem.query_starts = query_starts;
     problem.key_starts = key_starts;
@@ -427,7 +430,7 @@ static void attention(const T* q, const T* k, const T* v, const int* query_start
     problem.heads = heads;
     problem.kv_heads = kv_heads;
     problem.head_dim = head_dim;
-    problem.heads_together = static_cast<int>(std::min(together, static_cast<long long>(batch) * heads));
+    problem.heads_per_pass = static_cast<int>(std::min(pass_heads, static_cast<long long>(batch) * heads));
     problem.causal = causal;
     problem.scale = scale * llmk::kLog2E;
     const auto launch_for = head_dim <= 64 ? launch<T, 64> : head_dim <= 128 ? launch<T, 128> : launch<T, 256>;

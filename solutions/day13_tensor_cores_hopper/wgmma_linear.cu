@@ -1,10 +1,10 @@
-// y = x w^T on Hopper's tensor cores: the copy engine (TMA) feeds a ring of tiles, two warpgroups multiply.
+// y = x w^T on Hopper's tensor cores: TMA loads a ring of tiles, and two warpgroups multiply.
 //
-// Two neighboring blocks are a cluster and work on 256 rows by 256 columns of y, each on 128 of the rows. Both need the
-// same tile of w: each loads one half of it and the copy engine hands it to both. Of a block,
-//   - one thread of warpgroup 0 only copies: 128 x 64 of x and its half of 256 x 64 of w, kStages tiles ahead,
-//   - warpgroups 1 and 2 multiply, 64 x 256 each, accumulators in registers, and store through shared memory.
-// Blocks stay and go on to the next tile (persistent): while the last one is stored, the next tiles are on their way.
+// Two neighboring blocks are a cluster and compute 256 rows by 256 columns of y, each 128 of the rows. Both need the
+// same tile of w: each loads one half of it, and TMA multicasts it to both. In a block,
+//   - one thread of warpgroup 0 only loads: 128 x 64 of x and its half of 256 x 64 of w, kStages tiles ahead,
+//   - warpgroups 1 and 2 multiply, 64 x 256 each, with accumulators in registers, and store through shared memory.
+// Blocks are persistent: while a consumer stores its last tile, the producer loads the next ones.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -16,19 +16,19 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kRows = 128;  // of y, of a block; a warpgroup has 64
+constexpr int kRows = 128;  // rows of y per block; a warpgroup has 64
 constexpr int kColumns = 256;
-constexpr int kDepth = 64;  // of in, of a tile: 128 bytes
+constexpr int kDepth = 64;  // columns of a tile of x and w: 128 bytes
 constexpr int kStages = 4;
 constexpr int kCluster = 2;
 constexpr int kThreads = 3 * 128;
-constexpr int kPanel = 8;  // clusters' rows of tiles that are worked on together, so that L2 serves their tiles of w
+constexpr int kPanel = 8;  // rows of tiles per panel: clusters that work at the same time share tiles of w in L2
 
 constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
-constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y on its way out; a warp has two
+constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y to be stored; a warp has two
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 16 * kOutBytes + 2 * kStages * 8;
 
-// Which tile comes i-th: panel by panel of kPanel rows of tiles, in a panel column by column.
+// Compute the row and column of the i-th tile: panels of kPanel rows of tiles, each column by column.
 __device__ __forceinline__ void tile_of(int i, int tile_rows, int tile_columns, int& row, int& column) {
     const int panel = i / (kPanel * tile_columns), first = panel * kPanel;
     const int high = min(kPanel, tile_rows - first), within = i - first * tile_columns;
@@ -47,7 +47,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster are done with theirs
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
-    // Asked of one lane: so nvcc knows that it is the same for all of a warp, and computes once what follows from it.
+    // Broadcast from one lane, so that nvcc knows it is warp-uniform and computes what depends on it once per warp.
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
@@ -98,11 +98,12 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
                 }
                 llmk::wgmma_commit_group();
                 if (k == 0) {
-                    // The divisions, while products run: nvcc alone would put them behind, where the stores need them.
+                    // The divisions, during wgmma: nvcc would move them to the stores, where nothing overlaps with
+                    // them.
                     tile_of(i, tile_rows, tile_columns, row, column);
                     asm volatile("" : "+r"(row), "+r"(column));
                 }
-                // The tile before this one: its products are complete when at most this one's are not.
+                // At most this tile's wgmma is pending, so the previous tile's is complete.
                 llmk::wgmma_wait_group<1>();
                 if (k > 0 && thread < kCluster) {
                     llmk::mbarrier_arrive_cluster(empty + (ring.stage + kStages - 1) % kStages, thread);
@@ -111,14 +112,14 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
             llmk::wgmma_wait_group<0>();
             if (thread < kCluster) llmk::mbarrier_arrive_cluster(empty + (ring.stage + kStages - 1) % kStages, thread);
 
-            // 64 columns at a time, each warp for itself: to shared memory, swizzled as the map says, and on from there.
+            // Store 64 columns at a time, each warp by itself: to swizzled shared memory, and from there by TMA.
 #pragma unroll
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the last
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the previous one
                 __syncwarp();
 #pragma unroll
-                for (int c = 0; c < 4; ++c) {  // 16 columns
+                for (int c = 0; c < 4; ++c) {  // 16 columns each
                     const float* s = sums + piece * 32 + c * 8;
                     const unsigned values[4] = {llmk::pack_pair<T>(s[0], s[1]), llmk::pack_pair<T>(s[2], s[3]),
                                                 llmk::pack_pair<T>(s[4], s[5]), llmk::pack_pair<T>(s[6], s[7])};
@@ -136,7 +137,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
         }
         if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
     }
-    llmk::cluster_sync();  // no block ends while another may still write to its shared memory
+    llmk::cluster_sync();  // no block ends while another may still access its shared memory
 }
 
 template <typename T>
@@ -153,7 +154,7 @@ static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cuda
     const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
     const int tiles = tile_rows * ((out + kColumns - 1) / kColumns);
     const int most = sms / kCluster, rounds = (tiles + most - 1) / most;
-    const int clusters = (tiles + rounds - 1) / rounds;  // no more than are needed for as many rounds
+    const int clusters = (tiles + rounds - 1) / rounds;  // the fewest that need no more rounds
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     linear_kernel<T><<<kCluster * clusters, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, rows, in, out);
 }

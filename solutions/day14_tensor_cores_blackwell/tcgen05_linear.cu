@@ -1,10 +1,10 @@
 // y = x w^T on Blackwell's tensor cores: two blocks of a cluster multiply together, and each warp has a role.
 //
-// A pair of blocks works on 256 rows by 256 columns of y, each on 128 of the rows. Of each block,
-//   - one thread of warp 0 only copies: 128 x 64 of x and 128 x 64 of w, its half of the columns, kStages tiles ahead,
-//   - warps 2 to 5 take accumulators from tensor memory, 32 rows each, and store them through shared memory;
-// and one thread of warp 1 of the even block asks for the products of both. Tensor memory holds two tiles of accumulators:
-// while one is stored, the other one is filled. Blocks stay and go on to the next tile (persistent).
+// A pair of blocks computes 256 rows by 256 columns of y, each 128 of the rows. In each block,
+//   - one thread of warp 0 only loads: 128 x 64 of x and 128 x 64 of w, its half of the columns, kStages tiles ahead,
+//   - warps 2 to 5 load accumulators from tensor memory, 32 rows each, and store them through shared memory;
+// and one thread of warp 1 of the even block issues the mma of both. Tensor memory holds two tiles of accumulators:
+// while one is stored, the other is accumulated. Blocks are persistent.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -16,15 +16,15 @@
 #include "llmk/tcgen05.cuh"
 #include "llmk/tma.cuh"
 
-constexpr int kRows = 128;  // of y, of a block
+constexpr int kRows = 128;  // rows of y per block
 constexpr int kColumns = 256;
-constexpr int kDepth = 64;  // of in, of a tile: 128 bytes
+constexpr int kDepth = 64;  // columns of a tile of x and w: 128 bytes
 constexpr int kStages = 5;
 constexpr int kThreads = 6 * 32;
 
 constexpr int kXBytes = 2 * kRows * kDepth;
 constexpr int kStageBytes = kXBytes + 2 * (kColumns / 2) * kDepth;
-constexpr int kOutBytes = 2 * 32 * 64;  // 32 x 64 of y on its way out; a warp has two
+constexpr int kOutBytes = 2 * 32 * 64;  // 32 x 64 of y to be stored; a warp has two
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + (2 * kStages + 4) * 8 + 8;
 
 template <typename T>
@@ -34,10 +34,11 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = tiles + kStages * kStageBytes;
-    uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: both blocks' tiles are there
-    uint64_t* empty = full + kStages;   // [kStages]: the products that read them are complete
-    uint64_t* ready = empty + kStages;  // [2]: a tile of accumulators is complete
-    uint64_t* drained = ready + 2;      // [2]: all warps of both blocks have it in registers
+    uint64_t* full =
+        reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: both blocks' tiles have arrived
+    uint64_t* empty = full + kStages;                            // [kStages]: the mma that reads them is complete
+    uint64_t* ready = empty + kStages;                           // [2]: a tile of accumulators is complete
+    uint64_t* drained = ready + 2;                               // [2]: all warps of both blocks have loaded it
     unsigned* taken = reinterpret_cast<unsigned*>(drained + 2);
 
     const int block = blockIdx.x % 2, pair = blockIdx.x / 2, pairs = gridDim.x / 2;
@@ -104,7 +105,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
             llmk::tcgen05_fence_after_thread_sync();
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the last
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the previous one
                 __syncwarp();
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
@@ -113,7 +114,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
                         s, accumulators + llmk::tmem_lane_offset() + sets.stage * kColumns + piece * 64 + half * 32);
                     llmk::tcgen05_wait_ld();
 #pragma unroll
-                    for (int c = 0; c < 4; ++c) {  // 8 columns of this lane's row, swizzled as the map of y says
+                    for (int c = 0; c < 4; ++c) {  // 8 columns of this lane's row, swizzled as in y_map
                         const int chunk = half * 4 + c;
                         *reinterpret_cast<uint4*>(target + lane * 128 + ((chunk ^ (lane % 8)) * 16)) = make_uint4(
                             llmk::pack_pair<T>(s[8 * c], s[8 * c + 1]), llmk::pack_pair<T>(s[8 * c + 2], s[8 * c + 3]),
@@ -134,7 +135,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
         if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
     }
     __syncwarp();
-    llmk::cluster_sync();  // no block ends while the other one may still need it
+    llmk::cluster_sync();  // no block ends while the other may still access it
     if (warp == 2) llmk::tcgen05_dealloc<2>(accumulators, 2 * kColumns);
 }
 

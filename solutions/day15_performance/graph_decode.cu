@@ -1,9 +1,10 @@
-// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so far.
+// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so
+// far.
 //
 //   q, k, v, out: [steps, heads, head_dim]     k_cache, v_cache: [tokens, heads, head_dim]     length: [1]
 //
-// The graph is captured once and launched for each step. A graph keeps its kernels' arguments as they were at the capture, so
-// how many tokens there are is not an argument: it is in device memory, and the last kernel of a step adds one.
+// The graph is captured once and launched for each step. A graph keeps the arguments of its kernels from the capture,
+// so the number of tokens is not an argument: it is in device memory, and the last kernel of a step increments it.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -11,9 +12,9 @@
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 128;
-constexpr int kEach = 4;  // numbers of a head that a lane has: head_dim is at most 128
+constexpr int kEach = 4;  // elements of a head per lane: head_dim is at most 128
 
-// Copies the step's key and value, `width` numbers each, to their place behind the first *length tokens.
+// Append the step's key and value, `width` numbers each, after the first *length tokens.
 __global__ void append(const float* k, const float* v, float* k_cache, float* v_cache, const int* length, int prompt,
                        int width) {
     const int known = *length;
@@ -24,12 +25,12 @@ __global__ void append(const float* k, const float* v, float* k_cache, float* v_
     v_cache[to] = v[from];
 }
 
-// A warp for each head: online softmax over the first *length + 1 tokens.
+// One warp per head: online softmax over the first *length + 1 tokens.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, float* out, const int* length,
                        int prompt, int heads, int head_dim, float scale) {
     const int known = *length;
     const int head = blockIdx.x, lane = threadIdx.x;
-    const size_t own = (static_cast<size_t>(known - prompt) * heads + head) * head_dim;  // of q and out
+    const size_t own = (static_cast<size_t>(known - prompt) * heads + head) * head_dim;  // offset in q and out
     float query[kEach] = {}, sum[kEach] = {}, largest = -INFINITY, weights = 0.0f;
     for (int j = 0; j < kEach; ++j) {
         if (lane + 32 * j < head_dim) query[j] = q[own + lane + 32 * j] * scale;
@@ -63,7 +64,7 @@ extern "C" void graph_decode(const float* q, const float* k, const float* v, flo
     const int width = heads * head_dim;
     set<<<1, 1, 0, stream>>>(length, prompt);
 
-    // One step, captured in a stream of our own: nothing runs yet.
+    // One step, captured in its own stream: nothing runs yet.
     cudaStream_t capturing;
     cudaGraph_t graph;
     cudaGraphExec_t step;

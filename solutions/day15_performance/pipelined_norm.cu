@@ -2,7 +2,7 @@
 //
 //   x, out: [rows, cols]     weight: [cols]     cols: a multiple of 4, at most 8192
 //
-// While a block adds up and writes one row, the next one is on its way to the other of two places in shared memory.
+// While a block reduces and stores one row, the next one is copied to the other of two buffers in shared memory.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -18,14 +18,14 @@ __device__ float4 scaled(float4 v, float scale, float4 w) {
     return make_float4(v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w);
 }
 
-// Block b has rows b, b + gridDim.x, b + 2 gridDim.x, ... A row is cols / 4 vectors of 16 bytes.
+// Block b handles rows b, b + gridDim.x, b + 2 gridDim.x, ... A row is cols / 4 vectors of 16 bytes.
 __global__ void __launch_bounds__(kThreads)
     norm_rows(const float4* x, const float4* weight, float4* out, int rows, int vectors, float eps) {
     extern __shared__ float4 memory[];
-    float4* weights = memory + 2 * vectors;  // behind the two places
+    float4* weights = memory + 2 * vectors;  // after the two buffers
 
-    // Starts to copy this thread's vectors of a row; where there is none, of nothing: the group exists all the same, so
-    // that the wait below may always leave one pending.
+    // Start copying this thread's vectors of a row. Past the last row the group is empty, but it exists, so the wait
+    // below may always leave one group pending.
     auto fetch = [&](int r, int place) {
         if (r < rows) {
             const float4* from = x + static_cast<long long>(r) * vectors;
@@ -42,9 +42,9 @@ __global__ void __launch_bounds__(kThreads)
     fetch(blockIdx.x, 0);
     for (int r = blockIdx.x, place = 0; r < rows; r += gridDim.x, place = 1 - place) {
         fetch(r + gridDim.x, 1 - place);
-        __pipeline_wait_prior(1);  // this row is here; the next one need not be
+        __pipeline_wait_prior(1);  // this row has arrived; the next one may be pending
 
-        // A thread reads what it copied itself, so there is nobody to wait for.
+        // A thread reads only what it copied itself, so no barrier is needed.
         const float4* row = memory + place * vectors;
         float squares = 0.0f;
         for (int i = threadIdx.x; i < vectors; i += kThreads) squares += sum_of_squares(row[i]);
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
 extern "C" void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps,
                                int max_blocks, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    const int bytes = 3 * cols * static_cast<int>(sizeof(float));  // two rows, and the weights
+    const int bytes = 3 * cols * static_cast<int>(sizeof(float));  // two rows and the weights
     cudaFuncSetAttribute(norm_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     norm_rows<<<std::min(rows, max_blocks), kThreads, bytes, stream>>>(
         reinterpret_cast<const float4*>(x), reinterpret_cast<const float4*>(weight), reinterpret_cast<float4*>(out),

@@ -1,4 +1,4 @@
-// The sum of n floats in one launch: the block that comes last adds up what all have left behind.
+// The sum of n floats in one launch: the last block to finish adds up the partial sums of all blocks.
 //
 //   x: [n]     partials: [ceil(n / 4096)]     out, counter: [1]; counter is 0 before and after
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 
 constexpr int kThreads = 256;
 constexpr int kSlice = 4096;
-constexpr int kEach = kSlice / kThreads;  // elements of a slice that a thread has
+constexpr int kEach = kSlice / kThreads;  // elements of a slice per thread
 
-// Block b has slice b.
+// Block b sums slice b.
 __global__ void __launch_bounds__(kThreads)
     sum_kernel(const float* x, float* out, float* partials, int* counter, int n, int slices) {
     const long long first = static_cast<long long>(blockIdx.x) * kSlice + threadIdx.x;
@@ -25,25 +25,25 @@ __global__ void __launch_bounds__(kThreads)
     __shared__ bool last;
     if (threadIdx.x == 0) {
         if (blockIdx.x < slices) partials[blockIdx.x] = sum;
-        __threadfence();  // whoever sees this block's ticket sees its partial
+        __threadfence();  // a block that sees this block's ticket sees its partial sum
         last = atomicAdd(counter, 1) == static_cast<int>(gridDim.x) - 1;
-        __threadfence();  // and what is read from here on is what others left before their tickets
+        __threadfence();  // and later reads see what others wrote before their tickets
     }
     __syncthreads();
     if (!last) return;
 
-    // Thread t adds up partials t, t + kThreads, ...: the order is that of the slices, whoever came when.
+    // Thread t adds up partials t, t + kThreads, ...: a fixed order, whichever block came last.
     float of_mine = 0.0f;
     for (int i = threadIdx.x; i < slices; i += kThreads) of_mine += partials[i];
     const float total = llmk::block_sum(of_mine);
     if (threadIdx.x == 0) {
         out[0] = total;
-        counter[0] = 0;  // nobody else will draw: for the next launch
+        counter[0] = 0;  // reset for the next launch
     }
 }
 
 extern "C" void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t stream) {
     const int slices = n / kSlice + (n % kSlice != 0);
-    // Without elements there is still a sum to write: by a block without a slice.
+    // For n = 0, one block without a slice writes the sum.
     sum_kernel<<<std::max(slices, 1), kThreads, 0, stream>>>(x, out, partials, counter, n, slices);
 }

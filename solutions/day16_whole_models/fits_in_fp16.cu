@@ -1,23 +1,24 @@
-// The second half of a Qwen2 block in f16: out = x + down(silu(gate y) * up y), y = x / sqrt(mean(x^2) + eps) * norm_weight.
+// The second half of a Qwen2 block in f16: out = x + down(silu(gate y) * up y), y = x / sqrt(mean(x^2) + eps) *
+// norm_weight.
 //
 //   x, out: [rows, hidden]      norm_weight: [hidden]
 //   gate_up: [2 * feed_forward, hidden], gate then up      down: [hidden, feed_forward]
 //
-// Four kinds of numbers lie between the inputs and the output. The weights and x are f16 as they come, and nothing is gained by
-// keeping everything between them wider: it would be twice as much to store and to read.
+// There are four kinds of intermediate values. The weights and x are f16, and keeping all intermediates wider gains
+// nothing: it doubles the bytes to store and load.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
 
 using Squares = float;  // sums of squares: a stream of +-300 has squares of 90,000, and f16 ends at 65,504
-using Normed = __half;  // y is about 1, whatever x is: f16 has eleven digits for it, as many as x itself has
-using Sum = float;      // sums of products: beyond 2,048 an f16 has no room for what is smaller than 2
-using Inside = float;   // silu(gate) * up: two numbers of some hundreds are more than 65,504
+using Normed = __half;  // y is about 1 for any x: f16 has eleven bits for it, as many as for x
+using Sum = float;      // sums of products: above 2,048, f16 loses what is smaller than 2
+using Inside = float;   // silu(gate) * up: two numbers of some hundreds exceed 65,504
 
 constexpr int kThreads = 256;
 
-// The sum over the lanes of a warp of weights[i] * values[i], on every lane.
+// Return the sum over the lanes of a warp of weights[i] * values[i], on every lane.
 template <typename T>
 __device__ float product(const __half* weights, const T* values, int count) {
     Sum sum = 0.0f;

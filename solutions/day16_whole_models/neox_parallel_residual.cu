@@ -1,18 +1,18 @@
-// The second half of a GPT-NeoX block, for the few rows of a decode step: what attention gave joins the residual stream, and so
-// does the MLP.
+// The second half of a GPT-NeoX block, for the few rows of a decode step: attention's output and the MLP's are added to
+// the residual stream.
 //
 //   x, attention, out: [rows, hidden]     norm_weight, norm_bias, down_bias: [hidden]     up_bias: [feed_forward]
 //   up: [feed_forward, hidden]     down: [hidden, feed_forward]
 //
-// A block of threads has a row. First its LayerNorm, then the MLP, whose outputs are made by one warp each: its lanes read a
-// row of the weights side by side.
+// A block handles one row: first its LayerNorm, then the MLP. One warp computes each output of the MLP; its lanes read
+// a row of the weights side by side.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 256;
 
-// The sum over the lanes of a warp of weights[i] * values[i], on every lane.
+// Return the sum over the lanes of a warp of weights[i] * values[i], on every lane.
 __device__ float product(const float* weights, const float* values, int count) {
     float sum = 0;
     for (int i = threadIdx.x % 32; i < count; i += 32) sum += weights[i] * values[i];
@@ -23,8 +23,8 @@ __global__ void second_half(const float* x, const float* attention, const float*
                             const float* up, const float* up_bias, const float* down, const float* down_bias,
                             float* out, int hidden, int feed_forward, float eps, bool parallel) {
     extern __shared__ float shared[];
-    float* y = shared;           // [hidden], what the MLP reads
-    float* h = shared + hidden;  // [feed_forward], what is inside it
+    float* y = shared;           // [hidden], the input of the MLP
+    float* h = shared + hidden;  // [feed_forward], inside the MLP
     __shared__ float mean, scale;
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
@@ -32,11 +32,11 @@ __global__ void second_half(const float* x, const float* attention, const float*
     attention += row;
     out += row;
 
-    // The parallel residual: attention and the MLP read the same x. The serial one: the MLP reads what attention has changed.
+    // Parallel residual: attention and the MLP read the same x. Serial: the MLP reads the sum of x and attention.
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) y[i] = parallel ? x[i] : x[i] + attention[i];
     __syncthreads();
 
-    if (warp == 0) {  // the mean first, then the squares about it: no digits are lost to a large mean
+    if (warp == 0) {  // first the mean, then the squares around it: no cancellation for a large mean
         float sum = 0, squares = 0;
         for (int i = threadIdx.x; i < hidden; i += 32) sum += y[i];
         const float average = llmk::warp_sum(sum) / hidden;

@@ -1,12 +1,12 @@
-// One step of a whole Qwen2: a token of each sequence goes in, what the model makes of it for the next one comes out. The
-// kernels are given, each plain and right. What is asked for is the wiring: where the new token stands, where its key and value
-// go, and which kernel reads what.
+// One decode step of a whole Qwen2: it reads one token per sequence and computes the logits of the next one. The
+// kernels are given, simple and correct. Your task is the wiring: the position of the new token, the place of its key
+// and value in the cache, and the inputs of each kernel.
 //
-//   ids, lengths: [batch]; lengths counts the new token      block_tables: [batch, max_pages]
-//   table: [vocabulary, hidden], which also gives the logits      last_norm: [hidden]
-//   of each layer, all layers one behind the other:
+//   ids, lengths: [batch]; lengths includes the new token        block_tables: [batch, max_pages]
+//   table: [vocabulary, hidden], also the weight of the logits   last_norm: [hidden]
+//   per layer, all layers contiguous:
 //     norm_1, norm_2: [hidden]                                    out_weight: [hidden, heads * head_dim]
-//     qkv_weight: [(heads + 2 kv_heads) * head_dim, hidden]       qkv_bias: as many      (q, then k, then v)
+//     qkv_weight: [(heads + 2 kv_heads) * head_dim, hidden]       qkv_bias: [(heads + 2 kv_heads) * head_dim]; q, k, v
 //     gate_up_weight: [2 * feed_forward, hidden] (gate, then up)  down_weight: [hidden, feed_forward]
 //     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]
 //   logits: [batch, vocabulary]
@@ -16,21 +16,21 @@
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 
-// What lies between two kernels. Each has a row for every sequence.
+// Buffers between the kernels. Each has one row per sequence.
 struct Work {
-    float *x, *normed, *added;  // [hidden]: the residual stream; a norm of it; what is to be added to it
+    float *x, *normed, *added;  // [hidden]: the residual stream; a norm of it; what is added to it
     float *qkv, *attended;      // [(heads + 2 kv_heads) * head_dim], [heads * head_dim]
     float *gate_up, *inside;    // [2 * feed_forward], [feed_forward]
 };
 
-// The position of a sequence's new token in its text: the first token has position 0.
+// Return the position of a sequence's new token in its text: the first token has position 0.
 __device__ int position_of(const int* lengths, int sequence) {
     int position = 0;
     position = lengths[sequence] - 1;
     return position;
 }
 
-// Where in a layer's cache the head_dim numbers of a position begin. block_table: [max_pages], of this sequence.
+// Return the offset of a position's head_dim numbers in a layer's cache. block_table: [max_pages], of this sequence.
 __device__ size_t place_of(const int* block_table, int position, int kv_head, int kv_heads, int head_dim,
                            int page_size) {
     size_t place = 0;
@@ -39,7 +39,7 @@ __device__ size_t place_of(const int* block_table, int position, int kv_head, in
     return place;
 }
 
-// Turns the first gridDim.x heads of each row by its position, in place: channel i with channel i + head_dim / 2.
+// Rotate the first gridDim.x heads of each row by its position, in place: channel i with channel i + head_dim / 2.
 __global__ void rope(float* rows, const int* lengths, int row_size, int head_dim, float theta) {
     float* head = rows + static_cast<size_t>(blockIdx.y) * row_size + blockIdx.x * head_dim;
     const int half = head_dim / 2;
@@ -51,8 +51,8 @@ __global__ void rope(float* rows, const int* lengths, int row_size, int head_dim
     }
 }
 
-// The key and the value of each new token into a layer's cache: a block for each of the gridDim.x key/value heads.
-// k, v: those of the first sequence; the next ones are row_size further on.
+// Write the key and value of each new token to a layer's cache, with one block per key/value head (gridDim.x).
+// k, v: of the first sequence; those of the next are row_size further.
 __global__ void append(const float* k, const float* v, const int* lengths, const int* block_tables, float* k_cache,
                        float* v_cache, int row_size, int head_dim, int page_size, int max_pages) {
     const size_t from = static_cast<size_t>(blockIdx.y) * row_size + blockIdx.x * head_dim;
@@ -64,8 +64,9 @@ __global__ void append(const float* k, const float* v, const int* lengths, const
     }
 }
 
-// Attention of each new token to all tokens of its sequence: a warp for each of the gridDim.x query heads, with day 6's
-// running maximum and sum. q: as k in append. out: [batch, heads, head_dim]; head_dim is at most 128.
+// Attention of each new token over all tokens of its sequence, with one warp per query head (gridDim.x) and day 6's
+// online softmax.
+// q: as k in append. out: [batch, heads, head_dim]; head_dim is at most 128.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, const int* lengths,
                        const int* block_tables, float* out, int row_size, int kv_heads, int head_dim, int page_size,
                        int max_pages) {
