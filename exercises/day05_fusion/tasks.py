@@ -23,9 +23,9 @@ def torch_normed_linear(x, norm_weight, weight, eps):
 
 rms_norm_linear = Exercise(
     summary="""out = (x / sqrt(mean(x^2) + eps) * norm_weight) weight^T for x [rows, in_features] and weight
-    [out_features, in_features], in one kernel. It reads each row of x once for each tile of outputs, and stores only
-    out. f16 and bf16 with accumulators in f32; squares of x, and x times norm_weight, may be too large for its dtype. Any sizes.
-    With no in_features every output is 0; with no rows or no out_features there is nothing to do.""",
+    [out_features, in_features], in one kernel. It reads each row of x once for each tile of outputs, and stores
+    only out. f16 and bf16 with accumulators in f32; squares of x, and x times norm_weight, may be too large for its
+    dtype. Any sizes. With no in_features every output is 0; with no rows or no out_features there is nothing to do.""",
     launchers="""void rms_norm_linear_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* weight, {T}* out, int rows,
                  int in_features, int out_features, float eps, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -100,10 +100,11 @@ def gated_linear(x, gate_weight, up_weight):
 
 
 linear_swiglu = Exercise(
-    summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows, in_features] and
-    both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel reads a tile of x once
-    for both matmuls and stores neither result. f16 and bf16 with accumulators in f32, rounded once. Any sizes. With no in_features
-    every output is 0; with no rows or hidden features there is nothing to do.""",
+    summary="""out = silu(x gate_weight^T) * (x up_weight^T), with silu(g) = g / (1 + exp(-g)), for x [rows,
+    in_features] and both weights [hidden, in_features]: the first half of the MLP of Qwen2 and Llama. One kernel
+    reads a tile of x once for both matmuls and stores neither result. f16 and bf16 with accumulators in f32,
+    rounded once. Any sizes. With no in_features every output is 0; with no rows or hidden features there is nothing
+    to do.""",
     launchers="""void linear_swiglu_{dtype}(const {T}* x, const {T}* gate_weight, const {T}* up_weight, {T}* out, int rows,
                  int in_features, int hidden, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -183,10 +184,11 @@ def gelu_of_linear(x, weight, bias):
 
 
 linear_gelu = Exercise(
-    summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias [out_features],
-    with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX. One kernel applies bias and
-    GELU in registers, before it stores out and nothing else. f32, f16 and bf16; sums and GELU in f32, rounded
-    once. Any sizes. With no in_features out is gelu(bias); with no rows or no out_features there is nothing to do.""",
+    summary="""out = gelu(x weight^T + bias) for x [rows, in_features], weight [out_features, in_features] and bias
+    [out_features], with the exact gelu(v) = v / 2 (1 + erf(v / sqrt(2))): the first half of the MLP of GPT-NeoX.
+    One kernel applies bias and GELU in registers, before it stores out and nothing else. f32, f16 and bf16; sums
+    and GELU in f32, rounded once. Any sizes. With no in_features out is gelu(bias); with no rows or no out_features
+    there is nothing to do.""",
     launchers="""void linear_gelu_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
                  int in_features, int out_features, cudaStream_t stream)""",
     dtypes=("f32", "f16", "bf16"),
@@ -292,12 +294,13 @@ def decoding(rows, in_features, q_features, kv_features, **more):
 WEIGHT = normal(scale=0.5, channel_offset=0.5)
 
 rms_norm_qkv = Exercise(
-    summary="""q, k and v = normed weight^T + bias, each with its own weight and bias, for normed = x / sqrt(mean(x^2) + eps) *
-    norm_weight and 1 to 16 rows of x, as when a model decodes: the first step of an attention block, in one kernel. With
-    grouped-query attention q is wider than k and v. f16 and bf16 with sums in f32, and the same result in every run. Each weight is read
-    once for all rows, 16 bytes at a time where rows are aligned, by enough blocks for a GPU. Squares of x, and x times norm_weight, may
-    be too large for its dtype. Any sizes; more rows must be right as well. With no in_features the outputs are the biases; with no rows
-    there is nothing to do.""",
+    summary="""q, k and v = normed weight^T + bias, each with its own weight and bias, for normed = x /
+    sqrt(mean(x^2) + eps) * norm_weight and 1 to 16 rows of x, as when a model decodes: the first step of an
+    attention block, in one kernel. With grouped-query attention q is wider than k and v. f16 and bf16 with sums in
+    f32, and the same result in every run. Each weight is read once for all rows, 16 bytes at a time where rows are
+    aligned, by enough blocks for a GPU. Squares of x, and x times norm_weight, may be too large for its dtype. Any
+    sizes; more rows must be right as well. With no in_features the outputs are the biases; with no rows there is
+    nothing to do.""",
     launchers="""void rms_norm_qkv_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* q_weight, const {T}* k_weight,
                  const {T}* v_weight, const {T}* q_bias, const {T}* k_bias, const {T}* v_bias, {T}* q, {T}* k, {T}* v, int rows,
                  int in_features, int q_features, int kv_features, float eps, cudaStream_t stream)""",
@@ -425,10 +428,10 @@ def one_direction(shape, generator):
 
 
 scores_softmax = Exercise(
-    summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and reads none.
-    It walks over the keys twice: for the maximum and the sum, and then to write. f16 with f32 scores, head_dim up to 128, any
-    number of keys. With `causal`, query i sees the keys up to i + key_len - query_len; hidden keys, and queries that see no
-    key, get zeros. With no queries or no keys there is nothing to do.""",
+    summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and
+    reads none. It walks over the keys twice: for the maximum and the sum, and then to write. f16 with f32 scores,
+    head_dim up to 128, any number of keys. With `causal`, query i sees the keys up to i + key_len - query_len;
+    hidden keys, and queries that see no key, get zeros. With no queries or no keys there is nothing to do.""",
     launchers="""void scores_softmax(const __half* q, const __half* k, __half* out, int batch, int heads, int query_len,
                  int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)""",
     dtypes=("f16",),
@@ -488,8 +491,8 @@ scores_softmax = Exercise(
         Bar(
             "global_read_bytes / (item * query_len * key_len)",
             at_most=0.8,
-            look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, with at "
-            "least 32 queries per tile of keys.",
+            look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, "
+            "with at least 32 queries per tile of keys.",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads write neighboring weights?"),
         ONE_LAUNCH,

@@ -90,10 +90,10 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 flash_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for every batch and head, in one kernel that never stores the scores. It uses no scratch
-memory, and at least 32 queries share each tile of keys and values. float32, head_dim up to
-128, any lengths. With `causal`, query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros.
-With no keys at all, every output is zero; with no queries there is nothing to do.""",
+out = softmax(scale * q k^T) v for every batch and head, in one kernel that never stores the scores. It uses no
+scratch memory, and at least 32 queries share each tile of keys and values. float32, head_dim up to 128, any lengths.
+With `causal`, query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros. With no keys
+at all, every output is zero; with no queries there is nothing to do.""",
     launchers=PROTOTYPE.format(name="flash_attention"),
     inputs=QKV,
     outputs=OUT,
@@ -163,10 +163,10 @@ With no keys at all, every output is zero; with no queries there is nothing to d
 
 flash_attention_tiles = Exercise(
     summary="""\
-A correct flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and each value read
-from shared memory is used only once. Choose the tiles, and let a thread own several queries, until global and shared traffic
-meet their limits. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask and empty input as in
-flash_attention.""",
+A correct flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and each value
+read from shared memory is used only once. Choose the tiles, and let a thread own several queries, until global and
+shared traffic meet their limits. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask
+and empty input as in flash_attention.""",
     launchers=PROTOTYPE.format(name="flash_attention_tiles"),
     inputs=QKV,
     outputs=OUT,
@@ -216,8 +216,9 @@ flash_attention.""",
 
 flash_attention_debug = Exercise(
     summary="""\
-Flash attention in one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in flash_attention. The given
-kernel has one fault. Compare the cases that pass with those that fail, find the fault, and correct it. It must stay one pass.""",
+Flash attention in one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in flash_attention.
+The given kernel has one fault. Compare the cases that pass with those that fail, find the fault, and correct it. It
+must stay one pass.""",
     launchers=PROTOTYPE.format(name="flash_attention_debug"),
     inputs=QKV,
     outputs=OUT,
@@ -308,17 +309,17 @@ def torch_gradients(q, k, v, out, dout, lse, scale, causal):
 
 
 def as_torch_lays_it_out(out):
-    """Return ``out`` stored as [batch, query_len, heads, head_dim]: torch's kernel assumes this and ignores the strides."""
+    """Return ``out`` stored as [batch, query_len, heads, head_dim]: torch's kernel ignores the strides."""
     return {"out": out.transpose(1, 2).contiguous().transpose(1, 2)}
 
 
 flash_attention_backward = Exercise(
     summary="""\
-dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out. The scores and
-their weights are never stored. delta, the row sums of dout * out, is the only scratch memory, and is checked too. No
-atomics: every output has one owner that adds in a fixed order. float32, head_dim up to 128, any lengths, mask as in
-flash_attention. A query that sees no key has lse = -infinity and contributes nothing; with no keys dq is zero, with no
-queries dk and dv are.""",
+dq, dk and dv from q, k, v, the forward pass's out and lse, and the gradient dout of out. The scores and their weights
+are never stored. delta, the row sums of dout * out, is the only scratch memory, and is checked too. No atomics: every
+output has one owner that adds in a fixed order. float32, head_dim up to 128, any lengths, mask as in flash_attention.
+A query that sees no key has lse = -infinity and contributes nothing; with no keys dq is zero, with no queries dk and
+dv are.""",
     launchers="void flash_attention_backward(const float* q, const float* k, const float* v, const float* out, "
     "const float* dout, const float* lse, float* delta, float* dq, float* dk, float* dv, int batch, int heads, "
     "int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",

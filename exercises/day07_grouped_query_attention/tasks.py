@@ -1,8 +1,8 @@
 """The exercises of day 7: grouped-query attention, prefill and decode.
 
-Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, kv_heads, key_len, head_dim];
-query head h uses key/value head h // (heads // kv_heads). In decoding there is one query per sequence. Its keys are
-in a cache with room for max_len of them; the first lengths[b] are valid.
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, kv_heads, key_len,
+head_dim]. Query head h uses key/value head h // (heads // kv_heads). In decoding there is one query per sequence. Its
+keys are in a cache with room for max_len of them; the first lengths[b] are valid.
 """
 
 import torch
@@ -139,11 +139,12 @@ def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, cau
 
 gqa_prefill = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head
-h / (heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without scratch memory. The
-query heads of a group share each tile of keys, even when there are few queries. head_dim is 32, 64, 80, 96 or 128,
-all tensors are 16-byte aligned, and any lengths are allowed. With `causal`, query i sees the keys up to i + key_len - query_len; a query that
-sees no key gives zeros. With no keys at all every output is zero; with no queries there is nothing to do.""",
+out = softmax(scale * q k^T) v, where heads query heads share kv_heads key/value heads: query head h uses head h /
+(heads / kv_heads). f32, f16 and bf16 in and out; scores, softmax and sums in float. One kernel without scratch
+memory. The query heads of a group share each tile of keys, even when there are few queries. head_dim is 32, 64, 80,
+96 or 128, all tensors are 16-byte aligned, and any lengths are allowed. With `causal`, query i sees the keys up to i
++ key_len - query_len; a query that sees no key gives zeros. With no keys at all every output is zero; with no queries
+there is nothing to do.""",
     launchers="void gqa_prefill_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -216,12 +217,13 @@ PARTS_OF_CACHE = {"first_sequence": lambda d: d.get("first_sequence", 0), "room"
 
 gqa_decode = Exercise(
     summary="""\
-One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys of
-key/value head h / (heads / kv_heads). The cache past these keys must not be used. The keys of a sequence are split into
-at most `splits` parts for different blocks. Each part stores its maximum, sum and weighted sum in the scratch memory
-partial_stats and partial_out, and a second kernel combines them. Each key and value is fetched once for all query heads of its
-group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte aligned; the cache may have more than
-2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+One query per sequence against its KV cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys
+of key/value head h / (heads / kv_heads). The cache past these keys must not be used. The keys of a sequence are split
+into at most `splits` parts for different blocks. Each part stores its maximum, sum and weighted sum in the scratch
+memory partial_stats and partial_out, and a second kernel combines them. Each key and value is fetched once for all
+query heads of its group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all tensors are 16-byte
+aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
+nothing to do.""",
     launchers="void gqa_decode_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* lengths, {T}* out, "
     "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int max_len, int head_dim, "
     "int splits, float scale, cudaStream_t stream)",
@@ -304,7 +306,7 @@ group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all 
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
-            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+            look="Let a lane load 16 bytes of a key or value, not one element: a warp's request then moves 512 bytes.",
         ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
         Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU is idle."),
@@ -325,8 +327,9 @@ group. f32, f16 and bf16, sums in float; head_dim is 32, 64, 80, 96 or 128; all 
 
 gqa_debug = Exercise(
     summary="""\
-Grouped-query attention with one warp per query, from a published kernel. f32, head_dim up to 128, any lengths; shapes, mask and
-empty input as in gqa_prefill. The given kernel has two faults. Find them from the report, and correct both.""",
+Grouped-query attention with one warp per query, from a published kernel. f32, head_dim up to 128, any lengths;
+shapes, mask and empty input as in gqa_prefill. The given kernel has two faults. Find them from the report, and
+correct both.""",
     launchers="void gqa_debug(const float* q, const float* k, const float* v, float* out, int batch, int heads, "
     "int kv_heads, int query_len, int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)",
     inputs=QKV,

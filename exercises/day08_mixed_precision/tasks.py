@@ -1,7 +1,8 @@
 """The exercises of day 8: attention in f16 and bf16.
 
-Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim], all
-of them f16 or bf16. Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
+All are f16 or bf16. Under a causal mask the queries are the last ones: query i sees the keys up to
+i + key_len - query_len.
 """
 
 import torch
@@ -93,11 +94,12 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 mixed_precision_attention = Exercise(
     summary="""\
-out = softmax(scale * q k^T) v for f16 and bf16, both matmuls on tensor cores through nvcuda::wmma with accumulators in f32.
-Maximum, exponentials and sum of each row are f32. The weights are rounded once for the second matmul, the output once at the
-end. One kernel, no scratch memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`, query i sees the keys up to
-i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every output is zero; with no queries
-there is nothing to do. The goal on a GPU is at least 0.6 times the speed of torch's FlashAttention-2.""",
+out = softmax(scale * q k^T) v for f16 and bf16, both matmuls on tensor cores through nvcuda::wmma with accumulators
+in f32. Maximum, exponentials and sum of each row are f32. The weights are rounded once for the second matmul, the
+output once at the end. One kernel, no scratch memory. head_dim is 32, 64, 80, 96 or 128; any lengths. With `causal`,
+query i sees the keys up to i + key_len - query_len; a query that sees no key gives zeros. With no keys at all, every
+output is zero; with no queries there is nothing to do. The goal on a GPU is at least 0.6 times the speed of torch's
+FlashAttention-2.""",
     launchers=PROTOTYPE.format(name="mixed_precision_attention"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -205,8 +207,8 @@ RANDOM = Case(
 
 half_attention_debug = Exercise(
     summary="""\
-Attention for f16 and bf16 with one thread per query, from a published kernel. head_dim is 32 or 64; mask and empty input as in
-mixed_precision_attention. The given kernel has two faults. Find them from the report, and correct both.""",
+Attention for f16 and bf16 with one thread per query, from a published kernel. head_dim is 32 or 64; mask and empty
+input as in mixed_precision_attention. The given kernel has two faults. Find them from the report, and correct both.""",
     launchers=PROTOTYPE.format(name="half_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,
@@ -232,8 +234,9 @@ mixed_precision_attention. The given kernel has two faults. Find them from the r
 
 half_flash_attention_debug = Exercise(
     summary="""\
-Flash attention for f16 and bf16 that rounds the weights to the type of the values. head_dim is 32 or 64; mask and empty input as
-in mixed_precision_attention. The given kernel is wrong for some inputs. Find them and the fault, and correct it.""",
+Flash attention for f16 and bf16 that rounds the weights to the type of the values. head_dim is 32 or 64; mask and
+empty input as in mixed_precision_attention. The given kernel is wrong for some inputs. Find them and the fault, and
+correct it.""",
     launchers=PROTOTYPE.format(name="half_flash_attention_debug"),
     dtypes=("f16", "bf16"),
     inputs=QKV,

@@ -1,5 +1,6 @@
-"""The three fusions of the day beside their unfused kernels: used by the lesson on the simulator, and by
-``python -m tests.gpu.fusion`` on a real GPU.
+"""Three fused kernels of the day, each with the unfused kernels that it replaces.
+
+The lesson runs them on the simulator, ``python -m tests.gpu.fusion`` on a real GPU.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ FILES = {
     "linear_swiglu": SOLUTIONS / "day05_fusion" / "linear_swiglu.cu",
     "scores_softmax": SOLUTIONS / "day05_fusion" / "scores_softmax.cu",
 }
-"""The course's own kernels so far, by the name of their exercise."""
+"""The kernel files, by the name of their exercise."""
 
 COUNTED = ("launches", "global_bytes", "touched_bytes", "sectors")
 
 
 class Machine:
-    """Launches the course's kernels in f16, on the simulator ("cpu") or a GPU ("cuda"), and counts what they move."""
+    """A simulator ("cpu") or a GPU ("cuda") that runs the course's kernels in f16 and counts their traffic."""
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
         self.totals: Counter[str] = Counter()
-        """What the simulator counted since the last ``reset``; a GPU counts nothing here."""
+        """Counts of the simulator since the last ``reset``; empty on a GPU."""
         self._kernels: dict[str, Any] = {}
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Reset all counts."""
         self.totals.clear()
 
     def launch(self, name: str, *arguments: Any) -> None:
-        """One launcher of one kernel file: ``launch("swiglu", gate, up, out, n)`` calls ``swiglu_f16``."""
+        """Call one launcher of one kernel file: ``launch("swiglu", gate, up, out, n)`` calls ``swiglu_f16``."""
         if name not in self._kernels:
             self._kernels[name] = load_kernel(FILES[name], device=self.device)
         kernel = self._kernels[name]
@@ -69,14 +70,14 @@ class Pair:
     fused: Callable[[], None]
     unfused: Callable[[], None]
     outputs: tuple[torch.Tensor, torch.Tensor]
-    """Of the fused kernel, and of the unfused ones."""
+    """The outputs of the fused kernel and of the unfused kernels."""
     reference: Callable[[], torch.Tensor]
-    """In float64, for the first ``len`` entries of the outputs' first dimension."""
+    """The exact output in float64, for the first ``len`` rows."""
     least_bytes: tuple[int, int]
-    """Fused and unfused, when each kernel moves each of its tensors once."""
+    """Bytes fused and unfused, if each kernel moves each of its tensors once."""
 
     def errors(self) -> tuple[float, float]:
-        """The largest error of both, relative to the largest output."""
+        """Return the largest error of both, relative to the largest output."""
         with torch.no_grad():
             right = self.reference()
             size = right.abs().max()
@@ -84,18 +85,18 @@ class Pair:
 
 
 def numbers(device: str, *shape: int, scale: float = 1.0, seed: int = 0) -> torch.Tensor:
-    """Normal numbers in f16; the same for each seed."""
+    """Return normal random numbers in f16, the same for each seed."""
     generator = torch.Generator(device).manual_seed(seed)
     return (torch.randn(shape, generator=generator, device=device) * scale).half()
 
 
 def bytes_of(*tensors: torch.Tensor) -> int:
-    """Of each tensor once."""
+    """Return the total bytes of the tensors."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def rms_norm_linear(machine: Machine, rows: int, in_features: int, out_features: int) -> Pair:
-    """RMSNorm and the linear layer behind it."""
+    """Return the pair for RMSNorm and the linear layer after it."""
     device = machine.device
     x = numbers(device, rows, in_features, seed=1)
     norm_weight = 1 + numbers(device, in_features, scale=0.2, seed=2)
@@ -165,7 +166,7 @@ def linear_swiglu(machine: Machine, rows: int, in_features: int, hidden: int) ->
 
 
 def scores_softmax(machine: Machine, heads: int, query_len: int, key_len: int, head_dim: int, causal: bool) -> Pair:
-    """Scores and softmax, one batch."""
+    """Return the pair for scores and softmax, one batch."""
     device = machine.device
     q = numbers(device, heads, query_len, head_dim, scale=1.5, seed=1)
     k = numbers(device, heads, key_len, head_dim, seed=2)
@@ -205,14 +206,14 @@ GOALS = {
     "linear_swiglu": (0.25, 1.33),
     "scores_softmax": (0.30, 1.36),
 }
-"""The share of the traffic that fusion should save, and the speed that it should bring."""
+"""The share of the traffic that fusion should save, and the speedup."""
 
 SMALL: dict[str, dict[str, Any]] = {
     "rms_norm_linear": {"rows": 512, "in_features": 512, "out_features": 128},
     "linear_swiglu": {"rows": 512, "in_features": 256, "hidden": 256},
     "scores_softmax": {"heads": 2, "query_len": 256, "key_len": 512, "head_dim": 64, "causal": False},
 }
-"""Sizes that the simulator counts in a second or two."""
+"""Sizes that the simulator runs in a second or two."""
 
 LARGE: list[tuple[str, str, dict[str, Any]]] = [
     ("rms_norm_linear", "narrow", {"rows": 32768, "in_features": 4096, "out_features": 128}),
@@ -236,7 +237,7 @@ LARGE: list[tuple[str, str, dict[str, Any]]] = [
         {"heads": 32, "query_len": 4096, "key_len": 4096, "head_dim": 128, "causal": False},
     ),
 ]
-"""Sizes for a GPU: where memory decides, and where it does not."""
+"""Sizes for a GPU: some are memory-bound, some are not."""
 
 PROMISED = ("narrow", "small model", "D 64", "D 64, causal")
-"""The sizes for which the goals are meant: memory traffic decides there."""
+"""The sizes to which the goals apply: they are memory-bound."""

@@ -1,10 +1,10 @@
-"""Times and memory of the day's kernels, and of torch's own attention, on the GPU of this machine.
+"""Times and memory of the day's kernels and of torch's attention, on the GPU of this machine.
 
     python lessons/day06_flash_attention/measure.py            prints a table
     python lessons/day06_flash_attention/measure.py --record   also writes attention_gpu.json, which the lesson plots
 
-One batch of 16 heads, head_dim 64, no mask, as many keys as queries. Everything is float32 but for the last two rows: torch's
-FlashAttention-2 and cuDNN take 16-bit numbers only, and are there to show what tensor cores are worth.
+One batch of 16 heads, head_dim 64, no mask, as many keys as queries. All rows are float32 except the last two: torch's
+FlashAttention-2 and cuDNN take only 16-bit inputs, and show the speed of tensor cores.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ TORCH = {
 }
 
 Run = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-"""q, k, v, each [1, heads, length, head_dim] -> out of the same shape. Allocates what it needs."""
+"""A function of q, k, v, each [1, heads, length, head_dim], that returns out. It allocates what it needs."""
 
 
 def version(file: str) -> Run:
-    """One of the lesson's kernels."""
+    """Return a runner of one of the lesson's kernels."""
     kernel = load_kernel(HERE / file, device="cuda")
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         length = q.shape[2]
         out = torch.empty_like(q)
-        table = [torch.empty(HEADS, length, length, device=q.device)] if "three_passes" in file else []
-        kernel.attention(q, k, v, *table, out, HEADS, length, length, HEAD_DIM, HEAD_DIM**-0.5, False)
+        scores = [torch.empty(HEADS, length, length, device=q.device)] if "three_passes" in file else []
+        kernel.attention(q, k, v, *scores, out, HEADS, length, length, HEAD_DIM, HEAD_DIM**-0.5, False)
         return out
 
     return run
 
 
 def solution() -> Run:
-    """The solution of the exercise flash_attention."""
+    """Return a runner of the solution of flash_attention."""
     kernel = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "flash_attention.cu", device="cuda")
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -77,7 +77,7 @@ def solution() -> Run:
 
 
 def torch_attention(backend: SDPBackend, dtype: torch.dtype) -> Run:
-    """One of torch's attentions."""
+    """Return a runner of one of torch's attentions."""
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         with sdpa_kernel(backend):
@@ -87,7 +87,7 @@ def torch_attention(backend: SDPBackend, dtype: torch.dtype) -> Run:
 
 
 def microseconds(run: Run, inputs: list[torch.Tensor]) -> float:
-    """The median time of a call, by the GPU's events."""
+    """Return the median time of a call, by CUDA events."""
     run(*inputs)
     times = []
     for _ in range(REPEATS):
@@ -101,7 +101,7 @@ def microseconds(run: Run, inputs: list[torch.Tensor]) -> float:
 
 
 def peak_bytes(run: Run, inputs: list[torch.Tensor]) -> int:
-    """The most memory that a call needs on top of its inputs, its output included."""
+    """Return the peak memory of a call in addition to its inputs, with its output."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -111,14 +111,14 @@ def peak_bytes(run: Run, inputs: list[torch.Tensor]) -> int:
 
 
 def long_sequence(length: int = LONG) -> dict[str, float]:
-    """The solution where the scores of one head alone would fill 17 GB: its time, its error, and what memory the device lost.
+    """Return time, error and memory of the solution where the scores of one head alone would fill 17 GB.
 
-    The free memory of the device is watched by another thread while the kernel runs, so that nothing that the launcher
-    allocated, by whatever means, is missed. What torch had allocated before the call, and at most during it, stands beside it.
+    Another thread watches the free memory of the device while the kernel runs, so it sees every allocation of the
+    launcher. The result also has torch's allocated memory before the call, and its peak during the call.
     """
     run = solution()
     q, k, v = (torch.randn(1, HEADS, length, HEAD_DIM, device="cuda") for _ in range(3))
-    run(q[:, :, :64].contiguous(), k[:, :, :64].contiguous(), v[:, :, :64].contiguous())  # the kernel is loaded now
+    run(q[:, :, :64].contiguous(), k[:, :, :64].contiguous(), v[:, :, :64].contiguous())  # load the kernel
     torch.cuda.synchronize()
     out_bytes = q.numel() * q.element_size()
     torch.cuda.empty_cache()
@@ -160,7 +160,7 @@ def long_sequence(length: int = LONG) -> dict[str, float]:
 
 
 def measure() -> dict[str, dict[str, list[float]]]:
-    """Times in microseconds and memory in bytes, by name, for each length."""
+    """Return times in microseconds and memory in bytes, by name, for each length."""
     runs = {name: (version(file), torch.float32) for name, file in VERSIONS.items()}
     runs["the solution"] = (solution(), torch.float32)
     runs |= {name: (torch_attention(*which), which[1]) for name, which in TORCH.items()}
@@ -172,28 +172,28 @@ def measure() -> dict[str, dict[str, list[float]]]:
             inputs = [tensor.to(dtype) for tensor in whole]
             error = (run(*inputs).float() - expected).abs().max().item()
             if not error < (1e-3 if dtype == torch.float32 else 3e-2):
-                raise SystemExit(f"{name} is wrong by {error:.1g} at {length} queries: no times of wrong kernels")
+                raise SystemExit(f"{name} is wrong by {error:.1g} at {length} queries, so nothing is measured")
             found[name]["us"].append(round(microseconds(run, inputs), 1))
             found[name]["bytes"].append(peak_bytes(run, inputs))
     return found
 
 
 def main() -> None:
-    """Measure, print, and record if asked to."""
+    """Measure and print; with --record, also write the file."""
     parser = argparse.ArgumentParser(description="times and memory of attention on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write attention_gpu.json for the lesson")
     parser.add_argument("--only-long", action="store_true", help=f"only the memory at {LONG} queries and keys")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
+        raise SystemExit("No GPU found. The lesson shows recorded measurements.")
     far = long_sequence()
     print(
-        f"{LONG} queries and keys, {HEADS} heads: {far['us'] / 1e3:.0f} ms; the device lost {far['device_bytes'] / 1e6:,.0f} MB, "
+        f"{LONG} queries and keys, {HEADS} heads: {far['us'] / 1e3:.0f} ms; device memory used {far['device_bytes'] / 1e6:,.0f} MB, "
         f"out is {far['out_bytes'] / 1e6:,.0f} MB, the scores would be {far['scores_bytes'] / 1e9:,.0f} GB; "
         f"largest error of 128 rows {far['largest_error']:.1e}"
     )
     if not far["largest_error"] < 1e-3 or far["device_bytes"] > far["out_bytes"] + 64e6:
-        raise SystemExit("That is wrong, or more memory than O(N).")
+        raise SystemExit("The result is wrong, or the kernel used more than O(N) memory.")
     path = HERE / "attention_gpu.json"
     if arguments.only_long:
         if arguments.record:
