@@ -1,10 +1,12 @@
 """Assignment of jobs to the nodes of a cluster: late jobs are tried again elsewhere, and the first answer counts.
 
-A network that is cut says nothing, and a machine that hangs says nothing: the job is not back, that is all. So nobody
-here decides whether a node lives. A job that is late has another attempt on a node with room (Dean and Ghemawat,
-"MapReduce", OSDI 2004, section 3.6, call those backup tasks); a node that is silent has its few jobs and gets no more;
-and one that wakes may answer what is answered already, which is dropped. To be wrong costs a job done twice, never a
-grade.
+A cut network and a hanging machine look the same: there is no result. The grader therefore does not decide whether a
+node
+is alive. A late job gets another attempt on a node with room (Dean and Ghemawat, "MapReduce", OSDI 2004, section 3.6,
+call
+these backup tasks). A silent node keeps its few jobs and gets no more; if it wakes up, a result that is already known
+is
+dropped. A wrong guess costs a job done twice, never a grade.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from grader.classroom.jobs import Job
 LATE = 60.0
 """Seconds after which a job gets another attempt on an idle node. Few jobs take longer."""
 JOBS_FOR_EACH_CORE = 2
-"""That a node has, so that it need not wait for the next one, and a cluster that grows by need sees the need."""
+"""The jobs of a node for each core, so that it need not wait for the next one and autoscaling sees the demand."""
 LEAST_JOBS = 16
-"""That wait for a first node."""
+"""The jobs that wait for the first node."""
 
 
 @dataclass(frozen=True)

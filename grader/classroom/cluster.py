@@ -1,8 +1,7 @@
 """The nodes of a Ray cluster. Ray gives a job of the simulator a free core, and one on ``cuda`` a whole free GPU.
 
-Ray (https://docs.ray.io) is the extra ``cluster``. Which node has which job is said here, as Ray keeps waiting for one
-that falls silent (attempts.py). A job that ends its worker, or whose node goes away, comes back as that: who retries
-it, and how often, is the session's matter.
+Ray (https://docs.ray.io) is in the extra ``cluster``. The grader assigns jobs to nodes, because Ray waits forever for a
+silent one (attempts.py). The death of a worker or of a node is reported to the session, which decides about retries.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from grader.execution.runner import tiers
 from grader.setup.errors import GraderError
 
 LOOK = 5.0
-"""Seconds between two looks at which nodes there are."""
+"""The period in seconds between two queries of the nodes."""
 SILENT = 40.0
 """Seconds for the head to answer. Ray itself waits forever, or ends the process after 60 s if the head is gone."""
 BEGIN = 120.0
 """Seconds for the head to accept a command, even after a network failure. Ray itself retries forever."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
-"""Variables that hold on the nodes, too."""
+"""Environment variables that are passed to the nodes."""
 
 _JOIN = "`ray start --address HOST:6379`"
 
@@ -57,7 +56,7 @@ class Cluster:
             settings = {"runtime_env": {"working_dir": folder, "env_vars": variables}, "log_to_driver": False}
             try:
                 self._ask(partial(ray.init, address=address, logging_level=logging.ERROR, **settings))
-            except Exception as error:  # of many kinds, and not all of Ray's own
+            except Exception as error:  # many types, not all of them Ray's
                 if isinstance(error, TimeoutError):
                     atexit.register(_leave)
                 raise GraderError(
@@ -77,7 +76,7 @@ class Cluster:
 
     @property
     def room(self) -> bool:
-        """A few jobs for each core."""
+        """Whether there are fewer jobs than a few per core."""
         self._look()
         return self._attempts.room
 
@@ -105,7 +104,7 @@ class Cluster:
     def wait(self) -> list[tuple[Job, Outcome]]:
         """See Executor."""
         self._look()
-        for job, node in self._attempts.late():  # all that waited was handed out before: what room there is, is idle
+        for job, node in self._attempts.late():  # no job is waiting, so the remaining room is idle
             self._try(job, node)
         references = self._attempts.references
         with _lost():
@@ -172,13 +171,13 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
 
     root = Path.cwd()
     if jobs.code_digest() != digest:
-        raise GraderError("a node of the cluster has another grader than this", "Take grader out of its PYTHONPATH.")
+        raise GraderError("a node of the cluster has a different grader", "Remove grader from its PYTHONPATH.")
     worker.one_core()
     held = tiers.in_force()
     if held.tier == "none" and not unsafe:
         raise GraderError(
-            "a node of the cluster has no jail: submissions could read and change all that Ray's user can",
-            f"{held.explanation.strip()}\n--unsafe grades all the same.",
+            "a node of the cluster has no sandbox: submissions could read and change everything that Ray's user can",
+            f"{held.explanation.strip()}\n--unsafe grades anyway.",
         )
     return local.answer(grade, dataclasses.replace(job, root=root, then=None))
 
@@ -187,7 +186,7 @@ def _refuse(address: str) -> None:
     """Raise a message for requests that Ray would wait for forever, or report in its own words."""
     if "://" in address:
         raise GraderError(
-            f"--cluster {address} is an address of Ray's client, which the grader does not speak",
+            f"--cluster {address} is an address of Ray's client, which the grader does not support",
             f"Make this machine a node ({_JOIN} --num-cpus 0), and give --cluster auto.",
         )
     host, _, port = address.rpartition(":")

@@ -1,8 +1,8 @@
-"""Leaderboards of bytes moved and of time, of students who passed and want to be named.
+"""Leaderboards of bytes moved and of time, for students who passed and opted in.
 
-Bytes are what the simulator counted in the case of the stage *efficient*, the same for everybody. Times are only those
-that the grader's own clock took on a GPU (``verified_us``): what a kernel's own process measured is no ground for a
-rank.
+Bytes are the simulator's counter in the case of the stage *efficient*, which is the same for everybody. Times are those
+of
+the grader's own clock on a GPU (``verified_us``): the kernel's own process could manipulate its measurements.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Row:
     value: float
     """Bytes, or microseconds."""
     ratio: float | None = None
-    """Bytes over the least that the exercise needs."""
+    """Bytes relative to the minimum of the exercise."""
     error: float | None = None
-    """Standard error of a time."""
+    """The standard error of a time."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for everybody.
 
-Each is one file that works offline and loads nothing: no script, no font, one style sheet whose hash stands in the
-page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
+Each is one self-contained file that works offline: no script, no font, one style sheet, whose hash is in the page's
+Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from grader.verdict import ERROR, STAGES, Verdict
 from grader.verdict.wording import words
 
 MOST_GROUPS = 25
-"""Groups of similar files that are shown."""
+"""The most groups of similar files that are shown."""
 MOST_LINES = 1500
-"""Of a file that is shown beside another."""
+"""The most lines of a file that is shown next to another."""
 BINS = 10
 
 
@@ -46,7 +46,7 @@ def write_pages(
             student = stored(submission, result, grade, book.maxima)
             write(out / student.folder / "feedback.html", feedback_page(student, book))
             students.append(student)
-        except Exception as error:  # the others get their pages
+        except Exception as error:  # the other students still get their pages
             note(out, submission.student, Incident.of(error, "writing feedback.html"))
     boards = leaderboard.boards(students)
     title = course.manifest.title

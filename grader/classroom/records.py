@@ -1,6 +1,6 @@
 """Written results: results.json, junit.xml and feedback.txt for each student, and grades.csv for all.
 
-Each file appears whole or not at all, and results.json last: a student with one is done.
+Each file is written atomically, and results.json last: a student with that file is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Grades one job, in a process that does nothing else."""
+"""Grades one job, in a dedicated process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grader.setup.errors import GraderError
 from grader.verdict import ERROR, Stage, Verdict
 
 JOBS_PER_WORKER = 100
-"""Then a fresh process takes over, so that memory does not grow."""
+"""The jobs after which a new process takes over, so that memory does not grow."""
 
 Grade = Callable[[Job], "Graded"]
 

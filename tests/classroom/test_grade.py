@@ -175,7 +175,7 @@ def test_refused_without_a_jail(course: Course, hand_in, tmp_path: Path, monkeyp
     monkeypatch.setenv("GRADER_JAIL", "none")
     assert run(["grade", str(hand_in("ann")), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert "no jail" in said and "--unsafe" in said
+    assert "no sandbox" in said and "--unsafe" in said
     assert not (tmp_path / "out").exists()
 
 
