@@ -140,7 +140,7 @@ def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> 
         return file or entry.solution
     if entry.kind == "implement" and pristine.untouched(course, entry):
         raise GraderError(
-            f"{shown_path(entry.skeleton, course)} is as the course gave it: there is no kernel to time",
+            f"{shown_path(entry.skeleton, course)} is still the skeleton: there is no kernel to time",
             "Write it first, or time another file with --file F; --all times the solutions.",
         )
     return entry.skeleton

@@ -1,7 +1,6 @@
-"""A verdict for people and for machines: in the terminal, as JUnit XML, as one HTML page, as a picture.
+"""Reports on a verdict: in the terminal, as JUnit XML, as one HTML page, as a picture.
 
-It draws; what it says comes from ``grader.verdict.wording``, whose ``words`` are here too for who draws a table of
-their own.
+This package draws; the texts come from ``grader.verdict.wording``, whose ``words`` are re-exported for other tables.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Series = dict[tuple[int, int], list[Row]]
-"""By C and H, in the order of N."""
+"""Rows by C and H, in the order of N."""
 
 
 def series(rows: Sequence[Row], batch: int) -> Series:
@@ -44,7 +44,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
     drawn = kernels(rows)
     if not drawn:
-        raise GraderError("there are no figures to draw yet", "Give the run more --minutes.")
+        raise GraderError("there are no figures to draw yet", "Run it again with more --minutes.")
     figure, axes = plt.subplots(len(drawn), 2, figsize=(12, 3.6 * len(drawn)), squeeze=False, layout="constrained")
     for (name, measured), (left, right) in zip(drawn.items(), axes):
         batches = Counter(row.B for row in measured)
@@ -85,7 +85,7 @@ def save_plot(rows: Sequence[Row], path: Path) -> None:
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
         raise GraderError(
-            f"cannot write {path}: {error}", "Name another file with --csv; the picture stands beside it."
+            f"cannot write {path}: {error}", "Name another file with --csv; the picture is written next to it."
         ) from error
     finally:
         plt.close(figure)

@@ -1,6 +1,6 @@
-"""A verdict as JUnit XML, which every CI system and most course platforms read.
+"""A verdict as JUnit XML, which CI systems and most course platforms read.
 
-One test suite for each stage; a test case for each case, finding or bar, and one for a stage that has none of these.
+There is one test suite for each stage, and a test case for each case, finding or bar, or one for a stage without them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A view of a kernel's computation: floating-point operations beside the bytes it moves, and inactive lanes.
+"""A view of a kernel's computation: floating-point operations, bytes moved, and inactive lanes.
 
-Only of kernels that were built to count them: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
+It needs a kernel built to count them: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.verdict.wording import words
 from grader.verdict.wording.counters import WARP
 
 MOST = 4
-"""Lines of each kind that are shown: those that compute most, and those in which most lanes stand aside."""
+"""The number of lines of each kind: those with the most operations, and those with the most inactive lanes."""
 
 
 def counted(totals: Mapping[str, float]) -> bool:
@@ -37,7 +37,7 @@ def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
 
 
 def operations(line: SourceLine) -> float:
-    """On a line: those of threads and those of tensor cores."""
+    """Return the operations of threads and of tensor cores on a line."""
     return line.counters.get("flops", 0) + line.counters.get("tensor_operations", 0)
 
 
@@ -50,7 +50,7 @@ def _idle(line: SourceLine) -> float:
 
 
 def table(lines: Sequence[SourceLine]) -> RenderableType:
-    """Both kinds of lines in one table, in the order of the file."""
+    """Return both kinds of lines in one table, in the order of the file."""
     rows = {line.line: line for line in [*computing(lines), *diverging(lines)]}
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=True)
     for column in ("line", "operations", "special", "lanes"):

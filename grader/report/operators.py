@@ -1,6 +1,6 @@
 """The operators of a transformer in one table, each in every dtype at every size: the end of ``grader bench --all``.
 
-Which exercise's kernel stands for which operator is said by the exercise (``Exercise.operator``). Two exercises may
+An exercise names the operator that its kernel implements (``Exercise.operator``). Two exercises may
 share one: the linear layer is one kernel in f32 and another, on tensor cores, in f16 and bf16.
 """
 
@@ -17,11 +17,11 @@ from grader.report.timings import microseconds, percent
 from grader.verdict import Timing
 
 Row = tuple[str, str, Timing]
-"""Operator, the exercise whose kernel it is, one time of it."""
+"""The operator, the exercise with its kernel, and one of its times."""
 
 
 def operators_table(rows: Sequence[Row]) -> RenderableType:
-    """Time, rate, percent of the roofline and how many times as fast as torch, by operator, dtype and size."""
+    """Return time, rate, percent of the roofline and speedup over torch, by operator, dtype and size."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
     table.add_column("operator", no_wrap=True)
     table.add_column("dtype", no_wrap=True)
@@ -53,7 +53,7 @@ def operators_table(rows: Sequence[Row]) -> RenderableType:
 
 
 def rate(timing: Timing) -> str:
-    """Operations per second where they decide the roofline, bytes per second elsewhere."""
+    """Return operations per second if they determine the roofline, else bytes per second."""
     by_bytes, by_roofline = timing.percent_of_copy or 0.0, timing.percent_of_roofline or 0.0
     if timing.gigaflops_per_second and by_roofline > by_bytes * (1 + 1e-6):
         return f"{timing.gigaflops_per_second / 1000:,.3g} TFLOP/s"

@@ -1,6 +1,6 @@
-"""A verdict as an SVG picture, as the README shows one.
+"""A verdict as an SVG picture for the README.
 
-The picture holds nothing that changes from run to run: no time and no machine.
+The picture contains nothing that changes from run to run: no time and no machine.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
     console.print(f"[bold]$[/bold] {command}", highlight=False, soft_wrap=True)
     console.print(terminal.render(timeless(verdict), width))
     svg = console.export_svg(title="grader check", theme=COLORS, unique_id="verdict", font_aspect_ratio=0.61)
-    # The font is named, not fetched: a picture in a README must not load anything.
+    # The font is named, not embedded: a picture in a README must not load anything.
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
 def timeless(verdict: Verdict) -> Verdict:
-    """Return the verdict without what changes between runs and machines: times, and whether nvcc is installed."""
+    """Return the verdict without facts that change between runs and machines: times, and whether nvcc is installed."""
     stages = [structs.replace(stage, seconds=0.0) for stage in verdict.stages]
     for stage in stages:
         if stage.name == "builds" and stage.passed:

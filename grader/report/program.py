@@ -1,4 +1,4 @@
-"""The report on a whole program: its findings, what its kernels moved, and the source with its counters."""
+"""The report on a whole program: its findings, its kernels' traffic, and the source with its counters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def print_program(
     console: Console,
     verbose: bool,
 ) -> None:
-    """Print it. ``kernels``: one row for each kernel, as ``HEAD`` names them; ``ending``: how the program ended."""
+    """Print the report. ``kernels``: a row per kernel (see ``HEAD``); ``ending``: how the program ended."""
     plain = ascii_only(console)
     rows: list[RenderableType] = []
     if findings:
@@ -41,7 +41,7 @@ def print_program(
 
 
 def _sources(findings: Sequence[Finding], lines: Sequence[SourceLine], width: int, plain: bool) -> list[RenderableType]:
-    """Each file of the program that has counters, with its margin."""
+    """Return each file of the program that has counters, with its margin."""
     rows: list[RenderableType] = []
     for file in dict.fromkeys(line.file for line in lines):
         source = source_view.read_source(file)

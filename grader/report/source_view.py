@@ -1,7 +1,7 @@
-"""A kernel's source with its counters in the margin, the way a profiler shows it.
+"""A kernel's source with its counters in the margin, as in a profiler.
 
-The lines that cost most come first, with what is wrong with them; then the source. Lines without counters that are far
-from any that has some are folded.
+The most expensive lines come first, with their problems; then the source. Lines far from any line with counters are
+folded.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from grader.verdict.wording import counters, words
 from grader.verdict.wording.findings import message
 
 CONTEXT = 2
-"""Lines kept around one that has counters or a finding."""
+"""The lines kept around one that has counters or a finding."""
 PAIR = 13
-"""Characters of a counter and its ratio in the margin."""
+"""The width in characters of a counter and its ratio in the margin."""
 
 
 @dataclass
 class MarginLine:
-    """The simulator's counts on one line, as far as the margin shows them."""
+    """The simulator's counters on one line that the margin shows."""
 
     line: int
     source: str = ""
@@ -36,16 +36,16 @@ class MarginLine:
     """Passes that shared memory needed."""
     ideal_wavefronts: float = 0.0
     carets: list[tuple[int, str]] = field(default_factory=list)
-    """Column (from 1; 0 unknown) and message of each finding on this line."""
+    """The column (from 1; 0 unknown) and message of each finding on this line."""
 
     @property
     def sector_ratio(self) -> float:
-        """Sectors moved for each one needed; 1 where there are none."""
+        """Sectors moved per needed sector; 1 if there are none."""
         return self.sectors / self.ideal_sectors if self.ideal_sectors else 1.0
 
     @property
     def ways(self) -> float:
-        """Wavefronts for each one needed: the ways of the bank conflict; 1 where there are none."""
+        """Wavefronts per needed wavefront: the ways of the bank conflict; 1 if there are none."""
         return self.wavefronts / self.ideal_wavefronts if self.ideal_wavefronts else 1.0
 
     @property
@@ -128,7 +128,7 @@ def render_source(
 
 
 class _Drawing:
-    """One drawing of a source: which columns its margin has, and how its text is indented."""
+    """One drawing of a source: the columns of its margin, and the indentation of its text."""
 
     def __init__(self, source: Sequence[str], margin: dict[int, MarginLine], width: int, ascii_only: bool) -> None:
         self.source, self.margin = source, margin
@@ -137,7 +137,7 @@ class _Drawing:
         self.bar = "|" if ascii_only else "│"
         self.margin_width = PAIR * (self.sectors + self.shared)
         room = width - self.margin_width - len(" 1234 | ")
-        # Kernels nest deeply. Where counted lines would be cut, all are indented half as far.
+        # Kernels are deeply nested. If counted lines would be truncated, all are indented half as far.
         self.halved = any(
             len(source[number - 1].expandtabs(4).rstrip()) > room for number in margin if number <= len(source)
         )
@@ -188,7 +188,7 @@ class _Drawing:
         return row
 
     def _cut(self, text: str) -> int:
-        """How many leading blanks a line loses."""
+        """Return how many leading blanks a line loses."""
         return (len(text) - len(text.lstrip())) // 2 if self.halved else 0
 
 
@@ -198,7 +198,7 @@ def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list
     near = {
         other for number in margin for other in range(number - CONTEXT, number + CONTEXT + 1) if 1 <= other <= total
     }
-    # A gap of one line is shorter shown than folded.
+    # A gap of one line takes less space than a fold.
     return [number for number in range(1, total + 1) if number in near or {number - 1, number + 1} <= near]
 
 

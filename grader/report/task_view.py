@@ -14,7 +14,7 @@ from grader.verdict.wording import words
 
 
 def render_task(task: Exercise) -> RenderableType:
-    """All that the learner must know of a task before the first line."""
+    """Return everything that a learner needs to know about a task."""
     others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
     also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
     rows: list[RenderableType] = [paragraph(task.summary), Text("")]
@@ -26,7 +26,7 @@ def render_task(task: Exercise) -> RenderableType:
 
 
 def _tensors(task: Exercise) -> Table:
-    """``out [rows, cols] f32, f16, bf16: written``, a row for each tensor."""
+    """Return a table with a row for each tensor: ``out [rows, cols] f32, f16, bf16: written``."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for style in ("title", "", "quiet", "quiet"):
         table.add_column(style=style)
@@ -39,7 +39,7 @@ def _tensors(task: Exercise) -> Table:
 
 
 def _shape(task: Exercise, text: str) -> Text:
-    """Sizes as the launcher names them: what ``Case.before`` leaves out of a tensor, no learner need know."""
+    """Return the launcher's names of the sizes, without the part of a tensor that ``Case.before`` omits."""
     prototype = task.prototype(task.dtypes[0])
     for name in task.scalars:
         if not re.search(rf"\b{name}\b", prototype):

@@ -1,4 +1,4 @@
-"""A verdict in the terminal, laid out for 80 columns: the stages, what failed, where to look first, what to do next."""
+"""A verdict in the terminal, laid out for 80 columns: the stages, the failures, the first clue, the next commands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Verdict
 from grader.verdict.wording import counters, limits, stages, words
 
 NextStep = tuple[str, str]
-"""A command that the reader can type now, and what it does."""
+"""A command that the reader can run next, and its effect."""
 
 
 def print_verdict(
     verdict: Verdict, console: Console | None = None, verbose: bool = False, next_steps: Sequence[NextStep] = ()
 ) -> None:
-    """Print the report of a verdict. ``next_steps``: commands that make sense now."""
+    """Print the report of a verdict. ``next_steps``: useful next commands."""
     console = console or theme.console()
     console.print(render(verdict, console.width, verbose, next_steps, ascii_only(console)), crop=False)
 
@@ -88,7 +88,7 @@ def header(verdict: Verdict, width: int) -> list[RenderableType]:
 
 
 def _joined_to_width(facts: Sequence[str], width: int) -> RenderableType:
-    """Facts in one line, or over two when that is too long."""
+    """Return facts in one line, or over two if that is too long."""
     line = "  " + ", ".join(facts)
     if len(line) <= width:
         return Text(line, style="quiet")
@@ -96,7 +96,7 @@ def _joined_to_width(facts: Sequence[str], width: int) -> RenderableType:
 
 
 def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
-    """One line for each stage."""
+    """Return a table with one line for each stage."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
     table.add_column(width=2 if ascii_only else 1, no_wrap=True)
     table.add_column(width=9, no_wrap=True)
@@ -200,7 +200,7 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
     elif verdict.exit_code == 2:
         last = Text.assemble(("  Not graded", "warn"))
         stage = verdict.failed_stage
-        last.append(f"  {stages.summary(stage)}" if stage else "  the grader could not judge this file")
+        last.append(f"  {stages.summary(stage)}" if stage else "  the grader could not grade this file")
     else:
         last = Text.assemble(("  Not passed yet", "bad"))
         stage = verdict.failed_stage
@@ -224,7 +224,7 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
 
 
 def step_table(next_steps: Sequence[NextStep], width: int) -> RenderableType:
-    """Commands and what each does: side by side where that fits, else below each other. A command is never cut."""
+    """Return commands and their effects side by side if they fit, else one below the other. A command is never cut."""
     longest = max(len(command) for command, _ in next_steps)
     if longest + 5 + max(len(meaning) for _, meaning in next_steps) <= width:
         table = Table.grid(padding=(0, 3, 0, 0))

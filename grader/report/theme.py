@@ -1,4 +1,4 @@
-"""Colors and marks of every report: few, and never the only carrier of a meaning."""
+"""Colors and marks of the reports: few, and no meaning depends on them alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 WIDTH = 80
-"""Reports are laid out for this width; a wider terminal gives them no more than MOST_WIDTH."""
+"""The width for which reports are laid out; on a wider terminal they use at most MOST_WIDTH."""
 MOST_WIDTH = 100
 
 THEME = Theme(
@@ -42,7 +42,7 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
     """Return a console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
     stream = file or sys.stdout
     if hasattr(stream, "reconfigure") and not (stream.encoding or "").lower().startswith("utf"):
-        # What a kernel prints may hold any character: a question mark is better than an exception.
+        # A kernel may print any character: a question mark is better than an exception.
         stream.reconfigure(errors="replace")
     made = Console(file=stream, theme=THEME, highlight=False, width=width, force_jupyter=False, **options)  # type: ignore[arg-type]
     if width is None:
@@ -51,7 +51,7 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
 
 
 def follow_terminal(console: Console) -> None:
-    """Make a console as wide as its terminal is now."""
+    """Set a console's width to that of its terminal now."""
     if console.is_terminal:
         console.width = _within_limits(Console(file=console.file).width)
 

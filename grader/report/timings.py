@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
     """Return all percentiles of each size, and the median against the roofline, copies and torch.
 
-    The name of a size begins its line, or stands above it where the names are too long for ``width`` columns.
+    The name of a size is at the start of its line, or above it if the names are too long for ``width`` columns.
     """
     titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
     judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
@@ -172,12 +172,12 @@ def _judged(timing: Timing, titles: Sequence[str]) -> list[str]:
 
 
 def percent(number: float | None) -> str:
-    """``71 %``, or nothing."""
+    """Format a percentage, such as ``71 %``; empty for None."""
     return "" if number is None else f"{number:.0f} %"
 
 
 def microseconds(number: float | None) -> str:
-    """``4.24 us``, ``1,936 us``, ``135 ms``, or nothing."""
+    """Format a time, such as ``4.24 us``, ``1,936 us``, ``135 ms``; empty for None."""
     if number is None:
         return ""
     if number >= 1e5:

@@ -193,7 +193,7 @@ def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # ty
 def test_a_skeleton_is_not_timed(grader, judge) -> None:  # type: ignore[no-untyped-def]
     grader("check", "first")
     done = grader("bench", "first", "--device", "cpu")
-    assert done.code == 2 and "is as the course gave it: there is no kernel to time" in done.err
+    assert done.code == 2 and "is still the skeleton: there is no kernel to time" in done.err
     assert done.out == "" and "Traceback" not in done.err
 
 

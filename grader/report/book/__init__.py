@@ -1,6 +1,6 @@
 """The course as a static site: ``make book`` writes it to ``build/book/html``. It needs the extra ``book`` (Sphinx).
 
-``lessons``, ``exercises``, ``files``, ``references`` and ``front`` each write one kind of page as Sphinx's source,
-``links`` leads from one to the other, ``site`` runs Sphinx and ``offline`` proves that no page loads anything from
-elsewhere.
+``lessons``, ``exercises``, ``files``, ``references`` and ``front`` each write one kind of page as Sphinx's source.
+``links``
+connects them, ``site`` runs Sphinx, and ``offline`` checks that no page loads anything from elsewhere.
 """

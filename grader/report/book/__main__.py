@@ -1,4 +1,4 @@
-"""``python -m grader.report.book [OUT]``: what ``make book`` runs."""
+"""``python -m grader.report.book [OUT]``: the program of ``make book``."""
 
 from __future__ import annotations
 

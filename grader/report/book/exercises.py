@@ -1,4 +1,4 @@
-"""An exercise's page: what its task asks for, its hints folded one by one, and its skeleton. No solution."""
+"""An exercise's page: its task, its hints folded one by one, and its skeleton. No solution."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grader.report.book.links import escaped, relative
 
 KINDS = {
     "implement": "Complete the skeleton.",
-    "debug": "The kernel is whole but for one fault: find it.",
-    "optimize": "The kernel is right and misses its bar: make it meet it.",
+    "debug": "The kernel is complete except for one fault: find it.",
+    "optimize": "The kernel is correct but misses its bar: make it meet the bar.",
 }
 HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
 
@@ -40,7 +40,7 @@ def page(course: Course, entry: Entry) -> str:
     if entry.hints:
         titles = HINTS if len(entry.hints) == len(HINTS) else [f"Hint {n}" for n in range(1, len(entry.hints) + 1)]
         parts += ["## Hints", *(_folded(title, hint) for title, hint in zip(titles, entry.hints))]
-    # The course's own: a learner's file may hold a solution by now.
+    # The course's copy: a learner's file may hold a solution by now.
     found = pristine.find(course, entry)
     text = found.content.decode() if found else entry.skeleton.read_text(encoding="utf-8")
     parts += ["## What you start from", f"`exercises/{entry.name}.cu`", _fenced(text, "cuda")]
@@ -61,7 +61,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _broken(prototype: str) -> str:
-    """Over several lines, so that it fits a phone."""
+    """Break a prototype over several lines, so that it fits on a phone."""
     name, _, parameters = prototype.partition("(")
     return f"{name}(\n    " + parameters.removesuffix(")").replace(", ", ",\n    ") + ")"
 

@@ -1,4 +1,4 @@
-"""Pages that show a file, or list a folder, which a lesson links: its kernels above all."""
+"""Pages that show a file or list a folder to which a lesson links: mainly its kernels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from grader.report.book.links import Links, page_of, relative
 
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml"}
 SHOWN = (*LANGUAGES, ".md", ".txt")
-"""What is listed of a folder."""
+"""The files that are listed of a folder."""
 
 
 def pages(root: Path, links: Links) -> dict[str, str]:
-    """For each file and folder that was linked, and each file in such a folder: its page's path, and its Markdown."""
+    """Return the page's path and Markdown for each linked file and folder, and each file in such a folder."""
     written = {}
     waiting = list(links.files)
     while waiting:

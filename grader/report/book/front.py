@@ -1,4 +1,4 @@
-"""The front page: what this is, how to begin, the days, and the book's table of contents."""
+"""The front page: an introduction, the first commands, the days, and the book's table of contents."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from grader.report.book.links import escaped
 
 WHAT = """\
 A course in writing the CUDA kernels that run large language models. Each day is a notebook with kernels to read, and
-exercises to solve in the course's folder, where the grader says what is wrong and where.
+exercises to solve in the course's folder, where the grader shows what is wrong and where.
 
 **You do not need a GPU.** The same unedited `.cu` file runs on an NVIDIA GPU and on your laptop, where a simulator runs
 it with CUDA's semantics. This book is for reading; to run and to solve, set the course up on Linux:
 
 ```sh
-make demo      # sets everything up, then grades a right and a broken flash attention
+make demo      # sets everything up, then grades a correct and a broken flash attention
 make lab       # opens these lessons in JupyterLab
 ```
 """
 
 
 def page(course: Course, more: list[str]) -> str:
-    """Markdown; ``more``: what stands behind the days in the table of contents, as paths from the front page."""
+    """Return the page as Markdown; ``more``: the table of contents after the days, as paths from the front page."""
     rows = ["| day | | exercises | points |", "| ---: | --- | ---: | ---: |"]
     for day in course.days:
         title = f"[{escaped(day.title)}](lessons/{day.folder}/lesson.ipynb)<br>{escaped(day.summary)}"

@@ -1,4 +1,4 @@
-"""A day's page: its notebook with the outputs that it keeps, and the day's exercises behind it."""
+"""A day's page: its notebook with the stored outputs, and the day's exercises below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of lessons lead to files of the repository; in the book they lead to pages."""
+"""Translation of links: lessons link to files of the repository, the book to its pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ELSEWHERE = re.compile(r"[a-z]+:|#")
 
 
 class Links:
-    """Rewrites the links of pages, and remembers which files of the repository have been linked and so need a page."""
+    """Rewrites the links of pages, and records the linked files of the repository, which need a page."""
 
     def __init__(self, root: Path, pages: set[str]) -> None:
         """``pages``: files with their own page, as paths from the course's folder, such as ``lessons/faq.md``."""
@@ -22,7 +22,7 @@ class Links:
         """Paths from the course's folder, each once."""
 
     def rewrite(self, text: str, page: str) -> str:
-        """Markdown of the page at ``page`` (a path from the course's folder) with links that hold in the book."""
+        """Return the Markdown of the page at ``page`` (a path from the course's folder) with links for the book."""
         parts = FENCE.split(text)
         parts[::2] = [LINK.sub(lambda link: self._link(link[1], link[2], page), part) for part in parts[::2]]
         return "".join(parts)
@@ -33,7 +33,7 @@ class Links:
         path = target.partition("#")[0]
         found = os.path.normpath(os.path.join(os.path.dirname(page), path))
         if found.split("/")[0] == "solutions":
-            return words  # the book gives no solution away
+            return words  # the book does not reveal solutions
         if found in self.pages or not (self.root / found).exists():
             return f"[{words}]({target})"
         if found not in self.files:
@@ -52,7 +52,7 @@ def relative(target: str, page: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text for Markdown, except that ```code``` stays code."""
+    """Escape plain text for Markdown; ```code``` stays code."""
     parts = re.split(r"(`[^`]+`)", text)
     parts[::2] = [re.sub(r"([\\*_<>\[\]$|`])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts)

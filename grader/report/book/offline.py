@@ -1,4 +1,4 @@
-"""Checks of a built site: it loads nothing from elsewhere, and every link inside it leads somewhere."""
+"""Checks of a built site: it loads nothing from elsewhere, and no internal link is broken."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _broken(url: str, page: Path, folder: Path, pages: dict[Path, _Page]) -> str
         return ""
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.is_relative_to(folder.resolve()) and target != page:
-        return f"leads out of the site: {url}"
+        return f"is outside of the site: {url}"
     target = folder / target.relative_to(folder.resolve()) if target != page else page
     if not target.is_file():
-        return f"leads to a file that is not there: {url}"
+        return f"links to a missing file: {url}"
     if parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].places:
-        return f"leads to a place that is not there: {url}"
+        return f"links to a missing anchor: {url}"
     return ""
 
 

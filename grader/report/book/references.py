@@ -1,4 +1,4 @@
-"""The page of references: what each lesson gives to read, gathered."""
+"""The page of references: the reading lists of all lessons."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PARAGRAPH = re.compile(r"^Read: (.*?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def page(course: Course) -> str:
-    """Markdown: for each day that gives something to read, the list."""
-    parts = ["# References", "What each day gives to read, in its order."]
+    """Return the page as Markdown: the reading list of each day that has one."""
+    parts = ["# References", "The reading list of each day."]
     for day in course.days:
         if items := to_read(day.lesson.read_text(encoding="utf-8")):
             parts.append(f"## [Day {day.number}: {day.title}](lessons/{day.folder}/lesson.ipynb)")

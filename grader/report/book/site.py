@@ -1,4 +1,4 @@
-"""Writes Sphinx's sources, runs Sphinx and looks at what came out."""
+"""Writes Sphinx's sources, runs Sphinx and checks the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.report.book.links import Links
 from grader.setup.errors import GraderError
 
 NEEDED = ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline")
-INSTALL = "Install what it takes: pip install -c constraints.txt -e '.[book]' (or say `make book`)."
+INSTALL = "Install the requirements: pip install -c constraints.txt -e '.[book]' (or run `make book`)."
 
 
 def missing() -> list[str]:
@@ -24,9 +24,9 @@ def missing() -> list[str]:
 
 
 def build(course: Course, out: Path) -> Path:
-    """Build the book into the folder ``out``, anew; the front page's path. GraderError where a page is not in order."""
+    """Build the book into the folder ``out``; return the front page's path. Raise GraderError for an invalid page."""
     if lacking := missing():
-        raise GraderError(f"the book is made with {', '.join(lacking)}, which this Python does not have", INSTALL)
+        raise GraderError(f"the book needs {', '.join(lacking)}, which this Python does not have", INSTALL)
     source, html = out / "source", out / "html"
     for folder in (source, html):
         shutil.rmtree(folder, ignore_errors=True)
@@ -36,17 +36,17 @@ def build(course: Course, out: Path) -> Path:
         finish(page)
     if problems := offline.problems(html):
         listed = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise GraderError(f"{len(problems)} faults in {html}:\n{listed}", "Correct the lessons that these pages show.")
+        raise GraderError(f"{len(problems)} errors in {html}:\n{listed}", "Correct the lessons that these pages show.")
     return html / "index.html"
 
 
 def write_sources(course: Course, source: Path) -> None:
-    """Every page as Markdown or a notebook, at the path from the course's folder that it has in the repository."""
+    """Write every page as Markdown or a notebook, at its path in the repository."""
     root = course.root
     notebooks = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*/lesson.ipynb"))
     texts = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*.md"))
     days = {f"lessons/{day.folder}/lesson.ipynb": day for day in course.days}
-    # A notebook that course.toml does not list is a page for all days.
+    # A notebook that is not in course.toml is a page for all days.
     notebooks = [path for path in notebooks if path in days or not path.startswith("lessons/day")]
     links = Links(root, {*notebooks, *texts})
     pages = {}
@@ -102,11 +102,11 @@ def finish(page: Path) -> None:
 
 
 def settings(course: Course) -> dict[str, Any]:
-    """Sphinx's configuration."""
+    """Return Sphinx's configuration."""
     return {
         "project": course.manifest.title,
         "extensions": ["myst_nb", "sphinx.ext.mathjax"],
-        "nb_execution_mode": "off",  # the outputs that the notebooks keep
+        "nb_execution_mode": "off",  # uses the stored outputs
         "nb_ipywidgets_js": {},
         "nb_code_prompt_show": "Show the code",
         "nb_code_prompt_hide": "Hide the code",
@@ -120,16 +120,16 @@ def settings(course: Course) -> dict[str, Any]:
         "html_show_copyright": False,
         "html_copy_source": False,
         "html_show_sourcelink": False,
-        "html_show_search_summary": False,  # it would be fetched, which a browser forbids pages of a folder
+        "html_show_search_summary": False,  # it would be fetched, which browsers forbid for local pages
         "mathjax_path": "mathjax/tex-chtml.js",
         "mathjax3_config": {"options": {"enableMenu": False}},
         "highlight_language": "none",
-        "pygments_style": "a11y-high-contrast-light",  # what the theme takes, and its like in the dark
+        "pygments_style": "a11y-high-contrast-light",  # the theme's style, and its dark counterpart
     }
 
 
 def _copy_mathjax(to: Path) -> None:
-    """MathJax and its fonts, which pages would otherwise ask of another server."""
+    """Copy MathJax and its fonts, which pages would otherwise load from another server."""
     package = importlib.util.find_spec("sphinx-mathjax-offline")
     assert package and package.origin
     mathjax = Path(package.origin).parent / "static" / "mathjax"

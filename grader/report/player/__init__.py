@@ -1,4 +1,4 @@
-"""The player: a page that shows, step by step, what one block did. It needs nothing but a browser.
+"""The player: a page that shows the execution of one block step by step. It needs only a browser.
 
-``encoding`` makes compact data of a recording, ``page`` the page around it (``player.js`` and ``player.css``).
+``encoding`` converts a recording to compact data, ``page`` creates the page around it (``player.js``, ``player.css``).
 """

@@ -1,10 +1,11 @@
 """A recording as the compact data that ``player.js`` reads.
 
-An event is a list: kind (its place in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its place from 1, or 0),
-number, memory (the same), size, offsets, values. Zeros at its end are left out. Offsets that grow evenly are [first,
-step], others [first, 0, number of a pattern]. Values are elements of the array, lane after lane, or one for all; a read
-has them only where it saw something else than the writes before it show: the lanes of a warp run one after another
-here, so only a race makes that difference.
+An event is a list: kind (its index in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its index from 1, or 0),
+number, memory (likewise), size, offsets, values. Trailing zeros are omitted. Evenly spaced offsets are [first, step],
+others [first, 0, index of a pattern]. Values are elements of the array, lane after lane, or one for all. A read has
+values
+only if they differ from the preceding writes: the simulator runs the lanes of a warp one after another, so only a race
+causes a difference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from grader.verdict.wording.findings import message
 KINDS = [*dict.fromkeys(HAPPENINGS.values()), "waits"]
 MOST_EVENTS = 5000
 MOST_PLACES = 100
-"""Events that may be one side of a race."""
+"""The most events that may be one side of a race."""
 _TYPES = {
     "float": ("f", 4),
     "double": ("d", 8),
@@ -39,7 +40,7 @@ _TYPES = {
     "char": ("b", 1),
     "short": ("h", 2),
 }
-"""How values are read, by the first of these words in a declaration."""
+"""The format of values, by the first of these words in a declaration."""
 _ALIASES = {
     "float2": "float",
     "float4": "float",
@@ -64,17 +65,17 @@ class Encoded:
 
     data: dict[str, Any]
     left_out: int
-    """Events that did not fit."""
+    """The number of events that did not fit."""
 
     def json(self) -> str:
-        """As text that may stand in a script element."""
+        """Return the data as text that is valid in a script element."""
         return _script_safe(json.dumps(self.data, separators=(",", ":"), ensure_ascii=True))
 
 
 def encode(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = 1_800_000) -> Encoded:
     """Return the data of the page, in at most about ``most_bytes`` of JSON; ``source``: the text of the kernel file.
 
-    Where not all fits, the values are the first to go.
+    If not everything fits, values are omitted first.
     """
     whole = _encode(recording, source, findings, most_bytes, values=True)
     return _encode(recording, source, findings, most_bytes, values=False) if whole.left_out else whole
@@ -128,7 +129,7 @@ def main_file(recording: Recording) -> str:
 
 def _source(source: str, lines: set[int]) -> dict[str, Any]:
     """Return the part of the source with events, with the function around it."""
-    text = source.expandtabs(4).split("\n")  # as compilers count lines
+    text = source.expandtabs(4).split("\n")  # in the way compilers count lines
     if not lines or not text:
         return {"source": text[:200], "first_line": 1}
     first, last = min(lines), min(max(lines), len(text))
@@ -140,7 +141,7 @@ def _source(source: str, lines: set[int]) -> dict[str, Any]:
 
 
 class _Memory:
-    """A tensor or a shared array, and what is in it by what the events said so far."""
+    """A tensor or a shared array, with its contents according to the events so far."""
 
     def __init__(self, memory: RecordedMemory, source: str) -> None:
         self.memory = memory
@@ -312,5 +313,5 @@ def _is_access(recording: Recording, event: Event, side: Side, thread: int | Non
 
 
 def _script_safe(text: str) -> str:
-    """JSON that ends no script element and begins no comment in one."""
+    """Return JSON that contains no end of a script element and no start of a comment."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

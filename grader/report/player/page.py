@@ -1,4 +1,4 @@
-"""The player as a page of its own, and as a frame for pages that have other things on them."""
+"""The player as a separate page, and as a frame for pages with other content."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grader.verdict.finding import Finding
 
 _HERE = Path(__file__).parent
 MOST_BYTES = 2_000_000
-"""Of a page."""
+"""The maximum size of a page."""
 LINES = 12
-"""Of the text where nothing can be played."""
+"""The number of lines of the text that replaces the player."""
 
 
 def title(recording: Recording) -> str:
@@ -26,7 +26,7 @@ def title(recording: Recording) -> str:
 
 
 def page(recording: Recording, source: str, findings: Sequence[Finding] = (), most_bytes: int = MOST_BYTES) -> str:
-    """One HTML page that needs nothing else, of at most ``most_bytes``; ``source``: the text of the kernel file."""
+    """Return a self-contained HTML page of at most ``most_bytes``; ``source``: the text of the kernel file."""
     parts = {
         "title": html.escape(title(recording)),
         "style": _compact("player.css"),
@@ -60,7 +60,7 @@ def frame(
     height: int = 760,
 ) -> str:
     """Return the page in a sandboxed frame, with its content in words below for viewers that drop frames."""
-    # The frame's content is an attribute: & and " are all that it must not have, and both grow.
+    # The frame's content is an attribute: & and " must be escaped, which makes it longer.
     inner = html.escape(page(recording, source, findings, int(most_bytes * 0.85)))
     said = html.escape(as_text(recording, findings))
     name = html.escape(title(recording))

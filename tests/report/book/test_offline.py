@@ -33,17 +33,17 @@ def test_what_is_loaded_from_elsewhere(tmp_path: Path, name: str, text: str) -> 
 @pytest.mark.parametrize(
     ("link", "says"),
     [
-        ("gone.html", "not there: gone.html"),
-        ("b.html#gone", "place that is not there: b.html#gone"),
-        ("#gone", "place that is not there"),
-        ("../b.html", "out of the site"),
+        ("gone.html", "missing file: gone.html"),
+        ("b.html#gone", "missing anchor: b.html#gone"),
+        ("#gone", "missing anchor"),
+        ("../b.html", "outside of the site"),
     ],
 )
 def test_a_link_that_leads_nowhere(tmp_path: Path, link: str, says: str) -> None:
     (tmp_path / "a.html").write_text(f'<a href="{link}">x</a>')
     (tmp_path / "b.html").write_text('<h1 id="here">x</h1>')
     (found,) = problems(tmp_path)
-    assert found.startswith("a.html leads to" if "out" not in says else "a.html leads out") and says in found
+    assert found.startswith("a.html links to" if "outside" not in says else "a.html is outside") and says in found
 
 
 def test_a_site_that_is_in_order(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from grader.setup.errors import GraderError
 from tests.small_course import write_course
 
 pytestmark = pytest.mark.skipif(
-    bool(missing()), reason=f"the book is made with {', '.join(missing())}; `make book` installs what it takes"
+    bool(missing()), reason=f"the book needs {', '.join(missing())}; `make book` installs what it takes"
 )
 TASKS = """
 from grader.course.task import Case, Exercise, Input, Output
