@@ -124,7 +124,7 @@ def wanted_places() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Return a function that grades an attack. Defenses by name are off, so that the jail alone must stop it."""
+    """Return a function that grades an attack. It disables defenses by name, so the jail must stop the attack."""
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
     monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)
 

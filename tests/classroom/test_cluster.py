@@ -239,7 +239,7 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
 
 
 def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Course, hand_in, tmp_path: Path) -> None:
-    """After the network is cut, the address is still valid but nobody answers, and Ray would retry forever."""
+    """After the network is cut, Ray's address is still known but never answers, and Ray would retry forever."""
     command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
     head = Silence(nodes.head_node)
     try:
