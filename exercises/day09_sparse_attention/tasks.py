@@ -1,7 +1,7 @@
-"""What each exercise of day 9 must do.
+"""The tasks of day 9.
 
-Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim]. All
-heads share one pattern. A query that sees no key gives zeros.
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
+All heads share one pattern. A query that sees no key gives zeros.
 """
 
 import functools
@@ -25,7 +25,7 @@ def weighted(q, k, v, scale, counts):
 
 
 def with_mask(q, k, v, mask, scale):
-    """torch's dense attention under a mask that is already there: it computes every score, and hides most."""
+    """Return torch's dense attention under a given mask: it computes every score, and hides most."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
 
 
@@ -41,7 +41,7 @@ def rising(shape, generator):
 
 
 def one_direction(shape, generator):
-    """Queries that all look in about the same direction."""
+    """Draw queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
@@ -59,7 +59,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="No mask and no scores need to
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(batch=batch, heads=heads, query_len=query_len, key_len=key_len, head_dim=head_dim, **more)
 
 
@@ -85,7 +85,7 @@ def without_window(q, k, v, scale):
 
 @functools.cache
 def flex(window, query_len, key_len):
-    """torch's FlexAttention, compiled, with the block mask of a window."""
+    """Return torch's compiled FlexAttention with the block mask of a window."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     def seen(batch, head, query, key):
@@ -205,7 +205,7 @@ def block_offsets(shape, dims, generator):
 
 
 def block_indices(shape, dims, generator, inputs):
-    """Which blocks: distinct within a row, in ascending order. The last list names the last block, partial or not."""
+    """Draw blocks, distinct and ascending within a row. The last list names the last block, partial or not."""
     each = -(-dims["key_len"] // dims["block"])
     offsets = inputs["offsets"].tolist()
     rows = [torch.randperm(each, generator=generator)[: b - a].sort().values for a, b in itertools.pairwise(offsets)]
@@ -334,7 +334,10 @@ def late(shape, dims, generator):
 
 
 def with_strangers(values, length):
-    """``values`` that begin and end with the nearest numbers that are no keys: not left to chance, as they tell most."""
+    """``values`` that begin and end with the nearest numbers that are no keys.
+
+    Not left to chance, as they tell most.
+    """
 
     def draw(shape, dims, generator):
         drawn = values(shape, dims, generator).flatten()
@@ -360,12 +363,12 @@ def by_lists(q, k, v, offsets, indices, scale):
 
 
 def once_each(q, k, v, offsets, indices, scale):
-    """The same, had each key been listed once at most."""
+    """Return the output as if each key had been listed at most once."""
     return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]).clamp(max=1))
 
 
 def ascending(shape, dims, generator, inputs):
-    """Valid keys, ascending within each row."""
+    """Return valid keys, ascending within each row."""
     keys = torch.randint(0, dims["key_len"], shape, generator=generator)
     offsets = inputs["offsets"].tolist()
     return torch.cat([keys[a:b].sort().values for a, b in itertools.pairwise(offsets)] or [keys])
@@ -511,7 +514,7 @@ def by_rules(q, k, v, globals, window, random_keys, scale):
 
 
 def counted_twice(q, k, v, globals, window, random_keys, scale):
-    """What it gives when a random key that a rule has named already counts again."""
+    """Return the output if a random key that a rule has named already counts again."""
     mask = big_bird(q.shape[-2], globals, window, random_keys[:, :0]).to(q.dtype)
     offsets = torch.arange(q.shape[-2] + 1) * random_keys.shape[1]
     return weighted(q, k, v, scale, mask + counts_of(offsets, random_keys.flatten(), q.shape[-2], k.shape[-2]))

@@ -1,8 +1,8 @@
 """The block allocator of day 10, to be written: it hands out the pages of a KV cache.
 
 At any time every page is free or held, never both and never neither; a sequence of n tokens holds ceil(n / page_size)
-pages; sequences that begin alike share pages, and nobody writes to a page that another one holds too: who wants to gets a
-copy of his own first.
+pages; sequences that begin alike share pages, and nobody writes to a page that another one holds too: who wants to gets
+a copy of his own first.
 
     python lessons/day10_paged_attention/allocator_check.py      # grades this file
 """
@@ -27,17 +27,17 @@ class BlockAllocator:
         raise NotImplementedError  # TODO
 
     def create(self) -> int:
-        """A new sequence without tokens: its number, which no sequence had before."""
+        """Create a sequence without tokens; return its number, which no sequence had before."""
         raise NotImplementedError  # TODO
 
     def append(self, number: int, tokens: int = 1) -> Appended:
-        """Make room for new tokens. Raises OutOfPages where there are too few free pages, and then nothing has changed."""
+        """Make room for new tokens. Raises OutOfPages where there are too few free pages, and then nothing has changed."""  # noqa: E501
         raise NotImplementedError  # TODO
 
     def fork(self, number: int) -> int:
-        """A second sequence with the same tokens so far; takes no page."""
+        """Create a second sequence with the same tokens so far; this takes no page."""
         raise NotImplementedError  # TODO
 
     def free(self, number: int) -> None:
-        """The sequence has ended. Raises KeyError for a number that is not in use."""
+        """End a sequence. Raise KeyError for a number that is not in use."""
         raise NotImplementedError  # TODO

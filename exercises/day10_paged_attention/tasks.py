@@ -1,8 +1,8 @@
-"""What each exercise of day 10 must do.
+"""The tasks of day 10.
 
-A cache is made of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not lie side by side: key i of sequence b
-is row i % page_size of page block_tables[b, i // page_size]. The table has room for max_pages entries per sequence; those
-past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
+A cache is made of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not lie side by side: key i of
+sequence b is row i % page_size of page block_tables[b, i // page_size]. The table has room for max_pages entries per
+sequence; those past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
 """
 
 import torch
@@ -16,7 +16,7 @@ def scale_of(dims):
 
 
 def heads_of(dims):
-    """The query heads: given, or so many for each key/value head."""
+    """Return the number of query heads: given, or a multiple of the key/value heads."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
@@ -26,7 +26,7 @@ def pages_of(dims):
 
 
 def first_page_of(dims):
-    """The number of the first page that exists: of the largest caches only the last pages do."""
+    """Return the number of the first page that exists: of the largest caches only the last pages do."""
     return dims.get("first_page", 0)
 
 
@@ -46,7 +46,7 @@ def tables(shape, dims, generator, inputs):
 
 
 def tables_far_away(shape, dims, generator, inputs):
-    """The same, where unused entries are huge."""
+    """Draw block tables whose unused entries are huge."""
     found = tables(shape, dims, generator, inputs)
     return found.masked_fill(found < 0, 2**31 - 1)
 
@@ -61,7 +61,7 @@ def shared_prefix(shape, dims, generator, inputs):
 
 
 def paged(values):
-    """A cache whose slots are NaN where no sequence has a key: nobody may use them."""
+    """Draw a cache whose slots are NaN where no sequence has a key."""
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
@@ -99,7 +99,7 @@ def about_a_page(shape, dims):
 
 
 def starts(shape, dims, generator):
-    """Where each sequence's queries start: a random division of the tokens, one sequence perhaps without any."""
+    """Draw where each sequence's queries start: a random division of the tokens, perhaps with an empty sequence."""
     cuts = torch.randint(0, dims["tokens"] + 1, (shape[0] - 2,), generator=generator).sort().values
     return torch.cat([torch.tensor([0]), cuts, torch.tensor([dims["tokens"]])])
 
@@ -112,7 +112,7 @@ def lengths_after(shape, dims, generator, inputs):
 
 
 def fewer_keys_than_queries(shape, dims, inputs):
-    """A few keys only: the first queries of a sequence see none."""
+    """Draw lengths so short that the first queries of a sequence see no key."""
     return (inputs["query_starts"].diff() // 2).clamp(min=0)
 
 
@@ -136,14 +136,14 @@ def slots_outside(shape, dims, generator):
 
 
 def gathered(cache, table, length):
-    """The first keys of one sequence: [kv_heads, length, head_dim]."""
+    """Return the first keys of one sequence: [kv_heads, length, head_dim]."""
     page_size = cache.shape[2]
     pages = cache[table[: -(-length // page_size)].long()]
     return pages.transpose(0, 1).reshape(cache.shape[1], -1, cache.shape[3])[:, :length]
 
 
 def attention(q, k, v, scale, hidden=None):
-    """q [heads, n, d] against k and v [kv_heads, m, d]; zeros for a query that sees no key."""
+    """Return attention of q [heads, n, d] on k and v [kv_heads, m, d]; zeros for a query that sees no key."""
     k, v = (x.repeat_interleave(q.shape[0] // x.shape[0], dim=0) for x in (k, v))
     scores = q @ k.transpose(-1, -2) * scale
     if hidden is not None:
@@ -162,7 +162,7 @@ def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
 
 
 def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale, first_page):
-    """The new queries of every sequence against its pages; the last query sees all keys."""
+    """Return attention of every sequence's new queries on its pages; the last query sees all keys."""
     out = torch.zeros_like(q)
     block_tables = block_tables - first_page
     bounds = query_starts.tolist()
@@ -186,7 +186,7 @@ def appended(k, v, slots, k_cache, v_cache, first_page):
 
 
 def torch_append(k, v, slots, k_cache, v_cache):
-    """torch's scattered assignment (slots all valid)."""
+    """Return torch's scattered assignment, for valid slots."""
     page, offset = slots // k_cache.shape[2], slots % k_cache.shape[2]
     k_cache[page, :, offset] = k
     v_cache[page, :, offset] = v
@@ -194,7 +194,7 @@ def torch_append(k, v, slots, k_cache, v_cache):
 
 
 def torch_paged(q, k_cache, v_cache, block_tables, scale):
-    """torch has no paged attention outside of FlexAttention: gather the (full) pages, then its fused attention."""
+    """Return torch's attention after gathering the full pages: it has no paged attention outside of FlexAttention."""
     batch, kv_heads, head_dim = q.shape[0], k_cache.shape[1], k_cache.shape[3]
     k, v = (
         cache[block_tables.long()].transpose(1, 2).reshape(batch, kv_heads, -1, head_dim)
@@ -208,7 +208,7 @@ def torch_paged(q, k_cache, v_cache, block_tables, scale):
 
 
 def appending(tokens, kv_heads=2, head_dim=64, pages=8, page_size=16):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(tokens=tokens, kv_heads=kv_heads, head_dim=head_dim, pages=pages, page_size=page_size)
 
 
@@ -223,7 +223,8 @@ Write the new keys and values of some tokens into the pages of the cache: token 
 slot % page_size of page slot / page_size, for every head. A slot outside the cache (such as -1, padding) is skipped and never used
 as an address; all others are distinct. f32, f16 and bf16; head_dim is a multiple of 8 and all tensors are 16-byte aligned; the
 cache may have more than 2^31 elements. With no tokens there is nothing to do.""",
-    launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
+    launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* "
+    "v_cache, "
     "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
     inputs={
@@ -300,7 +301,7 @@ RAGGED = {"lengths": ragged}
 
 
 def decoding(batch, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch,
         heads=heads,
@@ -313,7 +314,7 @@ def decoding(batch, heads, kv_heads, max_pages, page_size=16, head_dim=64, **mor
 
 
 def decode_cases(**more):
-    """What both decode exercises are tried with."""
+    """Return the cases of both decode exercises."""
     return [
         Case("one page", inputs=FULL, **decoding(1, 2, 1, 1, **more)),
         Case("no sequences", dtypes=["bf16"], inputs=FULL, **decoding(0, 2, 1, 3, **more)),
@@ -373,7 +374,7 @@ def decode_cases(**more):
 
 
 def cache_bytes(d):
-    """What a decode step with full sequences must move, 16-bit numbers."""
+    """Return the bytes that a decode step with full sequences must move, for 16-bit numbers."""
     keys = d["batch"] * d["max_pages"] * d["page_size"]
     rows = 2 * keys * d["kv_heads"] + 2 * d["batch"] * heads_of(d)
     return 2 * rows * d["head_dim"] + 4 * d["batch"] * (d["max_pages"] + 1)
@@ -398,7 +399,8 @@ f16 and bf16 in and out, sums in float; head_dim is 32, 64, 80, 96 or 128, page_
 tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
     launchers="void paged_attention_{dtype}("
     + DECODE_PARAMETERS
-    + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t stream)",
+    + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t "
+    "stream)",
     dtypes=("f16", "bf16"),
     inputs=PAGED,
     outputs={"out": Output("batch heads head_dim")},
@@ -413,7 +415,8 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
-            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 "
+            "bytes.",
         ),
         Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
         Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
@@ -463,7 +466,8 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
-            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 "
+            "bytes.",
         ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
         Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
@@ -480,7 +484,7 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
 
 
 def prefilling(batch, tokens, heads, kv_heads, max_pages, page_size=16, head_dim=64, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(
         batch=batch,
         tokens=tokens,
@@ -513,8 +517,10 @@ query of a sequence sees all its keys, the one before all but the last, ...; a q
 which the query heads of a group share each tile of keys; f16 and bf16 in and out, float in between; head_dim is 32, 64, 80, 96 or
 128, page_size 8, 16, 32 or 64; all tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence may have
 no queries; with no tokens there is nothing to do.""",
-    launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
-    "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int head_dim, "
+    launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* "
+    "block_tables, "
+    "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int "
+    "head_dim, "
     "int page_size, int max_pages, int max_queries, float scale, cudaStream_t stream)",
     dtypes=("f16", "bf16"),
     inputs={

@@ -1,6 +1,7 @@
-"""What each exercise of day 11 must do.
+"""The tasks of day 11.
 
-A layer of int4 weights is stored as GPTQ's checkpoints store it, `in_features` K by `out_features` N, both multiples of 8:
+A layer of int4 weights is stored as GPTQ's checkpoints store it, `in_features` K by `out_features` N, both multiples of
+8:
 
     qweight  int32 [K / 8, N]        eight weights to a word, along K: bits 4 j ... 4 j + 3 of word (i, n) are q[8 i + j, n]
     qzeros   int32 [groups, N / 8]   eight zeros to a word, along N, each less 1: bits 4 j ... of (g, i) are zero[g, 8 i + j] - 1
@@ -32,7 +33,7 @@ from grader.course.task import (
 
 
 def groups_of(dims):
-    """The last group may be smaller than the others."""
+    """Return the number of groups; the last group may be smaller than the others."""
     return -(-dims["in_features"] // dims["group_size"])
 
 
@@ -70,7 +71,7 @@ POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of
 
 
 def canceling(shape, generator):
-    """The first half of each row is large, the second nearly its negative: sums pass 65504 on their way to small ones."""
+    """Draw rows whose second half nearly cancels the first: sums pass 65504 before they become small."""
     half = 300 + torch.randn((shape[0], shape[1] // 2), generator=generator)
     return torch.cat([half, -half + 5 * torch.randn(half.shape, generator=generator)], dim=1)
 
@@ -83,7 +84,7 @@ def packed(q):
 
 
 def same_weights_twice(shape, dims, generator):
-    """The second half of the rows of weights is the first half again."""
+    """Draw weights whose second half of rows repeats the first half."""
     q = torch.randint(0, 16, (4 * shape[0], shape[1]), generator=generator)
     return packed(torch.cat([q, q]))
 
@@ -92,20 +93,20 @@ def same_weights_twice(shape, dims, generator):
 
 
 def nibbles(words, dim):
-    """The eight nibbles of each word, lowest first, along an axis that becomes eight times as long."""
+    """Return the eight nibbles of each word, lowest first, along an axis that becomes eight times as long."""
     shifts = 4 * torch.arange(8, device=words.device)
     found = words.unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15
     return found.flatten(dim, dim + 1)
 
 
 def dequantize(qweight, qzeros, scales, g_idx):
-    """w [in_features, out_features], in the dtype of the scales."""
+    """Return w [in_features, out_features], in the dtype of the scales."""
     zeros = nibbles(qzeros, 1) + 1
     return (nibbles(qweight, 0) - zeros[g_idx]).to(scales.dtype) * scales[g_idx]
 
 
 def linear(x, qweight, qzeros, scales, g_idx, bias, has_bias):
-    """x w, and the bias where there is one."""
+    """Return x w, plus the bias if there is one."""
     out = x @ dequantize(qweight, qzeros, scales, g_idx)
     return out + bias if has_bias else out
 
@@ -118,7 +119,7 @@ def ln_qkv(x, weight, beta, qweight, qzeros, scales, g_idx, bias, has_bias, eps)
 
 
 def layer_bytes(d):
-    """What a product with the weights must move: weights, zeros and scales once, x and out once."""
+    """Return the bytes that a matmul with the weights must move: weights, zeros and scales once, x and out once."""
     k, n, groups = d["in_features"], d["out_features"], groups_of(d)
     return k * n // 2 + groups * n * 5 // 2 + 2 * d["rows"] * (k + n) + 4 * k * d["act_order"] + 2 * n * d["has_bias"]
 
@@ -148,7 +149,7 @@ def torch_int4(x, qweight, qzeros, scales, group_size):
 
 
 def torch_linear(rows_of_x, theirs, scales_and_zeros, group_size):
-    """torch's int4 product, on bf16 rows."""
+    """Return torch's int4 matmul, on bf16 rows."""
     if scales_and_zeros is None:
         return rows_of_x @ theirs
     return torch._weight_int4pack_mm(rows_of_x, theirs, group_size, scales_and_zeros)
@@ -160,7 +161,7 @@ def torch_finished(qweight, qzeros, scales, g_idx):
 
 
 def torch_ln_qkv(x, weight, beta, finished, eps):
-    """torch's LayerNorm and its f16 product with finished weights."""
+    """Return torch's LayerNorm and its f16 matmul with dequantized weights."""
     normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
     out = torch.nn.functional.linear(normal_x, finished)
     return out.unflatten(-1, (3, -1)).movedim(-2, 0)
@@ -173,7 +174,7 @@ NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Finished weights need not be 
 
 
 def layer(in_features, out_features, group_size, act_order=False, **more):
-    """The sizes of a case."""
+    """Return the sizes of a case."""
     return dict(in_features=in_features, out_features=out_features, group_size=group_size, act_order=act_order, **more)
 
 
@@ -183,7 +184,8 @@ w[k, n] = (q - zero) * scale in f16, rounded once, for int4 weights in GPTQ's fo
 to a word along k, qzeros [groups, out_features / 8] eight zeros along n, each stored less 1 (so zero is 1 ... 16), scales [groups,
 out_features], and g_idx [in_features] says the group of each k. in_features and out_features are multiples of 8, groups of any size and in any
 order, all tensors 16-byte aligned; there may be more than 2^31 weights, though in no case here. Without weights there is nothing to do.""",
-    launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
+    launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* "
+    "out, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
     inputs=WEIGHTS,
@@ -222,7 +224,8 @@ order, all tensors 16-byte aligned; there may be more than 2^31 weights, though 
         Bar(
             "global_bytes / minimum",
             at_most=1.35,
-            look="How often is a scale read? Once for the eight weights of a word is enough while their group is the same.",
+            look="How often is a scale read? Once for the eight weights of a word is enough while their group is the "
+            "same.",
         ),
         Bar("sectors / ideal", at_most=1.25, look="Do neighboring lanes write neighboring columns?"),
         Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
@@ -244,7 +247,7 @@ LINEAR = (
 
 
 def few(rows, in_features, out_features, group_size, act_order=False, has_bias=False):
-    """The sizes of a case of gptq_linear."""
+    """Return the sizes of a case of gptq_linear."""
     return layer(in_features, out_features, group_size, act_order, rows=rows, has_bias=has_bias)
 
 
@@ -341,14 +344,14 @@ QKV = (
 
 
 def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False, eps=1e-5):
-    """The sizes of a case of ln_qkv_gptq."""
+    """Return the sizes of a case of ln_qkv_gptq."""
     return layer(
         in_features, 3 * in_features, group_size, act_order, batch=batch, length=length, has_bias=has_bias, eps=eps
     )
 
 
 def qkv_rows(d):
-    """The same sizes with the rows that a layer has."""
+    """Return the same sizes with the number of rows."""
     return {**d, "rows": d["batch"] * d["length"]}
 
 
@@ -437,7 +440,8 @@ run gives the same bits. `partial` f32 [splits, rows, out_features] is working m
 scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any
 size. With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do. The given kernel has
 several faults. Find them from the report, and correct all.""",
-    launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
+    launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* "
+    "partial, "
     "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
     dtypes=("f16",),
     inputs={name: spec for name, spec in LAYER.items() if name not in ("g_idx", "bias")},

@@ -1,4 +1,4 @@
-"""The exercise of day 12: attention with mma.sync.
+"""The tasks of day 12.
 
 Sequences are concatenated without padding: sequence b has the tokens starts[b] ... starts[b + 1] - 1. The heads of a
 token are contiguous, [heads, head_dim], but the stride from token to token may be larger: q, k and v may be slices of
@@ -13,7 +13,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, 
 
 
 def starts_of(lengths):
-    """Return a generator of the starts of sequences of these lengths, and the end of the last one."""
+    """Return where sequences of these lengths start, and where the last one ends."""
 
     def draw(shape):
         return torch.tensor([0, *lengths]).cumsum(0)
@@ -22,7 +22,7 @@ def starts_of(lengths):
 
 
 def random_starts(tokens):
-    """Return a generator of a random division of the tokens; sequences may be empty."""
+    """Draw a random division of the tokens; some sequence may have none."""
 
     def draw(shape, dims, generator):
         cuts = torch.randint(0, dims[tokens] + 1, (shape[0] - 2,), generator=generator).sort().values
@@ -51,7 +51,7 @@ def rows_of(heads, values):
 
 
 def one_direction(shape, generator):
-    """Generate queries with about the same direction."""
+    """Draw queries that all point in about the same direction."""
     return 1 + 0.3 * torch.randn(shape, generator=generator)
 
 
@@ -100,7 +100,7 @@ def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scal
 
 
 def torchs(backend):
-    """Return torch's attention with one of its backends, for equal lengths."""
+    """Return torch's attention by one of its backends, for equally long sequences, with as many keys as queries if causal."""
 
     def attend(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -125,7 +125,7 @@ def scale_of(dims):
 
 
 def heads_of(dims):
-    """Return the number of query heads: given, or key/value heads times the group size."""
+    """Return the number of query heads: given, or a multiple of the key/value heads."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
@@ -136,7 +136,7 @@ def pairs(d):
 
 
 def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **more):
-    """Return the sizes of a case; queries and keys are totals over all sequences."""
+    """Return the sizes of a case; queries and keys are those of all sequences together."""
     return {
         **dict(batch=batch, queries=queries, keys=keys, heads=heads, kv_heads=kv_heads, head_dim=head_dim),
         **dict(causal=causal, max_queries=queries, q_pad=0, kv_pad=0),
@@ -145,7 +145,7 @@ def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **mo
 
 
 def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64, causal=False, **more):
-    """Return a case with sequences of these lengths."""
+    """Return a case of sequences of these lengths."""
     own = {name: more.pop(name) for name in ("dtypes",) if name in more}
     inputs = {"query_starts": starts_of(query_lengths), "key_starts": starts_of(key_lengths), **more.pop("inputs", {})}
     numbers = sizes(len(query_lengths), sum(query_lengths), sum(key_lengths), heads, kv_heads, head_dim, causal, **more)
@@ -153,7 +153,7 @@ def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64
 
 
 def same_lengths(batch, query_len, key_len, heads, kv_heads, head_dim, causal=False):
-    """Return the inputs and sizes of sequences of equal length."""
+    """Return the inputs and sizes of equally long sequences."""
     numbers = sizes(batch, batch * query_len, batch * key_len, heads, kv_heads, head_dim, causal)
     starts = {"query_starts": equal_shares("queries"), "key_starts": equal_shares("keys")}
     return {"inputs": starts, **numbers, "max_queries": query_len}

@@ -1,4 +1,4 @@
-"""The exercises of day 13: a linear layer and attention with TMA and wgmma."""
+"""The tasks of day 13."""
 
 import dataclasses
 
@@ -88,7 +88,8 @@ query that sees no key gives zeros. Rows of another sequence may hold anything, 
 memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as cuDNN.)""",
     launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "
-    "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
+    "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t "
+    "stream)",
     outputs={"out": Output("queries heads head_dim"), "taken": Output("1", dtype="i32", scratch=True)},
     cases=[
         *ampere.mma_flash_attention.cases,

@@ -1,4 +1,4 @@
-"""The exercise of day 14: a linear layer with TMA and tcgen05."""
+"""The task of day 14."""
 
 import dataclasses
 

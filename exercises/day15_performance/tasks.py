@@ -1,4 +1,4 @@
-"""The exercises of day 15: bytes in flight, a reduction in one launch, CUDA graphs."""
+"""The tasks of day 15."""
 
 import math
 
@@ -103,7 +103,8 @@ use atomicAdd of floats. counter is 0 at the start of the launch and must be 0 a
 next replay of a graph. The last block to finish adds the partials up; or all blocks synchronize (cooperative groups;
 the simulator runs such a grid with up to about 4,000 threads). With n = 0 the sum is 0, and there are no partials. x is
 16-byte aligned.""",
-    launchers="void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t stream)",
+    launchers="void single_pass_sum(const float* x, float* out, float* partials, int* counter, int n, cudaStream_t "
+    "stream)",
     inputs={"x": Input("n", normal(mean=0.5))},
     outputs={
         "out": Output("1"),
@@ -176,7 +177,8 @@ update it. The given code has one fault. Find it from the report, and correct it
 nothing to the host: in a real decode only the device knows the next token. prompt or steps may be 0, head_dim is at
 most 128, and there is at least one head.""",
     launchers=(
-        "void graph_decode(const float* q, const float* k, const float* v, float* k_cache, float* v_cache, float* out, int* length, "
+        "void graph_decode(const float* q, const float* k, const float* v, float* k_cache, float* v_cache, float* "
+        "out, int* length, "
         "int prompt, int steps, int heads, int head_dim, float scale, cudaStream_t stream)"
     ),
     inputs={name: Input("steps heads head_dim", normal(channel_offset=1.0)) for name in ("q", "k", "v")},

@@ -1,4 +1,4 @@
-"""The exercises of day 16: blocks and the wiring of whole models."""
+"""The tasks of day 16."""
 
 import torch
 
@@ -155,10 +155,14 @@ and up. Third, the launches of each layer in order, all in the given stream: x =
 mlp(norm_2(x)); at the end the last norm, and the table again as the output layer. q, k and v have biases; attention's
 output layer and the MLP have none. `work` has room for all intermediate tensors, and nothing goes through the host.
 With no layers, the logits are those of the normalized embedding; with no sequences, return at once.""",
-    launchers="void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table, const float* norm_1, "
-    "const float* qkv_weight, const float* qkv_bias, const float* out_weight, const float* norm_2, const float* gate_up_weight, "
-    "const float* down_weight, const float* last_norm, float* k_cache, float* v_cache, float* logits, float* work, int batch, "
-    "int layers, int vocabulary, int hidden, int heads, int kv_heads, int head_dim, int feed_forward, int pages, int page_size, "
+    launchers="void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table, "
+    "const float* norm_1, "
+    "const float* qkv_weight, const float* qkv_bias, const float* out_weight, const float* norm_2, const float* "
+    "gate_up_weight, "
+    "const float* down_weight, const float* last_norm, float* k_cache, float* v_cache, float* logits, float* work, "
+    "int batch, "
+    "int layers, int vocabulary, int hidden, int heads, int kv_heads, int head_dim, int feed_forward, int pages, int "
+    "page_size, "
     "int max_pages, float eps, float theta, cudaStream_t stream)",
     inputs={
         "ids": Input("batch", integers(0, "vocabulary"), dtype="i32"),
@@ -267,7 +271,8 @@ values in f16, so some rows are infinite, and others are farther from float64 th
 f16 block, with sums in f32, has relative errors of 1e-4 to 1e-3 where it does not overflow. Widen to f32 those of the
 four kinds of values that need it, and no others: wider values take more bytes. Any rows; a row of hidden and of
 feed_forward fits into shared memory; out fits into f16.""",
-    launchers="void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* down, __half* out, "
+    launchers="void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* "
+    "down, __half* out, "
     "int rows, int hidden, int feed_forward, float eps, cudaStream_t stream)",
     dtypes=("f16",),
     inputs={

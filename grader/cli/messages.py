@@ -36,8 +36,8 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
         return
     first, *rest = text.wrap(console, max(console.width - 2, 20))
     console.print(first)
-    for line in rest:
-        console.print(Text("  ") + line)
+    for continued in rest:
+        console.print(Text("  ") + continued)
     for line in hint.splitlines():
         console.print(Padding(Text(line), (0, 0, 0, 2)))
 

@@ -188,7 +188,8 @@ def main() -> None:
         raise SystemExit("No GPU found. The lesson shows recorded measurements.")
     far = long_sequence()
     print(
-        f"{LONG} queries and keys, {HEADS} heads: {far['us'] / 1e3:.0f} ms; device memory used {far['device_bytes'] / 1e6:,.0f} MB, "
+        f"{LONG} queries and keys, {HEADS} heads: {far['us'] / 1e3:.0f} ms; "
+        f"device memory used {far['device_bytes'] / 1e6:,.0f} MB, "
         f"out is {far['out_bytes'] / 1e6:,.0f} MB, the scores would be {far['scores_bytes'] / 1e9:,.0f} GB; "
         f"largest error of 128 rows {far['largest_error']:.1e}"
     )

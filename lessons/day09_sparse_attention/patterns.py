@@ -1,7 +1,7 @@
 """Sparsity patterns as data: which keys each query sees, as lists in CSR form (offsets and indices).
 
-A pattern says nothing about kernels. ``csr_attention`` runs any of them; those whose keys come in whole blocks can also be
-turned into a list of blocks for ``block_sparse``, which shares what it fetches among the queries of a block.
+A pattern says nothing about kernels. ``csr_attention`` runs any of them; those whose keys come in whole blocks can also
+be turned into a list of blocks for ``block_sparse``, which shares what it fetches among the queries of a block.
 
 All builders take the number of queries and keys as one length, give ascending and distinct keys, and are causal when
 ``causal`` is true: query i then sees no key after i.
@@ -39,26 +39,29 @@ class Pattern:
         return self.entries / max(self.queries * self.keys, 1)
 
     def row(self, query: int) -> torch.Tensor:
-        """The keys of one query."""
+        """Return the keys of one query."""
         return self.indices[self.offsets[query] : self.offsets[query + 1]]
 
     def mask(self) -> torch.Tensor:
-        """The same as a dense table of flags, for pictures and references."""
+        """Return the pattern as a dense mask, for pictures and references."""
         mask = torch.zeros(self.queries, self.keys, dtype=torch.bool)
         rows = torch.repeat_interleave(torch.arange(self.queries), self.offsets.diff().long())
         mask[rows, self.indices.long()] = True
         return mask
 
     def __or__(self, other: Pattern) -> Pattern:
-        """The pairs of either."""
+        """Return the pairs of either."""
         return from_mask(self.mask() | other.mask())
 
     def __and__(self, other: Pattern) -> Pattern:
-        """The pairs of both."""
+        """Return the pairs of both."""
         return from_mask(self.mask() & other.mask())
 
     def blocks(self, block: int) -> Pattern:
-        """Which blocks of block x block have at least one pair, as a pattern over blocks: what ``block_sparse`` takes."""
+        """Return the blocks of block x block with at least one pair, as a pattern over blocks.
+
+        The input of ``block_sparse``.
+        """
         mask = self.mask()
         down, across = -(-self.queries // block), -(-self.keys // block)
         padded = torch.zeros(down * block, across * block, dtype=torch.bool)
@@ -67,7 +70,10 @@ class Pattern:
 
 
 def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
-    """A pattern from one list of keys per query; ascending and distinct afterwards. A key that does not exist is an error."""
+    """Return a pattern from one list of keys per query, ascending and distinct.
+
+    A key that does not exist is an error.
+    """
     rows = [sorted(set(row)) for row in lists]
     for query, row in enumerate(rows):
         for key in row:
@@ -78,7 +84,7 @@ def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
 
 
 def from_mask(mask: torch.Tensor) -> Pattern:
-    """A pattern from a dense table of flags."""
+    """Return a pattern from a dense mask."""
     offsets = torch.cat([torch.zeros(1, dtype=torch.long), mask.sum(dim=1).cumsum(0)])
     return Pattern(offsets.int(), mask.nonzero()[:, 1].int(), mask.shape[1])
 
@@ -99,7 +105,7 @@ def dense(length: int, causal: bool = True) -> Pattern:
 
 
 def sliding_window(length: int, window: int, causal: bool = True) -> Pattern:
-    """The ``window`` keys that end with the query's own; without ``causal`` as many on the other side."""
+    """Return the ``window`` keys that end with the query's own; without ``causal`` as many on the other side."""
     return _ordered(_distance(length).abs() < window, causal)
 
 
@@ -110,7 +116,7 @@ def dilated(length: int, window: int, step: int, causal: bool = True) -> Pattern
 
 
 def global_keys(length: int, count: int, causal: bool = True) -> Pattern:
-    """The first ``count`` keys are seen by all, and the first ``count`` queries see all."""
+    """Let all queries see the first ``count`` keys, and the first ``count`` queries see all keys."""
     mask = torch.zeros(length, length, dtype=torch.bool)
     mask[:count] = True
     mask[:, :count] = True
@@ -128,10 +134,10 @@ def random_keys(length: int, count: int, seed: int, causal: bool = True) -> Patt
 
 
 def hierarchical(length: int, window: int, causal: bool = True) -> Pattern:
-    """The ``window`` nearest keys; of the next ``window`` every 2nd, of the next 2 ``window`` every 4th, and so on.
+    """Return the ``window`` nearest keys, of the next ``window`` every 2nd, of the next 2 ``window`` every 4th, and so on.
 
     Each ring is twice as wide and half as dense as the one before: window / 2 keys each, so O(window log N) in all.
-    """
+    """  # noqa: E501
     distance = _distance(length).abs()
     ring = torch.where(distance < window, 0, 1 + torch.floor(torch.log2((distance / window).clamp(min=1))).long())
     return _ordered(torch.arange(length)[None] % 2**ring == 0, causal)

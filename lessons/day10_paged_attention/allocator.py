@@ -1,8 +1,8 @@
 """Hands out the pages of a KV cache: a free list, a count of owners for each page, and copy-on-write.
 
-A sequence's tokens lie in pages of ``page_size`` slots. Which pages, in order, is its *block table*; how many tokens there
-are, its length. Sequences that begin alike share pages. A shared page may be read by all of its owners but written by
-none: whoever wants to write gets a copy of his own first.
+A sequence's tokens lie in pages of ``page_size`` slots. Which pages, in order, is its *block table*; how many tokens
+there are, its length. Sequences that begin alike share pages. A shared page may be read by all of its owners but
+written by none: whoever wants to write gets a copy of his own first.
 
 At any time:
 
@@ -11,8 +11,8 @@ At any time:
 3. a sequence of n tokens holds exactly ceil(n / page_size) pages;
 4. a slot that ``append`` returns lies in a page with one owner, and no two of its slots are equal.
 
-``check`` verifies the first three, and is what the tests call after every step. An operation that cannot be done (no free
-page) changes nothing.
+``check`` verifies the first three, and is what the tests call after every step. An operation that cannot be done (no
+free page) changes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BlockAllocator:
         return len(self._free)
 
     def create(self) -> int:
-        """A new sequence without tokens: its number."""
+        """Create a sequence without tokens; return its number."""
         number = self._next_id
         self._next_id += 1
         self.sequences[number] = Sequence()
@@ -74,7 +74,7 @@ class BlockAllocator:
         return Appended(slots, copy)
 
     def fork(self, number: int) -> int:
-        """A second sequence with the same tokens so far. Costs no page: both hold the same ones."""
+        """Create a second sequence with the same tokens so far. This costs no page: both hold the same ones."""
         sequence = self.sequences[number]
         for page in sequence.table:
             self.owners[page] += 1
@@ -83,7 +83,7 @@ class BlockAllocator:
         return twin
 
     def free(self, number: int) -> None:
-        """The sequence has ended. Pages that nobody else holds are free again."""
+        """End a sequence. Pages that no other sequence holds are free again."""
         if number not in self.sequences:
             raise KeyError(f"there is no sequence {number}: it was freed before, or never created")
         for page in self.sequences.pop(number).table:
@@ -110,5 +110,5 @@ class BlockAllocator:
         return page
 
     def _writes_shared_page(self, sequence: Sequence) -> bool:
-        """Whether the next token would go into a page with other owners."""
+        """Return whether the next token would go into a page with other owners."""
         return sequence.length % self.page_size != 0 and self.owners[sequence.table[-1]] > 1

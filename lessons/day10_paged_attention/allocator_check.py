@@ -2,9 +2,9 @@
 
     python lessons/day10_paged_attention/allocator_check.py [FILE]
 
-Beside the allocator runs a pretended cache in which every token is a new number. After each operation every sequence must
-read back its own tokens through its table, hold no page more than they take, and no page may be lost. Of random operations
-that break something the fewest that do are shown.
+Beside the allocator runs a pretended cache in which every token is a new number. After each operation every sequence
+must read back its own tokens through its table, hold no page more than they take, and no page may be lost. Of random
+operations that break something the fewest that do are shown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RANDOM = "300 x 40 random operations"
 
 
 class Complaint(Exception):
-    """What the allocator did wrong."""
+    """An error of the allocator."""
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Driver:
 
 
 def wrong(module: ModuleType, pages: int, page_size: int, operations: list[Operation]) -> str:
-    """What goes wrong in the course of the operations; empty if nothing does."""
+    """Return what goes wrong during the operations; empty if nothing does."""
     try:
         driver = Driver(module, pages, page_size)
         for operation in operations:
@@ -204,7 +204,7 @@ def _said(operation: Operation) -> str:
 
 
 def load(file: Path = OWN) -> ModuleType:
-    """A file as a module, read anew each time."""
+    """Load a file as a module, read again each time."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

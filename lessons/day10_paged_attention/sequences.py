@@ -1,4 +1,4 @@
-"""What a block allocator keeps of each sequence, and what it answers: the lesson's and the one that you write share it."""
+"""The records that a block allocator keeps of each sequence, shared by the lesson's allocator and yours."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Appended:
-    """What the kernels must do for some new tokens."""
+    """The work of the kernels for some new tokens."""
 
     slots: list[int]
     """Where each new token's key and value go: page * page_size + row."""
     copy: tuple[int, int] | None = None
-    """(from, to): a shared page that must be copied before the tokens are written; at most the last one of the sequence."""
+    """(from, to): a shared page that must be copied before the tokens are written.
+
+    At most the last one of the sequence.
+    """

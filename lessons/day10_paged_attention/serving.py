@@ -1,9 +1,9 @@
 """A small simulation of continuous batching: requests arrive, grow by a token each step, and end.
 
-Three ways to keep their KV caches are compared on the same requests. *Contiguous*: a request reserves room for the longest
-text that it may become, side by side, until it ends. *Known lengths*: the same, but as if somebody knew how long each text
-will be. *Paged*: a request takes a page when its last one is full, and if none is left, the youngest request gives its pages
-back and starts again later.
+Three ways to keep their KV caches are compared on the same requests. *Contiguous*: a request reserves room for the
+longest text that it may become, side by side, until it ends. *Known lengths*: the same, but as if somebody knew how
+long each text will be. *Paged*: a request takes a page when its last one is full, and if none is left, the youngest
+request gives its pages back and starts again later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Step:
-    """What the cache holds after a step, in tokens."""
+    """The content of the cache after a step, in tokens."""
 
     running: int
     used: int
@@ -60,7 +60,7 @@ def contiguous(todo: list[Request], tokens: int, longest: int) -> list[Step]:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a request's room lay, and in which steps: from ``begin`` up to, but without, ``end``."""
+    """The place of a request's room, and its steps: from ``begin`` to before ``end``."""
 
     address: int
     size: int
@@ -69,7 +69,7 @@ class Placement:
 
 
 def holes(taken: list[tuple[int, int]], tokens: int) -> list[tuple[int, int]]:
-    """The free pieces (address, size) of a cache of so many tokens, between the taken ones."""
+    """Return the free pieces (address, size) of a cache, between the taken ones."""
     found, address = [], 0
     for start, size in [*sorted(taken), (tokens, 0)]:
         if start > address:
@@ -105,7 +105,7 @@ def known_lengths(todo: list[Request], tokens: int) -> tuple[list[Step], list[Pl
 
 
 def paged(todo: list[Request], tokens: int, page_size: int) -> tuple[list[Step], int]:
-    """The same requests with pages. Also returns how often a request had to start again."""
+    """Serve the same requests with pages; also return how often a request had to start again."""
     allocator = BlockAllocator(tokens // page_size, page_size)
     waiting = [Request(r.prompt, r.output) for r in todo]
     running: list[tuple[Request, int]] = []

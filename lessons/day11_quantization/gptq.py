@@ -1,7 +1,9 @@
-"""GPTQ's int4 format, and the quantisers that fill it: round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
+"""GPTQ's int4 format, and the quantisers that fill it.
 
-A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors along K,
-a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
+Round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
+
+A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors
+along K, a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ def pack(nibbles: Tensor, dim: int) -> Tensor:
 
 
 def unpack(words: Tensor, dim: int) -> Tensor:
-    """The opposite of ``pack``: int64 numbers 0 ... 15, the axis eight times as long."""
+    """Return the opposite of ``pack``: int64 numbers 0 ... 15, the axis eight times as long."""
     shifts = 4 * torch.arange(8)
     return (words.long().unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15).flatten(dim, dim + 1)
 
@@ -40,25 +42,28 @@ class Quantized:
     """int32 [K]: the group of each k."""
 
     def dequantize(self) -> Tensor:
-        """w [K, N] in float64."""
+        """Return w [K, N] in float64."""
         group = self.g_idx.long()
         zeros = unpack(self.qzeros, 1) + 1
         return (unpack(self.qweight, 0) - zeros[group]) * self.scales.double()[group]
 
     def bytes(self) -> int:
-        """Of all that a kernel must read."""
+        """Return the bytes that a kernel must read."""
         return sum(t.numel() * t.element_size() for t in (self.qweight, self.qzeros, self.scales))
 
 
 def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale and zero of each column for a group of rows [k, N]: 16 steps from the smallest to the largest, with 0 among them."""
+    """Scale and zero of each column for a group of rows [k, N].
+
+    16 steps from the smallest to the largest, with 0 among them.
+    """
     low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
     scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
     return scale, (-low / scale).round().clamp(1, 16)
 
 
 def nearest(row: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
-    """The q whose (q - zero) * scale is nearest."""
+    """Return the q whose (q - zero) * scale is nearest."""
     return (row / scale + zero).round().clamp(0, 15)
 
 
@@ -82,10 +87,10 @@ def round_to_nearest(w: Tensor, group_size: int) -> Quantized:
 def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping: float = 0.01) -> Quantized:
     """One k after the other; what rounding does to the layer's outputs is made good by the weights that are still to come.
 
-    ``x`` [samples, K]: inputs of the layer. The squared error of the outputs is d^T H d for an error d of a column, with the
-    Hessian H = x^T x. ``act_order``: the k with the largest inputs first, and groups in that order. ``damping``: is added to the
-    diagonal, as a share of its mean, so that H has an inverse.
-    """
+    ``x`` [samples, K]: inputs of the layer. The squared error of the outputs is d^T H d for an error d of a column,
+    with the Hessian H = x^T x. ``act_order``: the k with the largest inputs first, and groups in that order.
+    ``damping``: is added to the diagonal, as a share of its mean, so that H has an inverse.
+    """  # noqa: E501
     w, x = w.double().clone(), x.double()
     hessian = x.T @ x
     hessian += damping * hessian.diagonal().mean() * torch.eye(len(hessian), dtype=torch.float64)

@@ -3,10 +3,10 @@
     python lessons/day11_quantization/measure.py            prints a table
     python lessons/day11_quantization/measure.py --record   also writes int4_gpu.json, which the lesson shows
 
-One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger than the L2
-cache, and are queued behind a kernel that only waits, so that the device never waits for Python. All kernels take turns, round by
-round. What is timed was compared with the product of the finished weights before. Beside them stand the least that this clock can
-show: a kernel that does nothing, and one that only reads the words.
+One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger
+than the L2 cache, and are queued behind a kernel that only waits, so that the device never waits for Python. All
+kernels take turns, round by round. What is timed was compared with the product of the finished weights before. Beside
+them stand the least that this clock can show: a kernel that does nothing, and one that only reads the words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ Run = Callable[[Tensor, Layer], Tensor]
 
 
 def layer() -> Layer:
-    """Random words are random weights. `finished` are the same ones in f16 [N, K]; `theirs` is torch's own int4 format."""
+    """Random words are random weights.
+
+    `finished` are the same ones in f16 [N, K]; `theirs` is torch's own int4 format.
+    """
     made = {
         "qweight": torch.randint(-(2**31), 2**31, (K // 8, N), device="cuda").int(),
         "qzeros": torch.randint(-(2**31), 2**31, (K // GROUP, N // 8), device="cuda").int(),
@@ -125,7 +128,7 @@ def runs() -> dict[str, Run]:
 
 
 def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
-    """The time of each of RUNS calls, by the GPU's events."""
+    """Return the time of each of RUNS calls, by CUDA events."""
     for i in range(WARMUP):
         run(x, layers[i % len(layers)])
     torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""What Nsight Compute counts of the day's two solutions, on the GPU of this machine.
+"""Nsight Compute's counters of the day's two solutions, on the GPU of this machine.
 
     python lessons/day11_quantization/profile_few_rows.py            prints a table
     python lessons/day11_quantization/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
@@ -70,7 +70,7 @@ def run(exercise: str, rows: int, k: int, n: int) -> None:
 
 
 def profile(name: str) -> dict[str, float]:
-    """The figures of one run."""
+    """Return the figures of one run."""
     options = ["--kernel-name", "regex:few_rows", "--launch-skip", "1", "--launch-count", "1"]
     try:
         ((_, figures),) = nsight_compute.count(options, [sys.executable, __file__, "--run", name], METRICS, STALLS)

@@ -3,13 +3,13 @@
     python lessons/day13_tensor_cores_hopper/measure.py            print tables
     python lessons/day13_tensor_cores_hopper/measure.py --record   also write tensor_cores_gpu.json, which the lesson shows
 
-Versions that differ from a solution in a few words are made from its text, so every row can be reproduced. Each result is first
-compared with a matmul or attention in float32. These kernels draw so much power that the GPU lowers its clock within milliseconds;
-a kernel that runs right after one of them is up to a sixth slower. Therefore all versions of a table, torch's included, take turns:
-a turn takes about ten milliseconds, and before each turn the GPU rests for a tenth of a second, after which it has its full clock
-again. The tables show the median of all runs, and the median over the rounds of the ratio to torch's turn of the same round. Without
-the rests all versions are slower.
-"""
+Versions that differ from a solution in a few words are made from its text, so every row can be reproduced. Each result
+is first compared with a matmul or attention in float32. These kernels draw so much power that the GPU lowers its clock
+within milliseconds; a kernel that runs right after one of them is up to a sixth slower. Therefore all versions of a
+table, torch's included, take turns: a turn takes about ten milliseconds, and before each turn the GPU rests for a tenth
+of a second, after which it has its full clock again. The tables show the median of all runs, and the median over the
+rounds of the ratio to torch's turn of the same round. Without the rests all versions are slower.
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
     python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py            print tables
     python lessons/day13_tensor_cores_hopper/profile_tensor_cores.py --record   also write ncu_gpu.json, which the lesson shows
 
-ncu runs each kernel many times by itself, so the GPU has its full clock. A kernel that takes as many cycles here as its rival but
-more time in measure.py ran at a lower clock there.
-"""
+ncu runs each kernel many times by itself, so the GPU has its full clock. A kernel that takes as many cycles here as its
+rival but more time in measure.py ran at a lower clock there.
+"""  # noqa: E501
 
 from __future__ import annotations
 

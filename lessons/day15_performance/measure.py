@@ -351,13 +351,15 @@ def show(found: Row) -> None:
     """Print a summary."""
     top = found["ceilings"]
     print(
-        f"{found['gpu']}, torch {found['torch']}: copies {top['copy'] / 1e12:.2f} TB/s, f32 {top['f32'] / 1e12:.1f} T/s, ",
+        f"{found['gpu']}, torch {found['torch']}: copies {top['copy'] / 1e12:.2f} TB/s, f32 {top['f32'] / 1e12:.1f} "
+        f"T/s, ",
         end="",
     )
     print(f"bf16 {top['bf16_tensor'] / 1e12:.0f} T/s; one load: {top['latency_ns']} ns")
     for row in found["sums"]["steps"]:
         print(
-            f"  {row['name']:36} {row['us']:8.1f} us {row['bytes_per_second'] / 1e12:6.2f} TB/s, {row['registers']} registers"
+            f"  {row['name']:36} {row['us']:8.1f} us {row['bytes_per_second'] / 1e12:6.2f} TB/s, {row['registers']} "
+            f"registers"
         )
     best = max(found["sums"]["sweep"], key=lambda row: row["bytes_per_second"])
     print("  the best of the sweep:", best)

@@ -5,8 +5,8 @@ runs on the simulator there. ``operator_table.py`` times it on a GPU, each versi
 time is excluded.
 
 - *unfused*: a kernel of days 1 to 4 per operator; the scores are stored, normalized, and read again.
-- *fused*: day 5's kernels for norm and QKV, for scores and softmax, and for gate, up and SwiGLU. For a single token (*decode*) no
-  scores are stored, so only norm and QKV are fused.
+- *fused*: day 5's kernels for norm and QKV, for scores and softmax, and for gate, up and SwiGLU. For a single token
+  (*decode*) no scores are stored, so only norm and QKV are fused.
 - *flash*: the same with day 12's attention, which stores no scores. For prompts only.
 """
 
@@ -133,7 +133,7 @@ class Run:
         self.zeros = torch.zeros(max(layer.hidden, layer.wide, len(self.p["qkv"])), dtype=torch.float16, device=device)
 
     def __call__(self, how: str) -> Tensor:
-        """[tokens, hidden]"""
+        """Run the layer on [tokens, hidden]."""
         self.launches = 0
         return self.token(how) if self.layer.tokens == 1 else self.prompt(how)
 

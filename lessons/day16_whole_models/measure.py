@@ -384,14 +384,16 @@ def show(name: str, found: dict[str, Any]) -> None:
         print(f"{who:27s}{firsts}{token['P50']:14.3f}{token['P90']:8.3f}{token['P99']:8.3f}")
     whole = sum(found["operators_us"].values())
     print(
-        f"of the device alone: {found['ours']['token_of_device_ms']:.3f} ms; operators by themselves {whole / 1e3:.3f} ms:"
+        f"of the device alone: {found['ours']['token_of_device_ms']:.3f} ms; operators by themselves "
+        f"{whole / 1e3:.3f} ms:"
     )
     for operator, us in sorted(found["operators_us"].items(), key=lambda item: -item[1]):
         print(f"    {operator:20s}{us:9.1f} us{us / whole:7.1%}")
     for who in OURS:
         run = found[who]
         print(
-            f"{who}: {run['times_as_fast_as_compiled']:.2f} x as fast as compiled, {run['times_the_floor']:.2f} x the floor; "
+            f"{who}: {run['times_as_fast_as_compiled']:.2f} x as fast as compiled, {run['times_the_floor']:.2f} x "
+            f"the floor; "
             f"{run['token_of_device_ms']:.3f} ms of the device; the same tokens as eager: {run['same_tokens_as_eager']}"
         )
     print(f"logits of the persistent kernel after {PROMPTS[1]} tokens: {found['persistent']['logits']}")

@@ -8,13 +8,16 @@
 An operator, its inputs, torch's version, and its bytes and operations come from its exercise; the kernel is that
 exercise's solution. All times are medians of one run, after a warm-up:
 
-- *device*: between two events, with launches queued beforehand and inputs that are not in the L2 cache: the kernel alone.
-- *called*: a call from Python in a long row of calls without synchronization: what a program sees if the host is slower.
-- *copy*: the bytes that the operator must move, at the rate of a device-to-device copy. *floor*: that, or its operations at the
-  rate of torch's matmul in the same dtype, whichever is longer. Both rates are measured in the same run.
+- *device*: between two events, with launches queued beforehand and inputs that are not in the L2 cache: the kernel
+  alone.
+- *called*: a call from Python in a long row of calls without synchronization: what a program sees if the host is
+  slower.
+- *copy*: the bytes that the operator must move, at the rate of a device-to-device copy. *floor*: that, or its
+  operations at the rate of torch's matmul in the same dtype, whichever is longer. Both rates are measured in the same
+  run.
 
 torch.compile is timed where it can fuse something; a matmul or an attention is one library call with and without it.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -333,7 +336,8 @@ def wanted(name: str, only: list[str]) -> bool:
 
 
 HEAD = (
-    f"{'operator':10} {'dtype':5} {'size':32} {'device us':>9} {'of floor':>8} {'copy us':>8} {'x eager':>8} {'x compiled':>10} "
+    f"{'operator':10} {'dtype':5} {'size':32} {'device us':>9} {'of floor':>8} {'copy us':>8} {'x eager':>8} "
+    f"{'x compiled':>10} "
     f"{'called us':>9} {'torch':>7}"
 )
 """The heading of the lines of ``line_of``."""

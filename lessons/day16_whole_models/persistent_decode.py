@@ -224,7 +224,7 @@ class PersistentDecoder:
 
     ``persistent`` selects the former. ``splits``: the most parts of a head's keys. ``most_tokens``: prompt and
     generated tokens.
-    """
+    """  # noqa: E501
 
     def __init__(
         self,

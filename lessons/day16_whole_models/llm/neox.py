@@ -1,4 +1,6 @@
-"""GPT-NeoX, as Pythia uses it: LayerNorm, biases everywhere, GELU, RoPE on a part of each head, and one of two residuals.
+"""GPT-NeoX, as Pythia uses it.
+
+LayerNorm, biases everywhere, GELU, RoPE on a part of each head, and one of two residuals.
 
     parallel:   x = x + attention(norm_1(x)) + mlp(norm_2(x))          mlp(y) = down(gelu(up(y)))
     serial:     x = x + attention(norm_1(x));   x = x + mlp(norm_2(x))

@@ -6,7 +6,7 @@
     Operators(choose={"gelu": "torch", "swiglu": "my.cu"})     and so on
 
 ``calls`` counts the calls of each kernel. A switch does not prove that a kernel runs; the count does.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ GROUP = 32
 
 
 class Recorder(Operators):
-    """torch's operators, recording the inputs [tokens, in_features] of every linear layer by the ``id`` of its weight."""
+    """torch's operators, recording the inputs [tokens, in_features] of every linear layer by the ``id`` of its weight."""  # noqa: E501
 
     def __init__(self, device: str) -> None:
         super().__init__(device, use="torch")
