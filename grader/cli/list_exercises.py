@@ -15,7 +15,11 @@ from grader.course import Course, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.report import theme, words
 from grader.report.failures import paragraph
+from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
+
+ABOUT = 27
+"""Characters of an exercise's kind, difficulty, minutes and points."""
 
 
 def command(
@@ -69,10 +73,9 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         # Without a minimum width, a long title in the last column would squeeze the others.
         table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
         table.add_column(min_width=_name_width(course), no_wrap=True)
-        table.add_column(min_width=9, no_wrap=True, style="quiet")
-        table.add_column(min_width=3, justify="right", no_wrap=True, style="quiet")
+        table.add_column(min_width=ABOUT, no_wrap=True, style="quiet")
         table.add_column(no_wrap=True, style="quiet")
-        room = max(8, console.width - ((4 if plain else 3) + _name_width(course) + 9 + 3 + 4 * 2))
+        room = max(8, console.width - ((4 if plain else 3) + _name_width(course) + ABOUT + 3 * 2))
         for entry in day.exercises:
             done = progress.of(entry.name)
             status = "passed" if done.passed else ("failed" if done.checks else "skipped")
@@ -82,11 +85,11 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
                 remark = "<- next" + (f", stops at {done.last_failed_stage}" if done.last_failed_stage else "")
             elif not done.passed and done.last_failed_stage:
                 remark = f"stops at {done.last_failed_stage}"
+            minutes = f"{entry.minutes} min" if entry.minutes else ""
             table.add_row(
                 Text(theme.mark(status, plain), style=style),
                 Text(entry.variable, style="title" if entry is upcoming else ""),
-                entry.kind,
-                str(entry.points),
+                f"{entry.kind:9} {entry.difficulty:6} {minutes:>7} {entry.points:>2}",
                 shortened(Text(remark, style="title" if entry is upcoming else "quiet"), room, plain),
             )
         console.print(table)
@@ -97,6 +100,8 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         line = Text("  Next: ")
         line.append(f"grader watch {short_name(upcoming, course)}", style="command")
         console.print(line)
+        if said := effort(upcoming):
+            console.print(Text(f"        {said}", style="quiet"))
     console.print()
 
 
@@ -118,6 +123,9 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
                 "points": entry.points,
                 "architecture": entry.architecture,
                 "stages": entry.stages,
+                "difficulty": entry.difficulty or None,
+                "minutes": entry.minutes or None,
+                "needs": entry.needs,
                 "file": str(entry.skeleton.relative_to(course.root)),
                 "passed": done.passed,
                 "first_passed": done.first_passed or None,

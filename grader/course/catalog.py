@@ -72,6 +72,12 @@ class Entry:
     architecture: str = "sm_80"
     """The oldest GPU architecture that runs it."""
     stages: tuple[str, ...] = ()
+    difficulty: str = ""
+    """Easy, medium or hard; empty where course.toml does not say it."""
+    minutes: int = 0
+    """The time that it takes a newcomer; 0 where course.toml does not say it."""
+    needs: tuple[str, ...] = ()
+    """The days and exercises that it builds on, by their full names."""
 
     @property
     def name(self) -> str:
@@ -134,6 +140,9 @@ class Entry:
             "kind": self.kind,
             "points": self.points,
             "architecture": self.architecture,
+            "difficulty": self.difficulty,
+            "minutes": self.minutes,
+            "needs": self.needs,
         }
         return dataclasses.replace(exercise, name=self.name, **listed)
 
@@ -179,7 +188,9 @@ class Course:
         head = self.manifest
         for e in day.exercises:
             place = (self.root, day.folder, e.name, day.number)
-            yield Entry(*place, e.title, e.kind, e.points, e.architecture or head.architecture, e.stages or head.stages)
+            runs = (e.architecture or head.architecture, e.stages or head.stages)
+            entry = Entry(*place, e.title, e.kind, e.points, *runs)
+            yield dataclasses.replace(entry, difficulty=e.difficulty or "", minutes=e.minutes or 0, needs=e.needs or ())
 
     @property
     def exercises(self) -> list[Entry]:

@@ -26,6 +26,7 @@ KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")
 """The stages of every exercise; *efficient* and *fast* exist only if the task has bars, or sizes to time."""
 
+Difficulty = Literal["easy", "medium", "hard"]
 Text = Annotated[str, Meta(min_length=1)]
 Architecture = Annotated[str, Meta(pattern=r"^sm_\d+a?$")]
 Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
@@ -43,6 +44,12 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     """The oldest GPU architecture that runs it; None: the course's default."""
     stages: Stages | None = None
     """The stages; None: the course's default."""
+    difficulty: Difficulty | None = None
+    """The difficulty for a learner who has done the days before."""
+    minutes: Annotated[int, Meta(ge=1)] | None = None
+    """The minutes that a newcomer takes."""
+    needs: tuple[Text, ...] | None = None
+    """The days and exercises that it builds on: ``day02_reductions``, ``day02_reductions/softmax``."""
 
 
 class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +99,9 @@ WANTED = {
     "points": "Points are an integer of at least 1.",
     "architecture": 'Write an architecture as nvcc does: "sm_80", or "sm_90a" for a single generation.',
     "stages": f"List the stages in order: {', '.join(ALWAYS)}, and then efficient and fast if it has them.",
+    "difficulty": "An exercise is easy, medium or hard.",
+    "minutes": "The minutes that a newcomer takes are an integer of at least 1.",
+    "needs": 'List days and exercises that come before it: ["day02_reductions", "day02_reductions/softmax"].',
     "formerly": 'Write a former name before its current one: old_day = "new_day", "day/old" = "day/new".',
     "folder": "A day's folder is named dayNN_topic, such as day06_flash_attention.",
 }
@@ -150,6 +160,7 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
     if not _in_order(manifest.stages):
         yield (), "stages", "they are not in order, or one is missing", WANTED["stages"]
     days: set[int] = set()
+    earlier: set[str] = set()
     for d, day in enumerate(manifest.days):
         if day.number in days:
             yield (d,), "folder", f"there are two days {day.number}", "Give one of them another number."
@@ -177,6 +188,11 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
             if not any((root / part / file).is_file() for part in ("exercises", "solutions")):
                 hint = "Add the file, correct the name, or remove the exercise."
                 yield (d, e), "name", f"there is no exercises/{file}", hint
+            for need in exercise.needs or ():
+                if need not in earlier:
+                    yield (d, e), "needs", f"{need!r} does not come before it", WANTED["needs"]
+            earlier.add(f"{day.folder}/{exercise.name}")
+        earlier.add(day.folder)
 
     yield from _wrong_former_names(manifest)
 

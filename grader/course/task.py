@@ -214,6 +214,9 @@ class Exercise:
     points: int = 0
     architecture: str = "sm_80"
     """The oldest GPU architecture that runs it."""
+    difficulty: str = ""
+    minutes: int = 0
+    needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise GraderError for a description that contradicts itself."""

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from grader.course import Entry
 from grader.course.task import Exercise, split_shape
 from grader.report.failures import indented, paragraph
 from grader.verdict.wording import words
@@ -18,11 +19,27 @@ def render_task(task: Exercise) -> RenderableType:
     others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
     also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
     rows: list[RenderableType] = [paragraph(task.summary), Text("")]
+    if said := effort(task):
+        rows += [paragraph(said, style="quiet"), Text("")]
     rows.append(paragraph(task.prototype(task.dtypes[0]), style="code", indent=4))
     if len(set(others)) == len(others) and also:
         rows.append(paragraph(also, style="quiet", indent=4))
     table = _tensors(task)
     return Group(*rows, Text(""), indented(table, 4)) if table.row_count else Group(*rows)
+
+
+def effort(task: Exercise | Entry) -> str:
+    """Return how hard an exercise is, how long it takes and what it needs; empty where course.toml does not say it."""
+    takes = f"about {words.count(task.minutes, 'minute')}" if task.minutes else ""
+    said = ", ".join(filter(None, [task.difficulty, takes]))
+    needs = f"Needs {words.listed(_need(name) for name in task.needs)}." if task.needs else ""
+    return " ".join(filter(None, [f"{said[:1].upper()}{said[1:]}." if said else "", needs]))
+
+
+def _need(name: str) -> str:
+    """Return a day as ``day 2``, an exercise by its own name."""
+    day, _, exercise = name.partition("/")
+    return exercise or f"day {int(day[3:5])}"
 
 
 def _tensors(task: Exercise) -> Table:

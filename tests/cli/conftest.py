@@ -31,7 +31,8 @@ second = Exercise(
 """
 EXERCISES = {
     "day01_start/first": 'title = "The first"\nkind = "implement"\npoints = 10',
-    "day01_start/second": 'title = "The second"\nkind = "debug"\npoints = 5',
+    "day01_start/second": 'title = "The second"\nkind = "debug"\npoints = 5\n'
+    'difficulty = "hard"\nminutes = 75\nneeds = ["day01_start/first"]',
 }
 HINTS = """
 first = ["a nudge", "the idea", "nearly the code"]

@@ -34,6 +34,7 @@ def test_list(grader, course) -> None:  # type: ignore[no-untyped-def]
     assert done.code == 0
     assert "1 of 2 exercises passed, 10 of 15 points" in done.all
     assert "grader watch second" in done.all
+    assert "debug hard 75 min 5" in done.all and "Hard, about 75 minutes. Needs first." in done.all
     assert max(map(len, done.out.splitlines())) <= 80
 
 
@@ -42,6 +43,9 @@ def test_list_as_json(grader, course) -> None:  # type: ignore[no-untyped-def]
     data = json.loads(grader("list", "--json").out)
     assert [item["name"] for item in data["exercises"]] == [FIRST, "day01_start/second"]
     assert data["exercises"][0]["stops_at"] == "correct" and data["points_total"] == 15
+    first, second = ({key: item[key] for key in ("difficulty", "minutes", "needs")} for item in data["exercises"])
+    assert first == {"difficulty": None, "minutes": None, "needs": []}
+    assert second == {"difficulty": "hard", "minutes": 75, "needs": [FIRST]}
 
 
 def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

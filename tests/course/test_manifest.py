@@ -8,6 +8,7 @@ import pytest
 
 from grader.course import Course
 from grader.course.manifest import FILE, read_manifest
+from grader.report.task_view import effort
 from grader.setup.errors import GraderError
 
 TEXT = """format = 1
@@ -116,6 +117,32 @@ def test_what_does_not_fit_is_named_with_its_place(root: Path, find: str, replac
     (root / FILE).write_text(TEXT.replace(find, replace, 1))
     said, todo = refused(root)
     assert said.startswith(FILE + says) and todo and hint in todo
+
+
+def test_needs_are_days_and_exercises_before(root: Path) -> None:
+    needs = 'difficulty = "hard"\nminutes = 90\nneeds = ["day01_first", "day02_second/twice"]\n'
+    (root / FILE).write_text(TEXT + needs)
+    course = Course(root)
+    thrice, twice = course.find("thrice"), course.find("twice")
+    assert (thrice.difficulty, thrice.minutes, thrice.needs) == ("hard", 90, ("day01_first", "day02_second/twice"))
+    assert effort(thrice) == "Hard, about 90 minutes. Needs day 1, twice."
+    assert (twice.difficulty, twice.minutes, twice.needs) == ("", 0, ()) and effort(twice) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "hint"),
+    [
+        ('difficulty = "steep"', "difficulty: ", "easy, medium or hard"),
+        ("minutes = 0", "minutes: Expected int >= 1", "at least 1"),
+        ('needs = ["day02_second/thrice"]', "needs: 'day02_second/thrice' does not come before it", "come before"),
+        ('needs = ["day02_second"]', "needs: 'day02_second' does not come before it", "come before"),
+        ('needs = "day01_first"', "needs: Expected array", "come before"),
+    ],
+)
+def test_effort_that_does_not_fit(root: Path, line: str, says: str, hint: str) -> None:
+    (root / FILE).write_text(TEXT.replace("points = 4\n", f"points = 4\n{line}\n"))
+    said, todo = refused(root)
+    assert said.startswith(f"{FILE}:27: day 2 (day02_second), exercise 1 (twice), {says}") and hint in todo
 
 
 def test_days_may_be_written_as_inline_tables(root: Path) -> None:

@@ -75,7 +75,7 @@ def lesson(day: Day) -> Iterator[Problem]:
         yield Problem(day.lesson, str(error))
         return
     title = f"# Day {day.number}: {day.title}"
-    if not found or not found[0][1].lower().startswith(title.lower()):
+    if not found or not found[0][1].startswith(title):
         yield Problem(day.lesson, f"the lesson does not begin with the title {title!r}")
     order = list(SECTIONS)
     seen: list[str] = []

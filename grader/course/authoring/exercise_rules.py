@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.course import Entry
 from grader.course.authoring.mistakes import Mistakes, read_mistakes
-from grader.course.manifest import ALWAYS, FILE
+from grader.course.manifest import ALWAYS, FILE, WANTED, read_manifest
 from grader.course.task import Exercise
 from grader.course.tolerance import LARGEST
 from grader.frontend import course_headers
@@ -93,6 +93,23 @@ def files(draft: Draft) -> Iterator[Problem]:
     if len(entry.designs) < DESIGNS:
         place = entry.wrong_kernels.with_suffix(".<design>.cu")
         yield Problem(place, f"{len(entry.designs)} of at least {DESIGNS} correct kernels of other designs")
+
+
+def effort(draft: Draft) -> Iterator[Problem]:
+    """Check that course.toml gives the difficulty, the minutes and the needs."""
+    entry = draft.entry
+    days = {day.folder: day for day in read_manifest(entry.root).days}
+    (listed,) = (exercise for exercise in days[entry.day].exercises if exercise.name == entry.variable)
+    for key in ("difficulty", "minutes", "needs"):
+        if getattr(listed, key) is None:
+            yield Problem(entry.root / FILE, f"{entry.name} has no {key}. {WANTED[key]}", _listed_line(entry))
+
+
+def _listed_line(entry: Entry) -> int:
+    """Return the line of the exercise's name in course.toml; 0 where several lines have it."""
+    lines = lines_of(entry.root / FILE)
+    listed = [number for number, line in enumerate(lines, 1) if f'name = "{entry.variable}"' in line]
+    return listed[0] if len(listed) == 1 else 0
 
 
 def headers(draft: Draft) -> Iterator[Problem]:
@@ -205,10 +222,8 @@ def stages(draft: Draft) -> Iterator[Problem]:
         yield draft.described("bars need a case in which they are counted (efficient), and the reverse")
     has = [*ALWAYS, *(["efficient"] if task.bars else []), *(["fast"] if task.bench else [])]
     if list(entry.stages) != has:
-        file = entry.root / FILE
-        listed = [number for number, line in enumerate(lines_of(file), 1) if f'name = "{entry.variable}"' in line]
         says = f"{entry.name} lists the stages {', '.join(entry.stages)}; its bars and bench need {', '.join(has)}"
-        yield Problem(file, says, listed[0] if len(listed) == 1 else 0)
+        yield Problem(entry.root / FILE, says, _listed_line(entry))
 
 
 def tolerances(draft: Draft) -> Iterator[Problem]:
@@ -251,6 +266,7 @@ def reference(draft: Draft) -> Iterator[Problem]:
 
 RULES: tuple[Rule, ...] = (
     files,
+    effort,
     headers,
     things_to_do,
     only_lines_are_added,

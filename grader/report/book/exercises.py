@@ -10,10 +10,11 @@ from grader.course.learner import pristine
 from grader.course.task import Bar, Exercise
 from grader.frontend.dtypes import DTYPES
 from grader.report.book.links import escaped, relative
+from grader.report.task_view import effort
 
 KINDS = {
     "implement": "Complete the skeleton.",
-    "debug": "The kernel is complete except for one fault: find it.",
+    "debug": "The given kernel is complete but wrong. Find out why, and correct it.",
     "optimize": "The kernel is correct but misses its bar: make it meet the bar.",
 }
 HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
@@ -26,7 +27,8 @@ def page(course: Course, entry: Entry) -> str:
     lesson = relative(f"lessons/{entry.day}/lesson.ipynb", here)
     parts = [
         f"# {escaped(entry.title)}",
-        f"*{entry.kind}*, {entry.points} points, of [day {entry.number}]({lesson}). {KINDS[entry.kind]}",
+        f"*{entry.kind}*, {entry.points} points, of [day {entry.number}]({lesson}). {KINDS[entry.kind]} "
+        + escaped(effort(entry)),
         escaped(exercise.summary),
         f"```sh\ngrader watch {entry.name}\n```",
         "## The launcher" + ("s" if len(exercise.dtypes) > 1 else ""),

@@ -20,8 +20,10 @@ def page(text: str, path: str, links: Links, day: Day | None) -> str:
 
 
 def _exercises(day: Day, path: str) -> str:
-    lines = ["## The day's exercises, each on its page", "", "| exercise | kind | points |", "| --- | --- | ---: |"]
+    lines = ["## The day's exercises, each on its page", ""]
+    lines += ["| exercise | kind | difficulty | minutes | points |", "| --- | --- | --- | ---: | ---: |"]
     pages = [relative(f"exercises/{entry.name}.md", path) for entry in day.exercises]
     for entry, target in zip(day.exercises, pages):
-        lines.append(f"| [{entry.title}]({target}) | {entry.kind} | {entry.points} |")
+        effort = f"{entry.difficulty} | {entry.minutes or ''}"
+        lines.append(f"| [{entry.title}]({target}) | {entry.kind} | {effort} | {entry.points} |")
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```"])

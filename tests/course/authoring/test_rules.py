@@ -103,7 +103,7 @@ def test_a_lesson_in_another_order(root: Path, dev) -> None:  # type: ignore[no-
     file = root / "lessons/day02_reductions/lesson.ipynb"
     text = file.read_text()
     for find, replace, says in (
-        ("# Day 2: reductions", "# Day 2: sums", "does not begin with the title '# Day 2: Reductions'"),
+        ("# Day 2: Reductions", "# Day 2: sums", "does not begin with the title '# Day 2: Reductions'"),
         ("## What goes wrong", "## Faults", "the section 'what goes wrong' is missing"),
         ("## The reference", "## What it costs", "the section 'the reference' is missing"),
         ("## The idea: a tree", "## What to remember", "stands after 'what to remember'"),
