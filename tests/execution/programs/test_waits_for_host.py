@@ -98,6 +98,6 @@ def test_without_checks_a_kernel_that_waits_for_nobody_is_a_finding(
 
 def test_what_was_not_looked_for_is_said(unchecked: Path) -> None:
     outcome = execute(unchecked, ["a"], checks=False)
-    assert "Nothing was looked for, in 1 launch." in ending(outcome)
+    assert "The checks were disabled, in 1 launch." in ending(outcome)
     stopped = replace(outcome, refused="", timed_out=2.0)
     assert "Without --no-checks, a kernel that waits for the host" in ending(stopped)
