@@ -33,6 +33,7 @@ test: setup lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell *.md .ci .devcontainer grader lessons exercises solutions tests
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	@echo "clang-format --dry-run --Werror over every .cu, .cuh, .h and .cpp"

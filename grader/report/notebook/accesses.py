@@ -142,7 +142,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
                     fontsize=6.5,
                     color=style.text_on(color),
                 )
-        ax.text(x, y - 0.04, f"+{(sector - sectors[0]) * SECTOR}", ha="left", va="top", fontsize=6.5, color=style.GREY)
+        ax.text(x, y - 0.04, f"+{(sector - sectors[0]) * SECTOR}", ha="left", va="top", fontsize=6.5, color=style.GRAY)
     ax.set_xlim(-0.05, PER_ROW * pitch)
     ax.set_ylim(-(rows - 1) - 0.3, 0.62)
     style.bare(ax)

@@ -62,14 +62,14 @@ def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
         return ax
     ends = [min(row.bound_us for row in compared) / 2, 2 * max(row.time_us or 0.0 for row in compared)]
     ax.plot(ends, ends, color=style.INK, lw=1.2)
-    colors = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.GREY, style.INK)
+    colors = (style.BLUE, style.ORANGE, style.GREEN, style.RED, style.GRAY, style.INK)
     found = dict.fromkeys(row.limiter for row in compared)
     for number, unit in enumerate(found):
         points = [row for row in compared if row.limiter == unit]
         marker = "os^D"[number // len(colors)]
         times, bounds = [row.time_us for row in points], [row.bound_us for row in points]
         ax.plot(times, bounds, marker, color=colors[number % len(colors)], ms=6, label=UNITS[unit])
-    ax.text(ends[1], ends[1], "bound = time ", color=style.GREY, fontsize=8.5, ha="right", va="bottom")
+    ax.text(ends[1], ends[1], "bound = time ", color=style.GRAY, fontsize=8.5, ha="right", va="bottom")
     ax.legend(fontsize=8.5, loc="upper left")
     share = statistics.median(row.share for row in compared)
     ax.set_title(f"{len(compared)} bounds: in the median {100 * share:.0f} % of the time", loc="left")

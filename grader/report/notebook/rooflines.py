@@ -68,8 +68,8 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.set_ylabel("operations per second")
     middle = left**0.3 * ridge**0.7  # to the left of the slope, with room for the text
     memory = f"memory: {peak.bandwidth / 1e12:.3g} TB/s  "
-    ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GREY, ha="right", va="bottom")
+    ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GRAY, ha="right", va="bottom")
     kind = "tensor cores, f16" if tensor_cores else "CUDA cores, f32"
-    ax.text(ridge, top * 1.15, f"{kind}: {top / 1e12:.3g} T/s", fontsize=8.5, color=style.GREY, va="bottom")
+    ax.text(ridge, top * 1.15, f"{kind}: {top / 1e12:.3g} T/s", fontsize=8.5, color=style.GRAY, va="bottom")
     ax.set_title(f"Roofline of one {peak.name}", loc="left")
     return ax

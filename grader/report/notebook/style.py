@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 INK = "#24292f"
-GREY = "#8c959f"
+GRAY = "#8c959f"
 PALE = "#e4e8ec"
 BLUE = "#2f6f9f"
 ORANGE = "#c7702e"
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
     "font.size": 10,
     "text.color": INK,
     "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
+    "axes.edgecolor": GRAY,
     "axes.linewidth": 0.8,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
@@ -39,8 +39,8 @@ SETTINGS: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.grid": False,
     "axes.axisbelow": True,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
+    "xtick.color": GRAY,
+    "ytick.color": GRAY,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "grid.color": PALE,
@@ -63,7 +63,7 @@ def use() -> None:
     if matplotlib.get_backend(auto_select=False) in INLINE:
         draw_once()
     matplotlib.rcParams.update(SETTINGS)
-    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=[BLUE, ORANGE, GREEN, RED, GREY, INK])
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=[BLUE, ORANGE, GREEN, RED, GRAY, INK])
 
 
 def draw_once() -> None:

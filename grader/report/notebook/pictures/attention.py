@@ -16,7 +16,7 @@ def draw_tile_route() -> Any:
         (33, 28, "shared memory of the block"),
         (66, 33.5, "registers of one thread"),
     ):
-        box(ax, (left, 0.5), (wide, 52.5), color="#f6f8fa", edge=style.GREY)
+        box(ax, (left, 0.5), (wide, 52.5), color="#f6f8fa", edge=style.GRAY)
         label(ax, (left + wide / 2, 55.6), name, 9, weight="bold", ha="center")
     rows = {"q": (40.5, style.BLUE), "k": (28.5, style.ORANGE), "v": (16.5, style.GREEN)}
     pales = {"q": style.PALE_BLUE, "k": style.PALE_ORANGE, "v": style.PALE_GREEN}
@@ -31,16 +31,16 @@ def draw_tile_route() -> Any:
         arrow(ax, (11, low + 4.7), (35.8, low + 4.7), color)
     box(ax, (3, 4.5), (7, 9.5), color=style.PALE)
     label(ax, (11.2, 9.2), "out [N, D]", 8, weight="bold")
-    box(ax, (36, 5.7), (22, 7), "P tile: 128 x 64", style.GREY)
+    box(ax, (36, 5.7), (22, 7), "P tile: 128 x 64", style.GRAY)
     box(ax, (69, 32), (12, 17), "S\n8 x 8\nscores,\nthen\nweights", style.PALE)
     box(ax, (85, 32), (12, 17), "m and l\nof its\n8 queries", style.PALE)
     box(ax, (69, 13.5), (28, 11), "O: 8 queries x 4 or 8 columns", style.PALE)
     arrow(ax, (58.2, 45.2), (68.8, 43), style.BLUE)
     arrow(ax, (58.2, 33.2), (68.8, 37), style.ORANGE)
     arrow(ax, (81.2, 40.5), (84.8, 40.5), style.INK, "<->")
-    arrow(ax, (71.5, 31.8), (58.4, 10.8), style.GREY)
+    arrow(ax, (71.5, 31.8), (58.4, 10.8), style.GRAY)
     arrow(ax, (58.2, 20.2), (68.8, 20.2), style.GREEN)
-    arrow(ax, (58.2, 8.2), (70, 13.2), style.GREY)
+    arrow(ax, (58.2, 8.2), (70, 13.2), style.GRAY)
     arrow(ax, (91, 31.8), (91, 24.7), style.INK)
     label(ax, (83, 28.2), "rescale", 7.5)
     ax.plot([76, 76, 6.5], [13.3, 2.6, 2.6], color=style.INK, lw=1.4)
@@ -150,7 +150,7 @@ def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4
         (8.6, f"the loop ends at {end}", style.INK),
         (12, "dark: pairs that exist", style.BLUE),
         (13.6, "orange: computed with them, and masked", style.ORANGE),
-        (15.2, "pale: pairs of other blocks", style.GREY),
+        (15.2, "pale: pairs of other blocks", style.GRAY),
     )
     for height, text, color in notes:
         ax.text(side, height, text, fontsize=7.5, color=color, va="center", clip_on=False)

@@ -29,7 +29,7 @@ def draw_cache_layout() -> Any:
         ((49.6, 67.1), 13, (13, 85.6), 7),
     ):
         for start, end in ((left, low_left), (right, low_right)):
-            ax.plot([start, end], [top, low], color=style.GREY, lw=0.8, ls=":")
+            ax.plot([start, end], [top, low], color=style.GRAY, lw=0.8, ls=":")
     for height, text in (
         (33.2, "kv_heads · page_size · head_dim"),
         (21.7, "page_size · head_dim"),

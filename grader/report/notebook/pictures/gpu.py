@@ -13,7 +13,7 @@ WARP = 32
 def draw_gpu() -> Any:
     """Draw a GPU with its SMs, the part of one that a block occupies, and the memories with their scope."""
     ax = canvas(100, 58)
-    box(ax, (0.5, 0.5), (64.5, 57), color="#f6f8fa", edge=style.GREY)
+    box(ax, (0.5, 0.5), (64.5, 57), color="#f6f8fa", edge=style.GRAY)
     label(ax, (2, 55.2), "GPU", 9, weight="bold")
     for number, left in enumerate((2, 23, 44)):
         _multiprocessor(ax, left, ("SM 0", "SM 1", "… SM 131")[number])
@@ -37,7 +37,7 @@ def draw_gpu() -> Any:
 
 def _multiprocessor(ax: Any, left: float, name: str) -> None:
     """One SM with two blocks of four warps."""
-    box(ax, (left, 21), (19.5, 33), color="white", edge=style.GREY)
+    box(ax, (left, 21), (19.5, 33), color="white", edge=style.GRAY)
     label(ax, (left + 0.8, 52.2), name, 8, weight="bold")
     for block, (low, color) in enumerate(((40.2, style.BLUE), (29, style.GREEN))):
         box(ax, (left + 0.8, low), (17.9, 10.2), color="none", edge=color, linestyle="--", lw=1.1)
@@ -52,7 +52,7 @@ def _multiprocessor(ax: Any, left: float, name: str) -> None:
 def draw_warps() -> Any:
     """How the threads of three blocks of two dimensions are numbered, and which of them are one warp."""
     ax = canvas(66, 19.5)
-    colors = (style.BLUE, style.ORANGE, style.GREEN, style.GREY)
+    colors = (style.BLUE, style.ORANGE, style.GREEN, style.GRAY)
     for left, wide, high in ((0.5, 32, 4), (36, 16, 8), (56, 8, 16)):
         for y in range(high):
             for x in range(wide):

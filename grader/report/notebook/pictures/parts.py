@@ -54,7 +54,7 @@ def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, color: A
 
 
 def arrow(
-    ax: Any, start: Sequence[float], end: Sequence[float], color: Any = style.GREY, looks: str = "->", **more: Any
+    ax: Any, start: Sequence[float], end: Sequence[float], color: Any = style.GRAY, looks: str = "->", **more: Any
 ) -> None:
     """Draw an arrow from start to end; ``more`` goes to its line."""
     ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": color, "lw": 1.4, **more})
