@@ -19,7 +19,7 @@ const char code[512] = {};  // places in a kernel
 
 bool found(const char* kind) {
     for (size_t i = 0; i < finding_count(); ++i)
-        if (!strcmp(finding(i).kind, kind)) return true;
+        if (!strcmp(name_of(finding(i).kind), kind)) return true;
     return false;
 }
 

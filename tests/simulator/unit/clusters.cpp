@@ -19,7 +19,7 @@ void all_arrive(Grid& grid, unsigned threads, bool first_releases = true) {
 }
 
 const char* found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
+    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
 }
 
 }  // namespace
@@ -311,7 +311,7 @@ CASE(a_block_ends_after_those_who_read_its_shared_memory) {
         remote.end(owner);
         CHECK_FOUND("ended_block");
         const Finding& made = finding(0);
-        CHECK(made.check == Check::memcheck && made.bytes == 4);
+        CHECK(check_of(made.kind) == Check::memcheck && made.bytes == 4);
         CHECK_EQUAL(made.side.serial, grid.thread(1 - owner, 0).block->serial);
         CHECK_EQUAL(made.side.thread, 37);
         CHECK_EQUAL(made.side.access, Access::async_read);

@@ -1,8 +1,10 @@
 // What a finding says of an error that the runtime reports.
 #include "checks/memory/errors.h"
+#include "runtime/async_operations.h"
 
 #include "checks/core/access.h"
 #include "checks/core/hooks.h"
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -15,7 +17,8 @@ namespace {
 const char code[64] = {};
 
 const Finding& last() { return finding(finding_count() - 1); }
-bool is(const char* kind) { return finding_count() && !strcmp(last().kind, kind); }
+bool is_named(const Finding& finding, const char* kind) { return !strcmp(name_of(finding.kind), kind); }
+bool is(const char* kind) { return finding_count() && !strcmp(name_of(last().kind), kind); }
 
 const Finding& faulted(FaultKind kind, Thread* thread, uint64_t data, const void* address) {
     Launch launch = {};
@@ -36,31 +39,31 @@ CASE(a_thread_that_is_not_checked_is_named_all_the_same) {
     thread.block = &block;
     thread.index = {4, 5, 6};
     thread.linear = 7;
-    Finding made = finding_for(Check::fault, "trap", &thread, code + 1);
-    CHECK(made.check == Check::fault && !strcmp(made.kind, "trap") && made.side.address == code + 1);
+    Finding made = finding_for(FindingKind::trap, &thread, code + 1);
+    CHECK(check_of(made.kind) == Check::fault && !strcmp(name_of(made.kind), "trap") && made.side.address == code + 1);
     CHECK(made.side.has_thread && made.side.block_known && made.side.thread == 7);
     for (unsigned i = 0; i < 3; ++i) CHECK(made.side.block[i] == 1 + i && made.side.index[i] == 4 + i);
     CHECK(made.count == 1 && made.kernel == ~0u);
-    made = finding_for(Check::fault, "trap", nullptr, code);
+    made = finding_for(FindingKind::trap, nullptr, code);
     CHECK(!made.side.has_thread && !made.side.block_known && made.count == 1);
 }
 
 CASE(a_call_that_is_refused_says_why) {
     forget_findings();
     events::refused(nullptr, "cudaMalloc", 2, "there is no more", code);
-    CHECK(is("refused") && last().check == Check::fault && last().number == 2 && last().count == 1);
+    CHECK(is("refused") && check_of(last().kind) == Check::fault && unit::number_in(last()) == 2 && last().count == 1);
     CHECK(last().side.address == code && last().kernel == ~0u);
-    CHECK(!strcmp(last().detail, "cudaMalloc: there is no more"));
+    CHECK(unit::says(last(), "cudaMalloc | there is no more"));
 }
 
 CASE(a_fault_says_of_which_launch_and_where) {
     const uint64_t wild = uint64_t(1) << 40;
-    CHECK(!strcmp(faulted(FaultKind::illegal_address, nullptr, wild, code).kind, "illegal_address"));
-    CHECK(last().launch == 77 && last().data == wild && !strcmp(last().detail, "so it is"));
-    CHECK(last().side.address == code + 1 && last().check == Check::memcheck && !last().side.fallback);
-    CHECK(!strcmp(faulted(FaultKind::illegal_address, nullptr, 65535, code).kind, "null_pointer"));
-    CHECK(!strcmp(faulted(FaultKind::illegal_address, nullptr, 65536, code).kind, "illegal_address"));
-    CHECK(!strcmp(faulted(FaultKind::misaligned_address, nullptr, 100, code).kind, "misaligned"));
+    CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, wild, code), "illegal_address"));
+    CHECK(last().launch == 77 && unit::number_in(last()) == wild);
+    CHECK(last().side.address == code + 1 && check_of(last().kind) == Check::memcheck && !last().side.fallback);
+    CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, 65535, code), "null_pointer"));
+    CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, 65536, code), "illegal_address"));
+    CHECK(is_named(faulted(FaultKind::misaligned_address, nullptr, 100, code), "misaligned"));
     // A call into the simulator has its return address, which lies behind it as it is.
     CHECK(faulted(FaultKind::trap, nullptr, 0, code).side.address == code);
     Block block = {};
@@ -93,7 +96,7 @@ CASE(each_fault_has_its_name_and_its_check) {
     };
     for (auto [kind, name, check] : kinds) {
         const Finding& made = faulted(kind, nullptr, uint64_t(1) << 40, code);
-        CHECK(!strcmp(made.kind, name) && made.check == check);
+        CHECK(!strcmp(name_of(made.kind), name) && check_of(made.kind) == check);
     }
 }
 
@@ -137,22 +140,24 @@ CASE(each_error_of_synchronization_has_its_name) {
     for (auto [kind, name, number] : kinds) {
         forget_findings();
         events::sync_error(kind, block, &threads[3], "how");
-        CHECK(is(name) && last().check == Check::synccheck && last().number == number);
+        CHECK(is(name) && check_of(last().kind) == Check::synccheck);
+        if (number) CHECK_EQUAL(unit::number_in(last()), number);
         CHECK(last().side.address == code + 3 && last().side.line == 23);
         bool barriers = kind == SyncError::barrier_sites_differ, lanes = kind == SyncError::collectives_differ;
-        CHECK(!strcmp(last().detail, barriers || lanes ? "__syncthreads and __syncthreads" : "how"));
+        const bool explained = std::holds_alternative<Reason>(last().payload);
+        CHECK(unit::says(last(), barriers || lanes ? "__syncthreads | __syncthreads" : explained ? "how" : ""));
         CHECK(last().other.line == (barriers ? 21u : lanes ? 24u : 0u));
     }
     // Where no thread is at fault the first one stands for all.
     forget_findings();
     events::sync_error(SyncError::barrier_threads_invalid, block, nullptr, nullptr);
-    CHECK(last().side.address == code && last().side.line == 20 && !*last().detail);
+    CHECK(last().side.address == code && last().side.line == 20 && unit::says(last(), ""));
     // What does not fit is cut off.
     static char longer[600];
     memset(longer, 'x', sizeof longer - 1);
     forget_findings();
     events::sync_error(SyncError::instruction_misused, block, &threads[3], longer);
-    CHECK(strlen(last().detail) == sizeof last().detail - 1);
+    CHECK_EQUAL(strlen(unit::facts(last()).text), 399);
     CHECK(last().side.line == 23);
 }
 
@@ -179,7 +184,7 @@ CASE(lanes_of_one_mask_at_different_places_are_told_apart) {
     forget_findings();
     events::sync_error(events::SyncError::collectives_differ, block, &threads[3], nullptr);
     CHECK(is("collectives_differ") && last().other.line == 25 && last().side.line == 23);
-    CHECK(!strcmp(last().detail, "the other and one"));
+    CHECK(unit::says(last(), "the other | one"));
 }
 
 CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) {
@@ -191,7 +196,7 @@ CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) 
         extras.has_index = index;
         state.pending = true;
         const char* expected = index ? "index_out_of_bounds" : "trap";
-        CHECK(!strcmp(faulted(FaultKind::trap, state.thread, 0, code).kind, expected));
+        CHECK(is_named(faulted(FaultKind::trap, state.thread, 0, code), expected));
         CHECK(state.pending == !index && finding_count() == 1);
         extras.has_index = state.pending = false;
     }
@@ -200,19 +205,19 @@ CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) 
 CASE(calls_of_the_runtime_that_are_doubtful_are_told) {
     forget_findings();
     events::waits_for_nothing("cudaEventSynchronize", code);
-    CHECK(is("event_not_recorded") && !strcmp(last().detail, "cudaEventSynchronize"));
+    CHECK(is("event_not_recorded") && unit::says(last(), "cudaEventSynchronize"));
     events::default_stream_used("a copy", code + 1);
-    CHECK(is("default_stream") && !strcmp(last().detail, "a copy") && last().side.address == code + 1);
+    CHECK(is("default_stream") && unit::says(last(), "a copy") && last().side.address == code + 1);
     CHECK(finding_count() == 2);
 }
 
 CASE(what_is_not_the_kernels_own_says_how_it_was_accessed) {
     for (bool write : {true, false}) {
         forget_findings();
-        events::not_its_own("host_memory", code, 12, write, code + 3);
-        CHECK(is("host_memory") && last().check == Check::memcheck && last().bytes == 12);
+        events::not_its_own("not_its_stack", code, 12, write, code + 3);
+        CHECK(is("not_its_stack") && check_of(last().kind) == Check::memcheck && last().bytes == 12);
         CHECK(last().side.access == static_cast<uint8_t>(write ? Access::write : Access::read));
-        CHECK(last().data == reinterpret_cast<uint64_t>(code) && last().side.address == code + 3);
+        CHECK(unit::number_in(last()) == reinterpret_cast<uint64_t>(code) && last().side.address == code + 3);
     }
 }
 
@@ -268,6 +273,8 @@ CASE(a_stack_that_is_full_is_blamed_on_the_last_access_or_call) {
 
 CASE(who_waits_for_ever_is_counted_place_by_place) {
     static Thread threads[40];
+    static Mbarrier barrier = {};
+    barrier.phase = 3, barrier.pending = 1, barrier.expected = 2, barrier.bytes = -16;
     Block block = {};
     block.threads = threads;
     block.thread_count = 40;
@@ -276,35 +283,23 @@ CASE(who_waits_for_ever_is_counted_place_by_place) {
         threads[i].block = &block;
         threads[i].state = i < 38 ? State::waiting : i == 38 ? State::exited : State::ready;
         threads[i].wait = i == 32 ? Wait::mbarrier : Wait::block_barrier;
-        threads[i].wait_label = i == 32 ? "a label" : "of another time";
+        threads[i].wait_label = "of another time";
+        if (i == 32) threads[i].mbarrier = &barrier;
         threads[i].wait_site.line = i == 32 ? 9 : 7;
         threads[i].call_address = code + (i == 32);
     }
     forget_findings();
     events::sync_error(events::SyncError::deadlock, block, nullptr, nullptr);
-    char expected[400];
-    snprintf(expected, sizeof expected,
-             "37 threads (first: 0) at __syncthreads, {site %u line 7}; 1 thread (first: 32) at a label, {site %u line "
-             "9}; 1 exited",
-             site_id(code), site_id(code + 1));
-    CHECK(is("deadlock") && !strcmp(last().detail, expected));
+    CHECK(is("deadlock"));
+    const auto& blocked = std::get<BlockedThreads>(last().payload);
+    const Waiting *many = blocked.waits.places, *one = many + 1;
+    CHECK(blocked.exited == 1 && blocked.waits.count == 2);
+    CHECK(many->threads == 37 && many->first == 0 && many->line == 7 && many->address == code);
+    CHECK(!strcmp(many->operation.chars, "__syncthreads") && !many->mbarrier.known);
+    CHECK(one->threads == 1 && one->first == 32 && one->line == 9 && one->address == code + 1);
+    CHECK(!strcmp(one->operation.chars, "mbarrier") && one->mbarrier.known && one->mbarrier.phase == 3);
+    CHECK(one->mbarrier.missing_arrivals == 1 && one->mbarrier.expected_arrivals == 2);
+    CHECK_EQUAL(one->mbarrier.missing_bytes, -16);
     CHECK(last().side.address == code && last().side.line == 7);
     CHECK(last().other.address == code + 1 && last().other.line == 9);
-    // What does not fit is cut off, to the character.
-    for (unsigned length = 1; length < 800; ++length) {
-        bool exited = length < 400;
-        static char label[400];
-        memset(label, 'x', sizeof label);
-        label[length % 400] = 0;
-        threads[38].state = exited ? State::exited : State::ready;
-        for (unsigned i = 0; i < 38; ++i) threads[i].wait = Wait::mbarrier, threads[i].wait_label = label;
-        forget_findings();
-        events::sync_error(events::SyncError::deadlock, block, nullptr, nullptr);
-        char whole[2000];
-        snprintf(whole, sizeof whole,
-                 "37 threads (first: 0) at %s, {site %u line 7}; 1 thread (first: 32) at %s, {site %u line 9}%s", label,
-                 site_id(code), label, site_id(code + 1), exited ? "; 1 exited" : "");
-        whole[399] = 0;
-        CHECK(!strcmp(last().detail, whole));
-    }
 }

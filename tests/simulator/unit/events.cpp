@@ -12,6 +12,7 @@
 #include "checks/counting/touched_sectors.h"
 #include "checks/report/trace.h"
 #include "as_thread.h"
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -36,7 +37,7 @@ void read(Grid& grid, Floats& x, unsigned block, unsigned thread, unsigned place
 }
 uint64_t requests(Grid& grid, unsigned place) { return site_at(grid, place).counters.requests; }
 
-bool is(const char* kind) { return finding_count() == 1 && !strcmp(finding(0).kind, kind); }
+bool is(const char* kind) { return finding_count() == 1 && !strcmp(name_of(finding(0).kind), kind); }
 
 sim::Launch launch_of(dim3 grid, dim3 block) {
     static uint64_t launches = 1 << 20;
@@ -369,8 +370,8 @@ CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
     block.live = 62;
     for (unsigned turn = 0; turn < 2; ++turn) {
         barrier(block, 0, lanes);
-        CHECK(is("barrier_after_exit") && finding(0).check == Check::synccheck && finding(0).count == 1);
-        CHECK(finding(0).number == 34 && finding(0).bytes == 96);
+        CHECK(is("barrier_after_exit") && check_of(finding(0).kind) == Check::synccheck && finding(0).count == 1);
+        CHECK(unit::number_in(finding(0)) == 34 && unit::number_in(finding(0), 1) == 96);
         CHECK(finding(0).side.address == code + 1 && finding(0).side.line == 12 && finding(0).side.thread == 34);
         CHECK_EQUAL(the_launch.barriers, turn + 1);
         CHECK_EQUAL(*the_launch.barriers_at.find(key(code + 1)), turn + 1);
@@ -554,7 +555,7 @@ CASE(an_atomic_operation_that_uses_the_value_needs_one) {
         sim::Thread& thread = *grid.thread(0, 0).thread;
         atomic(thread, x.at(2), 4, kind.op, Scope::device, code);
         CHECK_EQUAL(finding_count(), kind.reads);
-        CHECK(!kind.reads || !strncmp(finding(0).kind, "uninitialized", 13));
+        CHECK(!kind.reads || !strncmp(name_of(finding(0).kind), "uninitialized", 13));
         CHECK(x.cell(2).reads.atomic() && x.cell(1).reads == never && x.cell(3).reads == never);
         forget_findings();
         atomic(thread, x.at(4), 8, kind.op, Scope::device, code + 1);

@@ -2,6 +2,7 @@
 #include "checks/report/findings.h"
 
 #include "checks/core/state.h"
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -12,10 +13,8 @@ namespace {
 const char code[64] = {};
 
 Finding race(unsigned here, unsigned there, uint32_t thread = 0) {
-    Finding finding = {};
-    finding.check = Check::racecheck;
-    finding.kind = "within_block";
-    finding.count = 1;
+    Finding finding = new_finding(FindingKind::within_block);
+    finding.kernel = 0;
     finding.launch = 5;
     finding.side.address = code + here;
     finding.side.access = static_cast<uint8_t>(Access::write);
@@ -67,13 +66,10 @@ CASE(what_differs_is_another_finding) {
     start();
     add_finding(race(1, 2));
     Finding other = race(1, 2);
-    other.kind = "within_warp";
+    other.kind = FindingKind::within_warp;
     add_finding(other);
     other = race(1, 2);
-    other.check = Check::synccheck;
-    add_finding(other);
-    other = race(1, 2);
-    other.detail[0] = 'x';
+    other.payload = Reason{"x"};
     add_finding(other);
     other = race(1, 2);
     other.place.known = true;
@@ -84,7 +80,7 @@ CASE(what_differs_is_another_finding) {
     add_finding(race(1, 3));
     add_finding(race(2, 2));
     add_finding(race(1, 1));
-    CHECK_EQUAL(finding_count(), 9);
+    CHECK_EQUAL(finding_count(), 8);
     for (size_t i = 0; i < finding_count(); ++i) CHECK_EQUAL(finding(i).count, 1);
 }
 
@@ -112,18 +108,18 @@ CASE(the_example_is_the_earliest) {
 CASE(only_bytes_that_leaked_are_added) {
     start();
     Finding leak = race(1, 1);
-    leak.kind = "leak";
-    leak.number = 100;
+    leak.kind = FindingKind::leak;
+    leak.payload = LeakedBytes{100};
     add_finding(leak);
-    leak.number = 28;
+    leak.payload = LeakedBytes{28};
     leak.count = 3;
     add_finding(leak);
-    CHECK(finding(0).number == 128 && finding(0).count == 4);
+    CHECK(unit::number_in(finding(0)) == 128 && finding(0).count == 4);
     start();
     Finding mask = race(1, 1);
-    mask.number = 0xffff;
+    mask.payload = Mask{0xffff};
     for (int i = 0; i < 16; ++i) add_finding(mask);
-    CHECK(finding(0).number == 0xffff && finding(0).count == 16);
+    CHECK(unit::number_in(finding(0)) == 0xffff && finding(0).count == 16);
 }
 
 CASE(too_many_findings_are_dropped_and_counted) {
@@ -152,11 +148,12 @@ CASE(a_finding_says_of_which_launch_and_kernel_it_is) {
     unit::Grid grid(1, 64);
     const unsigned kernel = the_launch.kernel;
     the_launch.kernel = 7;
-    Finding made = finding_at(Check::synccheck, "within_block", grid.thread(0, 40), code + 3);
-    CHECK(made.kernel == 7 && made.launch == grid.launch().id && made.count == 1 && made.check == Check::synccheck);
+    Finding made = finding_at(FindingKind::within_block, grid.thread(0, 40), code + 3);
+    CHECK(made.kernel == 7 && made.launch == grid.launch().id && made.count == 1 &&
+          check_of(made.kind) == Check::racecheck);
     CHECK(made.side.thread == 40 && made.side.has_thread && made.side.address == code + 3);
     the_launch.launch = nullptr;
-    made = finding_at(Check::synccheck, "within_block", grid.thread(0, 40), code + 3);
+    made = finding_at(FindingKind::within_block, grid.thread(0, 40), code + 3);
     CHECK(made.kernel == ~0u && made.launch == 0);
     the_launch.launch = &grid.launch();
     the_launch.kernel = kernel;

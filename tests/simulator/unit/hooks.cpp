@@ -63,7 +63,7 @@ __attribute__((noinline)) void call(F hook) {
 bool found(const char* kind, Access access, unsigned bytes) {
     if (finding_count() != 1) return false;
     const Finding& one = finding(0);
-    return !strcmp(one.kind, kind) && static_cast<Access>(one.side.access) == access && one.bytes == bytes &&
+    return !strcmp(name_of(one.kind), kind) && static_cast<Access>(one.side.access) == access && one.bytes == bytes &&
            one.count == 1 && one.kernel == ~0u && one.side.address;
 }
 
@@ -99,7 +99,7 @@ CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
                 CHECK_EQUAL(finding_count(), 0);
                 call([&] { hook(memory + 80); });
                 CHECK(found("host_access", access, hooks.size));
-                CHECK(finding(0).check == Check::memcheck && finding(0).place.offset == 16);
+                CHECK(check_of(finding(0).kind) == Check::memcheck && finding(0).place.offset == 16);
                 CHECK_EQUAL(host_bytes(), 0);
                 forget_findings();
                 call([&] { hook(memory + 160); });  // beside it
@@ -137,7 +137,7 @@ CASE(code_of_the_host_may_touch_memory_of_both) {
         CHECK_EQUAL(finding_count(), write);
         forget_findings();
         call([&] { all[2].plain[write](memory + 84); });
-        CHECK(finding_count() == 1 && !strcmp(finding(0).kind, "with_host") && finding(0).bytes == 4);
+        CHECK(finding_count() == 1 && !strcmp(name_of(finding(0).kind), "with_host") && finding(0).bytes == 4);
         CHECK(static_cast<Access>(finding(0).side.access) == (write ? Access::write : Access::read));
     }
     sim::events::reset();
@@ -163,7 +163,7 @@ CASE(code_of_the_host_reads_what_a_copy_is_still_writing) {
                 call([&] { hook(memory + 64); });
                 CHECK_EQUAL(finding_count(), 0);
                 call([&] { hook(memory + 48); });
-                CHECK(finding_count() == 1 && !strcmp(finding(0).kind, "with_host"));
+                CHECK(finding_count() == 1 && !strcmp(name_of(finding(0).kind), "with_host"));
                 CHECK_EQUAL(finding(0).bytes, hooks.size);
                 CHECK(static_cast<Access>(finding(0).side.access) == (write ? Access::write : Access::read));
                 CHECK_EQUAL(finding(0).place.offset, 16);
@@ -187,7 +187,7 @@ CASE(a_name_of_a_variable_means_a_copy_on_the_host) {
                 forget_findings();
                 variable[32 + hooks.size - 1] = 7;
                 call([&] { hook(copy + 32); });
-                CHECK(found("host_name", access, hooks.size) && finding(0).check == Check::memcheck);
+                CHECK(found("host_name", access, hooks.size) && check_of(finding(0).kind) == Check::memcheck);
                 CHECK(finding(0).place.offset == 32 && !strcmp(finding(0).place.name, "variable"));
                 memset(variable + 16, 0, 48);
             }

@@ -5,6 +5,7 @@
 #include "runtime/fiber.h"
 #include "submission_sandbox/sandbox.h"
 #include "as_thread.h"
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -59,10 +60,11 @@ struct Stack : Words {
     }
     bool missed(const char* name, uint64_t bytes, long offset) const {
         const Finding& one = finding(0);
-        return !strcmp(one.kind, "out_of_bounds") && one.check == Check::memcheck && one.data == address &&
-               one.place.kind == RegionKind::local_array && !strcmp(one.place.name, name) && one.place.bytes == bytes &&
-               one.place.offset == offset && one.place.element_bytes == 0 && one.place.ndim == 0 && !*one.place.dtype &&
-               one.side.address == code && one.side.thread == 7;
+        return !strcmp(name_of(one.kind), "out_of_bounds") && check_of(one.kind) == Check::memcheck &&
+               unit::number_in(one) == address && one.place.kind == RegionKind::local_array &&
+               !strcmp(one.place.name, name) && one.place.bytes == bytes && one.place.offset == offset &&
+               one.place.element_bytes == 0 && one.place.ndim == 0 && !*one.place.dtype && one.side.address == code &&
+               one.side.thread == 7;
     }
     Grid grid;
     sim::Fiber fiber = {};
@@ -117,7 +119,8 @@ CASE(a_confined_kernel_makes_no_name_of_what_is_not_its_own) {
             sim::sandbox::confined = false;
             const bool refused = confined && name == foreign;
             CHECK_EQUAL(error, refused ? 700 : 0);
-            CHECK(finding_count() == 1 && !strcmp(finding(0).kind, refused ? "not_its_memory" : "out_of_bounds"));
+            CHECK(finding_count() == 1 &&
+                  !strcmp(name_of(finding(0).kind), refused ? "not_its_memory" : "out_of_bounds"));
             CHECK(refused || !strcmp(finding(0).place.name, name));
         }
     }

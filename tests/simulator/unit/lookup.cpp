@@ -5,6 +5,7 @@
 #include "runtime/arena.h"
 #include "submission_sandbox/sandbox.h"
 #include "as_thread.h"
+#include "found.h"
 #include "grid.h"
 #include "sim/globals.h"
 #include "unit.h"
@@ -37,11 +38,11 @@ Region& allocate(char*& data, size_t offset, size_t bytes, const char* dtype = "
     return add_allocation({sim::events::MemoryKind::tensor, data, bytes, "x", dtype, 1, shape, nullptr});
 }
 
-bool found(const char* kind) { return finding_count() && !strcmp(finding(finding_count() - 1).kind, kind); }
+bool found(const char* kind) { return finding_count() && !strcmp(name_of(finding(finding_count() - 1).kind), kind); }
 bool found(const char* kind, const void* data, Access access, unsigned bytes) {
     const Finding& one = finding(finding_count() - 1);
-    return found(kind) && one.check == Check::memcheck && one.data == number(data) && one.bytes == bytes &&
-           one.side.access == static_cast<uint8_t>(access) && one.side.address == code;
+    return found(kind) && check_of(one.kind) == Check::memcheck && unit::number_in(one) == number(data) &&
+           one.bytes == bytes && one.side.access == static_cast<uint8_t>(access) && one.side.address == code;
 }
 
 }  // namespace
@@ -229,7 +230,7 @@ CASE(a_parameter_can_be_read_where_it_lies) {
     CHECK_EQUAL(reach(grid, heap + 128), 700);
     CHECK_EQUAL(reach(grid, heap + 60), 700);
     CHECK_EQUAL(reach(grid, heap + 64, Access::write), 700);
-    CHECK(finding_count() == 2 && found("illegal_address") && finding(1).data == number(heap + 64));
+    CHECK(finding_count() == 2 && found("illegal_address") && unit::number_in(finding(1)) == number(heap + 64));
     CHECK(finding(1).bytes == 4 && finding(1).side.access == static_cast<uint8_t>(Access::write));
     free(heap);
 }
@@ -254,7 +255,7 @@ CASE(the_hosts_name_of_a_variable_means_nothing_in_a_kernel) {
         Grid grid(1, 32);
         CHECK_EQUAL(reach(grid, copy + 8, access), 700);
         CHECK(found("host_name") && finding(0).place.offset == 8 && !strcmp(finding(0).place.name, "variable"));
-        CHECK_EQUAL(finding(0).data, number(variable + 8));
+        CHECK_EQUAL(unit::number_in(finding(0)), number(variable + 8));
     }
     forget_regions();
 }

@@ -1,4 +1,5 @@
 // What -fsanitize=bounds says of an index, and what becomes of it at the next access.
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -62,7 +63,7 @@ CASE(an_index_is_a_number_of_its_type) {
     for (auto& one : indices) {
         Grid grid(1, 32);
         take(grid, "'float[8]'", one.info, one.value);
-        CHECK_EQUAL(finding(0).data, one.number);
+        CHECK_EQUAL(unit::number_in(finding(0)), static_cast<uint64_t>(one.number));
     }
 }
 
@@ -71,12 +72,12 @@ CASE(the_type_of_an_array_is_named_without_quotes) {
     for (const char* array : {"'float[8]'", "float[8]"}) {
         Grid grid(1, 32);
         take(grid, array, info(5, with_sign), 8);
-        CHECK(!strcmp(finding(0).detail, "float[8]"));
+        CHECK(unit::says(finding(0), "float[8]"));
     }
     memset(name, 'x', sizeof name - 1);
     Grid grid(1, 32);
     take(grid, name, info(5, with_sign), 8);
-    CHECK_EQUAL(strlen(finding(0).detail), sizeof finding(0).detail - 1);
+    CHECK_EQUAL(strlen(unit::facts(finding(0)).text), 255);
 }
 
 CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {

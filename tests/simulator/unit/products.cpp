@@ -106,7 +106,7 @@ CASE(accumulators_are_the_products_until_they_are_given_back) {
     CHECK_FOUND("accumulator_not_awaited");
     const Finding one = finding(0);
     CHECK(one.count == 1 && one.bytes == 8 && one.side.access == static_cast<uint8_t>(Access::write));
-    CHECK(one.side.address == code + 1 && one.other.address == code + 2 && one.check == Check::synccheck);
+    CHECK(one.side.address == code + 1 && one.other.address == code + 2 && check_of(one.kind) == Check::synccheck);
     for (unsigned i = 4; i < 8; ++i) CHECK(registers.watched(i));
     registers.give(4, 4);
     for (unsigned i = 0; i < 16; ++i) CHECK(!registers.watched(i));
@@ -162,14 +162,14 @@ CASE(what_a_load_fills_is_not_there_before_the_wait) {
     for (unsigned first : {0, 4, 8}) registers.with(tensor_registers_taken, first, 4, code + 2);
     for (unsigned given : {4, 0}) {
         CHECK(registers.watched(5) == (given == 4) && registers.watched(3) && registers.watched(8));
-        CHECK(!strcmp(finding(0).kind, "tensor_load_not_awaited") && finding(0).other.address == code + 2);
+        CHECK(!strcmp(name_of(finding(0).kind), "tensor_load_not_awaited") && finding(0).other.address == code + 2);
         registers.with(tensor_registers_given, given, 4);
         CHECK(registers.thread.watches);
     }
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 8);
     registers.with(tensor_registers_given, 8, 8);  // the last ones are a product's
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 12);
-    CHECK(!strcmp(finding(0).kind, "accumulator_not_awaited"));
+    CHECK(!strcmp(name_of(finding(0).kind), "accumulator_not_awaited"));
 }
 
 CASE(a_thread_is_watched_while_a_load_fills_its_registers) {

@@ -215,7 +215,7 @@ CASE(a_finding_takes_a_launch_of_several_workers_back) {
     Grid grid(1, 32);
     sim::Grid launch = of_two_workers();
     ThreadState& thread = grid.thread(0, 0);
-    Finding made = finding_at(Check::memcheck, "out_of_bounds", thread, bytes);
+    Finding made = finding_at(FindingKind::out_of_bounds, thread, bytes);
     CHECK(made.count == 1 && made.launch == grid.launch().id && made.kernel == the_launch.kernel);
     CHECK(made.side.has_thread && made.side.serial == thread.block->serial && made.side.address == bytes);
     unit::as_thread(thread, [&] { add_finding(made); }, launch);

@@ -14,7 +14,7 @@ namespace {
 
 // The kind of the only finding, or what else there is.
 const char* found() {
-    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? finding(0).kind : "several findings";
+    return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ CASE(each_of_many_readers_counts_for_a_writer) {
         Grid grid(1, 96);
         for (unsigned i = 0; i < others; ++i) x.read(grid.thread(0, threads[i]), 0);
         x.write(grid.thread(0, 0), 0);
-        CHECK_FOUND(others == 1 ? "nothing" : others == 2 ? "within_warp" : finding(0).kind);
+        CHECK_FOUND(others == 1 ? "nothing" : others == 2 ? "within_warp" : name_of(finding(0).kind));
         CHECK_EQUAL(finding_count(), others > 1);
     }
 }
@@ -178,7 +178,7 @@ CASE(syncwarp_orders_its_lanes_alone) {
     x.read(grid.thread(0, 2), 2);
     CHECK_EQUAL(finding_count(), 1);
     x.read(grid.thread(0, 9), 1);
-    CHECK(finding_count() == 2 && !strcmp(finding(1).kind, "within_warp"));
+    CHECK(finding_count() == 2 && !strcmp(name_of(finding(1).kind), "within_warp"));
 }
 
 CASE(the_next_launch_is_after_all_of_the_last) {
@@ -230,7 +230,7 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
     x.atomic(grid.thread(0, 1), 2, true);
     CHECK_EQUAL(finding_count(), 3);
     x.atomic(grid.thread(1, 0), 2, true);
-    CHECK(finding_count() == 4 && !strcmp(finding(3).kind, "between_blocks"));
+    CHECK(finding_count() == 4 && !strcmp(name_of(finding(3).kind), "between_blocks"));
 }
 
 // Also for who writes what is there already: a value that an atomic operation made may be another by then.

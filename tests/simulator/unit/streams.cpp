@@ -2,6 +2,7 @@
 #include "checks/synchronization/streams.h"
 
 #include "checks/counting/counting.h"
+#include "found.h"
 #include "grid.h"
 #include "runtime/streams.h"
 #include "unit.h"
@@ -51,9 +52,10 @@ struct Stream {
 };
 
 bool is_race(const Finding& found, const char* call, const char* other, Access access, long offset) {
-    return found.check == Check::racecheck && !strcmp(found.kind, "between_streams") && found.count == 1 &&
-           !strcmp(found.side.call, call) && !strcmp(found.other.call, other) && found.place.offset == offset &&
-           static_cast<Access>(found.other.access) == access && !found.side.has_thread && !found.other.has_thread;
+    return check_of(found.kind) == Check::racecheck && !strcmp(name_of(found.kind), "between_streams") &&
+           found.count == 1 && !strcmp(found.side.call, call) && !strcmp(found.other.call, other) &&
+           found.place.offset == offset && static_cast<Access>(found.other.access) == access &&
+           !found.side.has_thread && !found.other.has_thread;
 }
 
 }  // namespace
@@ -134,7 +136,7 @@ CASE(memory_of_the_host_is_read_before_a_copy_to_it_is_over) {
         CHECK_EQUAL(finding_count(), !waited);
         if (waited) continue;
         const Finding& found = finding(0);
-        CHECK(!strcmp(found.kind, "with_host") && !strcmp(found.side.call, "the host") && found.bytes == 8);
+        CHECK(!strcmp(name_of(found.kind), "with_host") && !strcmp(found.side.call, "the host") && found.bytes == 8);
         CHECK(found.side.address == code + 3 && !strcmp(found.other.call, "a copy") && found.other.address == code + 1);
         CHECK(found.place.bytes == 16 && found.place.offset == 12);
         CHECK(found.place.kind == RegionKind::pageable_host && static_cast<Access>(found.side.access) == Access::write);
@@ -154,13 +156,13 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     CHECK_EQUAL(finding_count(), 0);
     one("a copy", [] { work_copies_out(at(8), 24); });
     CHECK_EQUAL(finding_count(), 1);
-    CHECK(!strcmp(finding(0).kind, "uninitialized_copy") && finding(0).check == Check::initcheck);
-    CHECK(finding(0).number == 12 && finding(0).place.offset == 16 && finding(0).side.address == code + 1);
+    CHECK(!strcmp(name_of(finding(0).kind), "uninitialized_copy") && check_of(finding(0).kind) == Check::initcheck);
+    CHECK(unit::number_in(finding(0)) == 12 && finding(0).place.offset == 16 && finding(0).side.address == code + 1);
     one("a copy", [] { work_copies_out(at(34), 3); });
-    CHECK_EQUAL(finding(0).number, 12);  // the first one, counted twice
+    CHECK_EQUAL(unit::number_in(finding(0)), 12);  // the first one, counted twice
     forget_findings();
     one("a copy", [] { work_copies_out(at(34), 3); });
-    CHECK(finding(0).number == 3 && finding(0).place.offset == 34);
+    CHECK(unit::number_in(finding(0)) == 3 && finding(0).place.offset == 34);
     region.initialized = true;
     forget_findings();
     one("a copy", [] { work_copies_out(at(34), 3); });
@@ -189,7 +191,7 @@ CASE(a_kernel_and_a_copy_that_are_not_ordered_are_named_with_their_streams) {
     two(nullptr, [] {
         Grid grid(1, 32);
         on_access<2, false>(grid.thread(0, 3), at(8), code + 5);
-        CHECK(finding_count() == 1 && !strcmp(finding(0).kind, "between_streams"));
+        CHECK(finding_count() == 1 && !strcmp(name_of(finding(0).kind), "between_streams"));
         const Side &side = finding(0).side, &other = finding(0).other;
         CHECK(side.in_stream && side.stream == 12 && !side.call && side.has_thread && side.thread == 3);
         CHECK(other.in_stream && other.stream == 11 && !strcmp(other.call, "a copy") && !other.has_thread);

@@ -1,6 +1,7 @@
 // By which swizzle shared memory was filled, and by which it is read.
 #include "checks/asynchronous/swizzles.h"
 
+#include "found.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -65,7 +66,8 @@ CASE(a_swizzle_that_differs_is_said_once_for_each_descriptor) {
         check.look(*memory.grid.thread(0, 3).block, memory.begin + 16 * piece, memory.cell, memory.site);
     CHECK_EQUAL(finding_count(), 1);
     const Finding& one = finding(0);
-    CHECK(!strcmp(one.kind, "swizzle_differs") && one.count == 1 && one.data == (64u << 16 | 128));
+    CHECK(!strcmp(name_of(one.kind), "swizzle_differs") && one.count == 1 && unit::number_in(one) == 64 &&
+          unit::number_in(one, 1) == 128);
     CHECK(one.place.known && one.place.offset == 32);
     CHECK(one.side.address == Filled::code + 1 && one.other.address == Filled::code);
     CHECK_EQUAL(one.side.access, static_cast<uint8_t>(Access::operand_read));

@@ -137,7 +137,8 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
         CHECK_FOUND(kinds[how]);
         if (!finding_count()) continue;
         CHECK(finding(0).side.address == code + 4 && finding(0).other.address == code + 3);
-        CHECK(!strcmp(finding(0).detail, "tcgen05.ld | tcgen05.st") && finding(0).data == 0 && finding(0).count == 1);
+        CHECK(unit::says(finding(0), "tcgen05.ld | tcgen05.st") && unit::number_in(finding(0), 1) == 0 &&
+              finding(0).count == 1);
     }
 }
 
@@ -153,7 +154,7 @@ CASE(a_store_follows_the_loads_before_it) {
         block.meet(32, 0);
         block.transfer(0, true, 0, 8);
         CHECK_FOUND(waits ? "nothing" : "tensor_transfer_not_awaited");
-        if (!waits) CHECK_EQUAL(finding(0).data, 2);
+        if (!waits) CHECK_EQUAL(unit::number_in(finding(0), 1), 2);
     }
 }
 
@@ -165,7 +166,7 @@ CASE(what_nobody_has_written_has_no_value) {
     CHECK_FOUND("nothing");
     block.transfer(0, false, 5, 4);
     CHECK_FOUND("tensor_memory_uninitialized");
-    CHECK(finding(0).data == 8 && finding(0).count == 1 && !strcmp(finding(0).detail, "tcgen05.ld"));
+    CHECK(unit::number_in(finding(0), 1) == 8 && finding(0).count == 1 && unit::says(finding(0), "tcgen05.ld"));
 }
 
 CASE(columns_that_are_given_out_hold_nothing) {
@@ -188,8 +189,8 @@ CASE(columns_that_are_given_back_are_not_in_use) {
             tensor_released(*block.grid.thread(0, 0).thread, 8, 4);
             CHECK_FOUND(!waits && column >= 8 && column < 12 ? "tensor_memory_freed_in_use" : "nothing");
             if (!finding_count()) continue;
-            CHECK(finding(0).data == column && finding(0).other.address == code + 3);
-            CHECK(!strcmp(finding(0).detail, "tcgen05.st"));
+            CHECK(unit::number_in(finding(0)) == column && finding(0).other.address == code + 3);
+            CHECK(unit::says(finding(0), "tcgen05.st"));
         }
     }
 }
@@ -208,7 +209,7 @@ CASE(a_product_is_complete_to_who_has_waited_for_it) {
         CHECK_FOUND(how <= well_by_another ? "nothing"
                     : how == no_fence      ? "missing_tensor_fence_after"
                                            : "tensor_product_not_awaited");
-        if (how > well_by_another) CHECK(finding(0).other.address == code + 2 && finding(0).data == 31);
+        if (how > well_by_another) CHECK(finding(0).other.address == code + 2 && unit::number_in(finding(0), 1) == 31);
     }
 }
 
@@ -220,7 +221,7 @@ CASE(a_product_fills_as_many_lanes_and_columns_as_it_has_rows_and_columns) {
         block.fence(0, true);
         block.transfer(0, false, 0, 32);
         CHECK_FOUND(m == 64 ? "tensor_memory_uninitialized" : "nothing");
-        if (m == 64) CHECK_EQUAL(finding(0).data, 16 << 16);
+        if (m == 64) CHECK(unit::number_in(finding(0)) == 16 && unit::number_in(finding(0), 1) == 0);
         sim::checks::forget_findings();
         block.transfer(0, false, 32, 1);
         CHECK_FOUND("tensor_memory_uninitialized");
@@ -232,7 +233,7 @@ CASE(sums_begin_with_something) {
         Block block;
         block.multiply(1, 128, adds);
         CHECK_FOUND(adds ? "tensor_memory_uninitialized" : "nothing");
-        if (adds) CHECK(!strcmp(finding(0).detail, "tcgen05.mma"));
+        if (adds) CHECK(unit::says(finding(0), "tcgen05.mma"));
     }
 }
 
@@ -248,7 +249,7 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
         block.multiply(1, 128, false, 0, true);
         CHECK_FOUND(stored == 8 ? "nothing" : "tensor_memory_uninitialized");
         if (stored == 7) {
-            CHECK_EQUAL(finding(0).data, 71);
+            CHECK_EQUAL(unit::number_in(finding(0), 1), 71);
             continue;
         }
         block.transfer(0, true, 71, 1);  // it may still read that
@@ -342,7 +343,7 @@ CASE(a_copy_reads_shared_memory_and_fills_columns) {
     sim::checks::forget_findings();
     block.copy(2);
     CHECK_FOUND("tensor_transfer_not_awaited");
-    CHECK(finding(0).data == 0 && !strcmp(finding(0).detail, "tcgen05.cp | tcgen05.ld"));
+    CHECK(unit::number_in(finding(0), 1) == 0 && unit::says(finding(0), "tcgen05.cp | tcgen05.ld"));
     sim::checks::forget_findings();
     block.wait(0, false);
     block.fence(0, false);
@@ -459,14 +460,16 @@ CASE(what_is_left_when_a_block_ends) {
                 CHECK_EQUAL(finding_count(), (group == 1) + (held == 4));
                 if (group == 1) {
                     const Finding& one = finding(0);
-                    CHECK(!strcmp(one.kind, "tensor_product_at_exit") && one.check == Check::synccheck);
+                    CHECK(!strcmp(name_of(one.kind), "tensor_product_at_exit") &&
+                          check_of(one.kind) == Check::synccheck);
                     CHECK(one.side.thread == 70 && one.side.address == code + 6);
-                    CHECK(!strcmp(one.detail, bits ? "tcgen05.cp" : "tcgen05.mma"));
+                    CHECK(unit::says(one, bits ? "tcgen05.cp" : "tcgen05.mma"));
                 }
                 if (held) {
                     const Finding& one = finding(finding_count() - 1);
-                    CHECK(!strcmp(one.kind, "tensor_memory_not_freed") && one.check == Check::synccheck);
-                    CHECK(one.side.thread == 64 && one.side.address == code + 7 && one.data == 4);
+                    CHECK(!strcmp(name_of(one.kind), "tensor_memory_not_freed") &&
+                          check_of(one.kind) == Check::synccheck);
+                    CHECK(one.side.thread == 64 && one.side.address == code + 7 && unit::number_in(one) == 4);
                 }
             }
         }
