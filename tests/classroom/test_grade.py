@@ -199,7 +199,7 @@ CASE = '[[case]]\nexercise = "twice"\n'
         (f'{CASE}name = "x"\ndims = 3', r"Expected `object`, got `int` - at `\$\.dims`"),
         (f'{CASE}name = "x"\ndims = {{n = "3"}}', r"got `str` - at `\$\.dims"),
         (f'{CASE}name = "x"\ndims = {{m = 3}}', "case 'x' gives no value for the parameter 'n'"),
-        (f'{CASE}name = "x"\ndims = {{n = 3}}\ndtypes = ["f17"]', "f17 is none of its dtypes"),
+        (f'{CASE}name = "x"\ndims = {{n = 3}}\ndtypes = ["f17"]', "f17 is not one of its dtypes"),
         (f'{CASE}name = "x"\ndims = {{n = 3}}\noffsets = {{x = -1}}', r"Expected `int` >= 0 - at `\$\.offsets"),
     ],
 )
@@ -237,4 +237,4 @@ def test_doctor_says_the_tier(course: Course, capsys) -> None:
 def test_a_jail_that_does_not_exist(course: Course, hand_in, monkeypatch, capsys) -> None:
     monkeypatch.setenv("GRADER_JAIL", "fortress")
     assert run(["check", "twice"]) == 2
-    assert "fortress names no jail" in capsys.readouterr().err
+    assert "fortress is not a sandbox tier" in capsys.readouterr().err
