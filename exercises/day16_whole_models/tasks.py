@@ -31,7 +31,7 @@ neox_parallel_residual = Exercise(
 Fix the second half of a GPT-NeoX block: out = x + attention + mlp(norm(r)), with mlp(y) = down gelu(up y + up_bias) +
 down_bias, the exact GELU, and norm a LayerNorm with norm_weight, norm_bias and eps. config.json's
 use_parallel_residual, here `parallel`, selects r: x in the parallel residual, x + attention in the serial one. The
-given kernel works with one checkpoint and writes nonsense with another. f32; any rows, hidden and feed_forward whose
+given kernel has one fault. Find it from the report, and correct it. f32; any rows, hidden and feed_forward whose
 vectors fit into shared memory; with no rows, return at once.""",
     launchers="void neox_parallel_residual(const float* x, const float* attention, const float* norm_weight, "
     "const float* norm_bias, const float* up, const float* up_bias, const float* down, const float* down_bias, "
