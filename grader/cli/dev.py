@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from grader.cli.messages import shown_path
@@ -97,6 +98,43 @@ def check(
     console.print(
         Text(f"  Whether its kernels get the verdicts that they deserve: {tests}", style="quiet"), soft_wrap=True
     )
+    return 0
+
+
+@app.command("lessons")
+def lessons(
+    part: Annotated[str | None, typer.Argument(metavar="[DAY]", help="A day; without it all days.")] = None,
+) -> int:
+    """Show the length of each lesson, its questions, long paragraphs and long listings, and what it gives away."""
+    from grader.course.authoring import lesson_rules
+
+    course = Course()
+    days = [day for day in _parts(course, part) if isinstance(day, Day)]
+    if not days:
+        raise GraderError(f"{part!r} is not a day of the course", "`grader list` shows the days.")
+    console = theme.console()
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="title")
+    table.add_column("  lesson", no_wrap=True)
+    for title in ("words", "questions", "long paragraphs", "long listings"):
+        table.add_column(title, justify="right")
+    places: list[str] = []
+    for day in days:
+        found = lesson_rules.figures(day.lesson)
+        counts = (found.words, found.questions, len(found.paragraphs), len(found.listings))
+        table.add_row(f"  {day.folder}", *map(str, counts))
+        file = shown_path(day.lesson, course)
+        places += [f"{file}: cell {p.cell}: a paragraph of {p.size} words: {p.begins} ..." for p in found.paragraphs]
+        places += [f"{file}: cell {p.cell}: an unfolded listing of {p.size} lines: {p.begins}" for p in found.listings]
+        shares = {
+            entry.variable: lesson_rules.shown_share(day, entry) for entry in day.exercises if entry.kind != "debug"
+        }
+        for name, share in shares.items():
+            if share >= lesson_rules.SHOWN:
+                places.append(f"{file}: shows {share:.0%} of the solution of {name} before the exercise")
+    console.print()
+    console.print(table)
+    for place in places:
+        console.print(Text(f"  {place}", style="quiet"), soft_wrap=True)
     return 0
 
 
