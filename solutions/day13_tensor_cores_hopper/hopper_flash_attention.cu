@@ -52,8 +52,7 @@ struct Shape {
     // Registers per thread of a consumer and of the producer; in total what the block was launched with. A warpgroup
     // that requests more than the others have released waits forever.
     static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
-    static constexpr bool kPingPong =
-        DIM <= 64;  // the softmax takes the largest share there; larger heads are as fast without
+    static constexpr bool kPingPong = DIM <= 64;  // larger heads are as fast without
     static constexpr int kKeys = DIM <= 128 ? 128 : 80;
     static constexpr bool kSeparateOut = DIM <= 128;  // out has its own tiles, otherwise it overwrites q's
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
