@@ -175,7 +175,7 @@ class BarResult(Record):
 
 
 class TimeBarResult(Record):
-    """One limit of the stage *fast* on the time of a size on one GPU."""
+    """A time limit of the stage *fast*: for one problem size on one GPU."""
 
     name: Line
     """Of the size."""

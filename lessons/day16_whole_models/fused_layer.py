@@ -140,7 +140,7 @@ class Run:
     # ---------------------------------------------------------------------------------------------- operators
 
     def launch(self, name: str, *arguments: Any) -> None:
-        """Launch one kernel; all but ``scores`` and ``scores_softmax`` have the dtype in the launcher's name."""
+        """Launch one kernel. The launcher's name ends with the dtype, except for ``scores`` and ``scores_softmax``."""
         self.launches += 1
         plain = name in ("scores", "scores_softmax")
         self._launch(FILES[name], name if plain else f"{name}_f16", *arguments)

@@ -44,7 +44,7 @@ def recorded(report: Report) -> Recording:
 
 
 def of(recording: Recording, kind: str, memory: str = "") -> list[Event]:
-    """Return the events of a kind, in a memory of that name."""
+    """Return the recorded events of a kind that access the memory of a name."""
     return [
         event
         for event in recording.events

@@ -47,7 +47,7 @@ void work_allocates(Region& region);
 void work_frees(Region& region, const void* address);
 // A copy writes to host memory that is not pinned.
 void work_writes_host(uintptr_t address, size_t bytes);
-// Host code accesses such memory, which pending copies may use.
+// Called when host code accesses memory that a pending copy may use.
 void host_touches_own(uintptr_t address, size_t bytes, bool write, const void* code);
 // Host code accesses memory that kernels access as well.
 void host_touches(Region& region, uintptr_t address, size_t bytes, bool write, const void* code);

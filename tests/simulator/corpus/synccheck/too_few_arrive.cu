@@ -1,4 +1,4 @@
-// mbarrier.init counts all threads of the block; only those of the guard arrive.
+// mbarrier.init expects all threads of the block; only those with i < n arrive.
 // n = 100
 #include <cuda_runtime.h>
 
