@@ -1,7 +1,7 @@
-"""The tasks of day 9.
+"""The exercises of day 9.
 
-Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
-All heads share one pattern. A query that sees no key gives zeros.
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim]. All
+heads share one pattern. A query that sees no key gives zeros.
 """
 
 import functools
@@ -11,11 +11,11 @@ import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
 
-# ------------------------------------------------------------------------------------------------------ what is shared
+# ------------------------------------------------------------------------------------------------------ shared helpers
 
 
 def weighted(q, k, v, scale, counts):
-    """Attention in which query i sees key j counts[i, j] times: a key seen twice has twice its weight."""
+    """Return attention in which query i sees key j counts[i, j] times: a key seen twice has twice its weight."""
     scores = q @ k.transpose(-1, -2) * scale
     scores = scores.masked_fill(counts == 0, -torch.inf)
     largest = torch.nan_to_num(scores.amax(dim=-1, keepdim=True), neginf=0.0) if k.shape[-2] else 0.0
@@ -25,17 +25,17 @@ def weighted(q, k, v, scale, counts):
 
 
 def with_mask(q, k, v, mask, scale):
-    """Return torch's dense attention under a given mask: it computes every score, and hides most."""
+    """Return torch's dense attention under a mask that exists already: it computes every score and hides most."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return 1 / sqrt(head_dim), or the scale of the case."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves again and again."""
+    """Draw keys whose scores with the queries of ``one_direction`` rise, so the maximum changes again and again."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
@@ -67,25 +67,25 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
 
 
 def window_mask(query_len, key_len, window):
-    """[query_len, key_len], true where query i, at position i + key_len - query_len, sees key j."""
+    """Return [query_len, key_len], true where query i, at position i + key_len - query_len, sees key j."""
     position = torch.arange(query_len)[:, None] + key_len - query_len
     key = torch.arange(key_len)[None]
     return (key <= position) & (key > position - window)
 
 
 def windowed(q, k, v, scale, window):
-    """Attention through a sliding window."""
+    """Return attention through a sliding window."""
     return weighted(q, k, v, scale, window_mask(q.shape[-2], k.shape[-2], window).to(q.dtype))
 
 
 def without_window(q, k, v, scale):
-    """Plain causal attention."""
+    """Return plain causal attention."""
     return weighted(q, k, v, scale, window_mask(q.shape[-2], k.shape[-2], k.shape[-2] + 1).to(q.dtype))
 
 
 @functools.cache
 def flex(window, query_len, key_len):
-    """Return torch's compiled FlexAttention with the block mask of a window."""
+    """Compile torch's FlexAttention with the block mask of a window."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     def seen(batch, head, query, key):
@@ -98,7 +98,7 @@ def flex(window, query_len, key_len):
 
 
 def torch_window(q, k, v, scale, window):
-    """FlexAttention on a GPU; dense attention with a mask elsewhere."""
+    """Run FlexAttention on a GPU, dense attention with a mask elsewhere."""
     if q.is_cuda:
         return flex(window, q.shape[-2], k.shape[-2])(q, k, v, scale)
     mask = window_mask(q.shape[-2], k.shape[-2], window)
@@ -106,17 +106,18 @@ def torch_window(q, k, v, scale, window):
 
 
 def window_pairs(d):
-    """How many (query, key) pairs a window leaves, for one head."""
+    """Return the number of (query, key) pairs in a window, for one head."""
     offset = d["key_len"] - d["query_len"]
     return sum(max(0, min(d["window"], i + 1 + offset)) for i in range(d["query_len"]))
 
 
 sliding_window = Exercise(
     summary="""\
-Query i stands at position i + key_len - query_len and sees the `window` keys that end there, its own position included:
-softmax over those, f32 inside, f16 or bf16 outside. Keys before the window must cost nothing: no reads, no products. head_dim
-is 32, 64, 80, 96 or 128, window at least 1, scale any number, any lengths; a query that sees no key gives zeros, with no keys all
-outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least torch's FlexAttention.)""",
+Attention through a sliding window. Query i stands at position i + key_len - query_len and sees the `window` keys that end
+there, its own position included. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window must cost nothing: do
+not read them, and compute nothing for them. head_dim is 32, 64, 80, 96 or 128, window at least 1, scale any number, any
+lengths. A query that sees no key gives zeros. With no keys all outputs are zero; with no queries there is nothing to do. (On a
+GPU, window 512 of 8192: at least as fast as torch's FlexAttention.)""",
     launchers="""void sliding_window_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads,
                  int query_len, int key_len, int head_dim, int window, float scale, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -174,7 +175,7 @@ outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 
         "1024 keys, window 32", dtypes=["f16"], **sizes(query_len=1024, key_len=1024, head_dim=32, window=32)
     ),
     bars=[
-        Bar("global_bytes / minimum", at_most=2.0, look="Where does the first key of a block's queries lie?"),
+        Bar("global_bytes / minimum", at_most=2.0, look="Which is the first key that the queries of a block see?"),
         Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads read neighboring elements?"),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -191,7 +192,7 @@ outputs are zero, with no queries there is nothing to do. (On a GPU, window 512 
 
 
 def block_offsets(shape, dims, generator):
-    """For each block of queries how many blocks of keys it sees; sometimes none. `entries` in all."""
+    """Draw how many blocks of keys each block of queries sees; sometimes none. `entries` in all."""
     blocks, each = shape[0] - 1, -(-dims["key_len"] // dims["block"])
     counts = torch.zeros(blocks, dtype=torch.int64)
     left = dims["entries"]
@@ -205,18 +206,18 @@ def block_offsets(shape, dims, generator):
 
 
 def block_indices(shape, dims, generator, inputs):
-    """Draw blocks, distinct and ascending within a row. The last list names the last block, partial or not."""
+    """Draw the blocks: distinct and ascending within a row. The last list has the last block, partial or not."""
     each = -(-dims["key_len"] // dims["block"])
     offsets = inputs["offsets"].tolist()
     rows = [torch.randperm(each, generator=generator)[: b - a].sort().values for a, b in itertools.pairwise(offsets)]
     listed = [row for row in rows if len(row)]
     if listed:
-        listed[-1][-1] = each - 1  # what is drawn must not decide whether a mistake at the end is seen
+        listed[-1][-1] = each - 1  # a fault at the end must show with every seed
     return torch.cat([*rows, torch.zeros(0, dtype=torch.int64)])
 
 
 def block_mask(offsets, indices, block, query_len, key_len, causal):
-    """[query_len, key_len], true where the pattern, and with `causal` the order, lets a query see a key."""
+    """Return [query_len, key_len], true where the pattern, and with `causal` the order, lets a query see a key."""
     mask = torch.zeros(query_len, key_len, dtype=torch.bool)
     for row in range(len(offsets) - 1):
         for column in indices[offsets[row] : offsets[row + 1]].tolist():
@@ -225,27 +226,28 @@ def block_mask(offsets, indices, block, query_len, key_len, causal):
 
 
 def by_blocks(q, k, v, offsets, indices, block, scale, causal):
-    """Attention under a mask of blocks."""
+    """Return attention under a mask of blocks."""
     mask = block_mask(offsets, indices, block, q.shape[-2], k.shape[-2], causal)
     return weighted(q, k, v, scale, mask.to(q.dtype))
 
 
 def dense(q, k, v, scale):
-    """Attention to all keys."""
+    """Return attention to all keys."""
     return weighted(q, k, v, scale, torch.ones(q.shape[-2], k.shape[-2], dtype=q.dtype))
 
 
 def blocks(block, entries, causal=False, **more):
-    """Sizes of a case of block-sparse attention: `entries` blocks of the mask are set."""
+    """Return the sizes of a case of block-sparse attention: `entries` blocks of the mask are set."""
     return sizes(block=block, entries=entries, causal=causal, **more)
 
 
 block_sparse = Exercise(
     summary="""\
-The mask consists of blocks of `block` x `block`, and a CSR list says which of them are there: block b of queries sees the blocks
-of keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last blocks may be
-partial; with `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64, head_dim 32 or 64, f32,
-pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros; with no queries there is nothing to do.""",
+Attention under a mask of blocks of `block` x `block`, which a CSR list names. Block b of queries sees the blocks of keys
+indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last blocks may be
+partial. With `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64, head_dim 32 or 64, f32,
+pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros. With no queries there is nothing to
+do.""",
     launchers="""void block_sparse(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                  float* out, int batch, int heads, int query_len, int key_len, int head_dim, int block, bool causal,
                  float scale, cudaStream_t stream)""",
@@ -271,7 +273,7 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
         Case("blocks of 64", **blocks(64, 3, query_len=130, key_len=130)),
         Case("causal", **blocks(16, 16, True, query_len=90, key_len=90, head_dim=32)),
         Case("causal, more keys than queries", **blocks(16, 9, True, query_len=21, key_len=90, head_dim=32)),
-        # All 5 x 3 blocks are listed: what the first 30 queries do not see is hidden by the order alone.
+        # All 5 x 3 blocks are listed, so only the causal order hides keys from the first 30 queries.
         Case("causal, queries that see no key", **blocks(16, 15, True, query_len=70, key_len=40, head_dim=32)),
         Case("scores that rise", inputs=RISING, **blocks(16, 12, query_len=40, key_len=100, head_dim=32)),
         Case("large scores do not overflow", inputs=LARGE, **blocks(16, 12, query_len=40, key_len=100)),
@@ -290,7 +292,7 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
     ],
     efficient=Case("an eighth of the blocks", **blocks(64, 8, query_len=512, key_len=512, head_dim=32)),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.4, look="Blocks that are not in the list must not be read."),
+        Bar("global_bytes / minimum", at_most=1.4, look="Do not read blocks that are not in the list."),
         Bar("sectors / ideal", at_most=1.5, look="Do neighboring threads read neighboring floats?"),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -310,7 +312,7 @@ pointers 16-byte aligned. A query that sees no key, or whose list is empty, give
 
 
 def row_offsets(shape, dims, generator):
-    """`entries` entries spread over the rows by chance: some rows get none."""
+    """Spread `entries` entries over the rows at random: some rows get none."""
     rows = shape[0] - 1
     if rows == 0:
         return torch.zeros(1, dtype=torch.int64)
@@ -319,7 +321,7 @@ def row_offsets(shape, dims, generator):
 
 
 def all_in_row(row):
-    """Offsets by which one row has all the entries."""
+    """Return a function that draws offsets by which one row has all the entries."""
 
     def offsets(shape, dims):
         return torch.where(torch.arange(shape[0]) <= row, 0, dims["entries"])
@@ -328,16 +330,13 @@ def all_in_row(row):
 
 
 def late(shape, dims, generator):
-    """Forty indices that are no keys, then valid ones."""
+    """Draw forty indices that are not keys, then valid ones."""
     keys = torch.randint(0, dims["key_len"], shape, generator=generator)
     return torch.where(torch.arange(shape[0]) < 40, -1, keys)
 
 
-def with_strangers(values, length):
-    """``values`` that begin and end with the nearest numbers that are no keys.
-
-    Not left to chance, as they tell most.
-    """
+def with_invalid(values, length):
+    """Draw ``values``, and set the first and the last to the nearest invalid ones, key count and -1, with every seed."""
 
     def draw(shape, dims, generator):
         drawn = values(shape, dims, generator).flatten()
@@ -348,7 +347,7 @@ def with_strangers(values, length):
 
 
 def counts_of(offsets, indices, query_len, key_len):
-    """[query_len, key_len]: how often each query names each key; indices that are no keys are not counted."""
+    """Return [query_len, key_len]: how often each query lists each key, without invalid indices."""
     counts = torch.zeros(query_len, key_len, dtype=torch.float64)
     for row in range(query_len):
         named = indices[offsets[row] : offsets[row + 1]]
@@ -358,24 +357,24 @@ def counts_of(offsets, indices, query_len, key_len):
 
 
 def by_lists(q, k, v, offsets, indices, scale):
-    """Attention to listed keys."""
+    """Return attention to listed keys."""
     return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]))
 
 
 def once_each(q, k, v, offsets, indices, scale):
-    """Return the output as if each key had been listed at most once."""
+    """Return attention to listed keys, counting each key at most once."""
     return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]).clamp(max=1))
 
 
 def ascending(shape, dims, generator, inputs):
-    """Return valid keys, ascending within each row."""
+    """Draw valid keys, ascending within each row."""
     keys = torch.randint(0, dims["key_len"], shape, generator=generator)
     offsets = inputs["offsets"].tolist()
     return torch.cat([keys[a:b].sort().values for a, b in itertools.pairwise(offsets)] or [keys])
 
 
 def lists(entries, **more):
-    """Sizes of a case of attention by lists."""
+    """Return the sizes of a case of attention to listed keys."""
     return sizes(entries=entries, **more)
 
 
@@ -384,8 +383,8 @@ LISTS = {
     "offsets": Input("query_len+1", row_offsets, "i32"),
     "indices": Input("entries", integers(0, "key_len"), "i32"),
 }
-SOME_INVALID = {"indices": with_strangers(integers(-5, "key_len + 5"), "key_len")}
-ALL_INVALID = {"indices": with_strangers(integers("key_len", "key_len + 9"), "key_len")}
+SOME_INVALID = {"indices": with_invalid(integers(-5, "key_len + 5"), "key_len")}
+ALL_INVALID = {"indices": with_invalid(integers("key_len", "key_len + 9"), "key_len")}
 LIST_PROTOTYPE = """void {name}(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                  float* out, int batch, int heads, int query_len, int key_len, int head_dim, float scale,
                  cudaStream_t stream)"""
@@ -416,10 +415,10 @@ LIST_CASES = [
 
 csr_attention = Exercise(
     summary="""\
-One kernel for any pattern: query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in no particular order.
-An index below 0 or from key_len on is ignored: nothing is read for it. A key that is listed twice counts twice. A query whose list
-is empty, or names no key, gives zeros; with no queries there is nothing to do. f32, head_dim 32, 64 or 128, pointers 16-byte
-aligned. All heads and all sequences share the one pattern.""",
+One attention kernel for any pattern. Query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in any order.
+Ignore an index below 0, or not below key_len, and read nothing for it. A key that is listed twice counts twice. A query whose
+list is empty, or has no valid index, gives zeros. With no queries there is nothing to do. f32, head_dim 32, 64 or 128, pointers
+16-byte aligned. All heads and all sequences share one pattern.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention"),
     inputs=LISTS,
     outputs=OUT,
@@ -466,8 +465,8 @@ aligned. All heads and all sequences share the one pattern.""",
 
 csr_attention_debug = Exercise(
     summary="""\
-Attention to listed keys, 32 keys at a time. head_dim is 32 or 64; everything else, and empty input, as in csr_attention. The
-given kernel has one fault. Find it from the report, and correct it.""",
+This kernel computes attention to listed keys, as csr_attention does, 32 keys at a time. It has one fault. Find it from the report,
+and correct it. head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention_debug"),
     inputs=LISTS,
     outputs=OUT,
@@ -497,7 +496,7 @@ given kernel has one fault. Find it from the report, and correct it.""",
 
 
 def big_bird(query_len, globals, window, random_keys):
-    """[query_len, query_len], true where a query sees a key by any of the rules."""
+    """Return [query_len, query_len], true where a query sees a key by any of the rules."""
     position = torch.arange(query_len)
     mask = (position[:, None] - position[None]).abs() <= window
     mask[:globals] = True
@@ -509,34 +508,34 @@ def big_bird(query_len, globals, window, random_keys):
 
 
 def by_rules(q, k, v, globals, window, random_keys, scale):
-    """Attention to global, neighboring and random keys."""
+    """Return attention to global, neighboring and random keys."""
     return weighted(q, k, v, scale, big_bird(q.shape[-2], globals, window, random_keys).to(q.dtype))
 
 
 def counted_twice(q, k, v, globals, window, random_keys, scale):
-    """Return the output if a random key that a rule has named already counts again."""
+    """Return the result of counting a random key again that another rule names too."""
     mask = big_bird(q.shape[-2], globals, window, random_keys[:, :0]).to(q.dtype)
     offsets = torch.arange(q.shape[-2] + 1) * random_keys.shape[1]
     return weighted(q, k, v, scale, mask + counts_of(offsets, random_keys.flatten(), q.shape[-2], k.shape[-2]))
 
 
 def rules(globals, window, randoms, batch=1, heads=1, len=1, head_dim=64):
-    """Sizes of a case of global, neighboring and random keys."""
+    """Return the sizes of a case of global, neighboring and random keys."""
     return dict(batch=batch, heads=heads, len=len, head_dim=head_dim, globals=globals, window=window, randoms=randoms)
 
 
 def rule_pairs(d):
-    """About how many (query, key) pairs the rules leave."""
+    """Return about how many (query, key) pairs the rules leave."""
     return d["len"] * min(d["len"], 2 * d["window"] + 1 + d["globals"] + d["randoms"]) + d["globals"] * d["len"]
 
 
 global_local_random = Exercise(
     summary="""\
-The pattern of long-document encoders, from three rules: query i sees the keys j with |i - j| <= window; the first `globals` keys
-are seen by all queries, and the first `globals` queries see all keys; and query i sees its `randoms` keys random_keys[i]. A key that
-several rules name, or that is named twice, counts once; a random key that does not exist is ignored. As many queries as keys, f32,
-head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window and randoms may be 0. With nothing in the batch there is nothing
-to do.""",
+The pattern of long-document encoders, from three rules. Query i sees the keys j with |i - j| <= window. All queries see the first
+`globals` keys, and the first `globals` queries see all keys. And query i sees its `randoms` keys random_keys[i]. A key that
+several rules name, or that is named twice, counts once. Ignore a random key that does not exist. There are as many queries as
+keys, f32, head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window and randoms may be 0. With an empty batch there is
+nothing to do.""",
     launchers="""void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
                  int batch, int heads, int len, int head_dim, int globals, int window, int randoms, float scale,
                  cudaStream_t stream)""",
@@ -565,7 +564,7 @@ to do.""",
         Case("more global keys than keys", **rules(9, 1, 2, len=4, head_dim=32)),
         Case(
             "random keys that do not exist",
-            inputs={"random_keys": with_strangers(integers(-9, "len + 9"), "len")},
+            inputs={"random_keys": with_invalid(integers(-9, "len + 9"), "len")},
             **rules(1, 1, 6, len=30, head_dim=32),
         ),
         Case("head_dim 128", **rules(1, 2, 3, batch=2, len=21, head_dim=128)),
@@ -585,7 +584,11 @@ to do.""",
     ],
     efficient=Case("512 keys", **rules(2, 4, 3, len=512, head_dim=32)),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.4, look="Visit the keys that the rules name; do not test all of them."),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.4,
+            look="Visit only the keys that the rules name, instead of testing all keys.",
+        ),
         Bar("sectors / ideal", at_most=1.3, look="Let neighboring lanes read neighboring parts of one row."),
         ONE_LAUNCH,
         NO_SCRATCH,

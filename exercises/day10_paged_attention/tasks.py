@@ -1,8 +1,8 @@
-"""The tasks of day 10.
+"""The exercises of day 10.
 
-A cache is made of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not lie side by side: key i of
-sequence b is row i % page_size of page block_tables[b, i // page_size]. The table has room for max_pages entries per
-sequence; those past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
+A cache consists of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not be contiguous: key i of sequence b
+is row i % page_size of page block_tables[b, i // page_size]. The table has max_pages entries per sequence; those past its last
+key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
 """
 
 import torch
@@ -11,17 +11,17 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 
 def scale_of(dims):
-    """1 / sqrt(head_dim), unless the case says otherwise."""
+    """Return 1 / sqrt(head_dim), or the scale of the case."""
     return dims.get("scale", dims["head_dim"] ** -0.5)
 
 
 def heads_of(dims):
-    """Return the number of query heads: given, or a multiple of the key/value heads."""
+    """Return the number of query heads: that of the case, or `group` per key/value head."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
 def pages_of(dims):
-    """Enough pages for all sequences, and a few that nobody has."""
+    """Return enough pages for all sequences, and three that none uses."""
     return dims.get("pages", dims["batch"] * dims["max_pages"] + 3)
 
 
@@ -31,14 +31,14 @@ def first_page_of(dims):
 
 
 BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
-"""What comes before the first page that exists."""
+"""The number of elements before the first page that exists."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
 
 def tables(shape, dims, generator, inputs):
-    """Every sequence's pages, scattered; where it needs none, numbers that are no page."""
+    """Draw every sequence's pages, scattered; unused entries are -1."""
     batch, max_pages = shape
     pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape) + first_page_of(dims)
     needed = -(-inputs["lengths"] // dims["page_size"])
@@ -46,13 +46,13 @@ def tables(shape, dims, generator, inputs):
 
 
 def tables_far_away(shape, dims, generator, inputs):
-    """Draw block tables whose unused entries are huge."""
+    """Draw tables whose unused entries are 2^31 - 1."""
     found = tables(shape, dims, generator, inputs)
     return found.masked_fill(found < 0, 2**31 - 1)
 
 
 def shared_prefix(shape, dims, generator, inputs):
-    """All sequences begin with the pages of the first one; the last page of each is its own."""
+    """Draw tables that all begin with the pages of the first one; the last page of each is its own."""
     found = tables(shape, dims, generator, inputs)
     needed = -(-inputs["lengths"] // dims["page_size"])
     common = max(int(needed.min()) - 1, 0)
@@ -61,7 +61,7 @@ def shared_prefix(shape, dims, generator, inputs):
 
 
 def paged(values):
-    """Draw a cache whose slots are NaN where no sequence has a key."""
+    """Return a function that draws a cache with NaN in the slots without a key, which a kernel must not use."""
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
@@ -77,47 +77,47 @@ def paged(values):
 
 
 def full(shape, dims):
-    """Every sequence as long as its table allows."""
+    """Return lengths that fill the tables."""
     return torch.full(shape, dims["max_pages"] * dims["page_size"])
 
 
 def ragged(shape, dims, generator):
-    """Every sequence of another length, none full."""
+    """Draw random lengths, none full."""
     most = dims["max_pages"] * dims["page_size"]
     return torch.randint(1, max(most, 2), shape, generator=generator)
 
 
 def every_length(shape, dims):
-    """Lengths 0, 1, 2, ... up to the most."""
+    """Return the lengths 0, 1, 2, ... up to the maximum."""
     return torch.arange(shape[0]) % (dims["max_pages"] * dims["page_size"] + 1)
 
 
 def about_a_page(shape, dims):
-    """One key fewer than a page, a page, one key more, and so on with two pages."""
+    """Return lengths of one key fewer than a page, a page, one key more, then the same with two pages."""
     size = dims["page_size"]
     return torch.tensor([size - 1, size, size + 1, 2 * size - 1, 2 * size, 2 * size + 1])[: shape[0]]
 
 
 def starts(shape, dims, generator):
-    """Draw where each sequence's queries start: a random division of the tokens, perhaps with an empty sequence."""
+    """Draw where each sequence's queries start: a random division of the tokens; a sequence may get none."""
     cuts = torch.randint(0, dims["tokens"] + 1, (shape[0] - 2,), generator=generator).sort().values
     return torch.cat([torch.tensor([0]), cuts, torch.tensor([dims["tokens"]])])
 
 
 def lengths_after(shape, dims, generator, inputs):
-    """Keys of each sequence: its new tokens, and as many from before as fit at random."""
+    """Draw the number of keys of each sequence: its new tokens, and a random number of earlier ones."""
     new = inputs["query_starts"].diff()
     most = dims["max_pages"] * dims["page_size"]
     return new + (torch.rand(shape, generator=generator) * (most - new + 1)).long().clamp(max=most)
 
 
 def fewer_keys_than_queries(shape, dims, inputs):
-    """Draw lengths so short that the first queries of a sequence see no key."""
+    """Return so few keys that the first queries of a sequence see none."""
     return (inputs["query_starts"].diff() // 2).clamp(min=0)
 
 
 def slots_of(shape, dims, generator):
-    """Distinct slots, about a tenth of them -1: padding."""
+    """Draw distinct slots; about a tenth are -1, which is padding."""
     first = first_page_of(dims)
     slots = torch.randperm((dims["pages"] - first) * dims["page_size"], generator=generator)[: shape[0]]
     slots += first * dims["page_size"]
@@ -126,7 +126,7 @@ def slots_of(shape, dims, generator):
 
 
 def slots_outside(shape, dims, generator):
-    """Distinct slots, every third one just outside the cache."""
+    """Draw distinct slots, every third one just outside the cache."""
     slots = slots_of(shape, dims, generator)
     slots[::3] = dims["pages"] * dims["page_size"] + torch.arange(shape[0])[::3]
     return slots
@@ -143,7 +143,7 @@ def gathered(cache, table, length):
 
 
 def attention(q, k, v, scale, hidden=None):
-    """Return attention of q [heads, n, d] on k and v [kv_heads, m, d]; zeros for a query that sees no key."""
+    """Return attention of q [heads, n, d] to k and v [kv_heads, m, d]; zeros for a query that sees no key."""
     k, v = (x.repeat_interleave(q.shape[0] // x.shape[0], dim=0) for x in (k, v))
     scores = q @ k.transpose(-1, -2) * scale
     if hidden is not None:
@@ -152,7 +152,7 @@ def attention(q, k, v, scale, hidden=None):
 
 
 def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
-    """One query per sequence against its pages."""
+    """Return attention of one query per sequence to its pages."""
     out = torch.zeros_like(q)
     block_tables = block_tables - first_page
     for b, length in enumerate(lengths.tolist()):
@@ -162,7 +162,7 @@ def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
 
 
 def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale, first_page):
-    """Return attention of every sequence's new queries on its pages; the last query sees all keys."""
+    """Return attention of every sequence's new queries to its pages; the last query sees all keys."""
     out = torch.zeros_like(q)
     block_tables = block_tables - first_page
     bounds = query_starts.tolist()
@@ -175,7 +175,7 @@ def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scal
 
 
 def appended(k, v, slots, k_cache, v_cache, first_page):
-    """Both caches with the new rows in their slots."""
+    """Return both caches with the new rows in their slots."""
     k_cache, v_cache = k_cache.clone(), v_cache.clone()
     page_size = k_cache.shape[2]
     for token, slot in enumerate((slots - first_page * page_size).tolist()):
@@ -186,7 +186,7 @@ def appended(k, v, slots, k_cache, v_cache, first_page):
 
 
 def torch_append(k, v, slots, k_cache, v_cache):
-    """Return torch's scattered assignment, for valid slots."""
+    """Append with torch's indexed assignment; all slots are valid."""
     page, offset = slots // k_cache.shape[2], slots % k_cache.shape[2]
     k_cache[page, :, offset] = k
     v_cache[page, :, offset] = v
@@ -194,7 +194,7 @@ def torch_append(k, v, slots, k_cache, v_cache):
 
 
 def torch_paged(q, k_cache, v_cache, block_tables, scale):
-    """Return torch's attention after gathering the full pages: it has no paged attention outside of FlexAttention."""
+    """Gather the full pages, then run fused attention: torch has no paged attention outside of FlexAttention."""
     batch, kv_heads, head_dim = q.shape[0], k_cache.shape[1], k_cache.shape[3]
     k, v = (
         cache[block_tables.long()].transpose(1, 2).reshape(batch, kv_heads, -1, head_dim)
@@ -213,18 +213,17 @@ def appending(tokens, kv_heads=2, head_dim=64, pages=8, page_size=16):
 
 
 def valid_slots(shape, dims, generator):
-    """Distinct slots, no padding."""
+    """Draw distinct slots, no padding."""
     return torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
 
 
 kv_cache_append = Exercise(
     summary="""\
-Write the new keys and values of some tokens into the pages of the cache: token t goes to slot slots[t], which is row
-slot % page_size of page slot / page_size, for every head. A slot outside the cache (such as -1, padding) is skipped and never used
-as an address; all others are distinct. f32, f16 and bf16; head_dim is a multiple of 8 and all tensors are 16-byte aligned; the
-cache may have more than 2^31 elements. With no tokens there is nothing to do.""",
-    launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* "
-    "v_cache, "
+Write the new keys and values of some tokens into the pages of the cache. A slot is the place of one token: row slot % page_size
+of page slot / page_size, for every head. Token t goes to slot slots[t]. Skip a slot outside the cache (such as -1, padding), and
+compute no address from it; all others are distinct. f32, f16 and bf16. head_dim is a multiple of 8, and all tensors are 16-byte
+aligned. The cache may have more than 2^31 elements. With no tokens there is nothing to do.""",
+    launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
     "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
     inputs={
@@ -271,12 +270,12 @@ cache may have more than 2^31 elements. With no tokens there is nothing to do.""
     ),
     minimum_bytes=lambda d: 4 * d["tokens"] * d["kv_heads"] * d["head_dim"] * 2 + 8 * d["tokens"],
     bars=[
-        Bar("global_bytes / minimum", at_most=1.05, look="Rows that nobody appends to need not be touched."),
+        Bar("global_bytes / minimum", at_most=1.05, look="Do not touch rows to which no token is appended."),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp move whole rows of head_dim?"),
         Bar(
             "requests * 512 / minimum",
             at_most=1.5,
-            look="How many bytes does each access move? Do warps that have nothing to move ask for the slot too?",
+            look="How many bytes does each access move? Do warps without work read the slot as well?",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -374,14 +373,14 @@ def decode_cases(**more):
 
 
 def cache_bytes(d):
-    """Return the bytes that a decode step with full sequences must move, for 16-bit numbers."""
+    """Return the bytes that a decode step with full sequences must move, in 16-bit numbers."""
     keys = d["batch"] * d["max_pages"] * d["page_size"]
     rows = 2 * keys * d["kv_heads"] + 2 * d["batch"] * heads_of(d)
     return 2 * rows * d["head_dim"] + 4 * d["batch"] * (d["max_pages"] + 1)
 
 
 def decode_flops(d):
-    """Two products for each key and head of full sequences."""
+    """Return the operations of both matmuls, for every key and head of full sequences."""
     return 4 * d["batch"] * heads_of(d) * d["max_pages"] * d["page_size"] * d["head_dim"]
 
 
@@ -391,16 +390,15 @@ DECODE_PARAMETERS = (
 
 paged_attention = Exercise(
     summary="""\
-One query per sequence against a cache in pages: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys; key i of
-sequence b is row i % page_size of page block_tables[b, i / page_size], and query head h uses key/value head
-h / (heads / kv_heads). Each key and value is fetched once for all query heads of its group, without first gathering the pages.
-Entries of the table past the last key may be anything, and so may what is in unused slots.
-f16 and bf16 in and out, sums in float; head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64; all
-tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+One query per sequence attends to a paged cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys. Key i of
+sequence b is row i % page_size of page block_tables[b, i / page_size]. Query head h uses key/value head h / (heads / kv_heads).
+Fetch each key and value once for all query heads of its group, without gathering the pages first. Table entries past the last
+key, and unused slots, may hold anything. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8,
+16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives
+zeros; with no sequences there is nothing to do.""",
     launchers="void paged_attention_{dtype}("
     + DECODE_PARAMETERS
-    + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t "
-    "stream)",
+    + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t stream)",
     dtypes=("f16", "bf16"),
     inputs=PAGED,
     outputs={"out": Output("batch heads head_dim")},
@@ -415,8 +413,7 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
-            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 "
-            "bytes.",
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
         ),
         Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
         Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
@@ -434,11 +431,11 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
 
 paged_attention_split = Exercise(
     summary="""\
-paged_attention for few sequences with long contexts: the keys of a sequence are split into (at most) `splits` parts for different
-blocks, and a second kernel combines their maxima, sums and weighted sums, which travel through the working memory partial_out
-and partial_stats.
-f16 and bf16 in and out, sums in float; head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64; all
-tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
+paged_attention for few sequences with long contexts. Different blocks process at most `splits` parts of a sequence's keys. They
+store their maxima, sums and weighted sums in the scratch memory partial_out and partial_stats, and a second kernel combines
+them. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are
+16-byte aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
+nothing to do.""",
     launchers="void paged_attention_split_{dtype}("
     + DECODE_PARAMETERS
     + "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int head_dim, int page_size, "
@@ -466,12 +463,11 @@ tensors are 16-byte aligned; the cache may have more than 2^31 elements. A seque
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
-            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 "
-            "bytes.",
+            look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
         ),
         Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
-        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU stands still."),
-        Bar("scratch_bytes", at_most=0, look="The caller gives the working memory."),
+        Bar("blocks", at_least=8, look="Too few blocks: split the keys, or most of a GPU is idle."),
+        Bar("scratch_bytes", at_most=0, look="The caller provides the scratch memory."),
     ],
     flops=decode_flops,
     bench=[
@@ -499,28 +495,26 @@ def prefilling(batch, tokens, heads, kv_heads, max_pages, page_size=16, head_dim
 
 
 def prefill_pairs(d):
-    """(query, key) pairs of one head: equal shares of the tokens, full sequences."""
+    """Return the (query, key) pairs of one head, with equal shares of the tokens and full sequences."""
     each, keys = d["tokens"] // max(d["batch"], 1), d["max_pages"] * d["page_size"]
     return d["batch"] * sum(keys - i for i in range(each))
 
 
 def equal_shares(shape, dims):
-    """Every sequence has as many queries."""
+    """Return starts by which every sequence has the same number of queries."""
     return torch.arange(shape[0]) * (dims["tokens"] // (shape[0] - 1))
 
 
 paged_prefill = Exercise(
     summary="""\
-The new queries of several sequences, one behind the other without padding: sequence b has the rows query_starts[b] ...
-query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages, its own new ones included. Causal: the last
-query of a sequence sees all its keys, the one before all but the last, ...; a query that sees no key gives zeros. One kernel, in
-which the query heads of a group share each tile of keys; f16 and bf16 in and out, float in between; head_dim is 32, 64, 80, 96 or
-128, page_size 8, 16, 32 or 64; all tensors are 16-byte aligned; the cache may have more than 2^31 elements. A sequence may have
-no queries; with no tokens there is nothing to do.""",
-    launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* "
-    "block_tables, "
-    "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int "
-    "head_dim, "
+Causal attention of the new queries of several sequences, stored one after another without padding. Sequence b has the rows
+query_starts[b] ... query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages, its new ones included.
+The last query of a sequence sees all its keys, the one before all but the last, and so on. A query that sees no key gives zeros.
+Use one kernel, in which the query heads of a group share each tile of keys. f16 and bf16 in and out, float in between. head_dim
+is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31
+elements. A sequence may have no queries; with no tokens there is nothing to do.""",
+    launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
+    "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int head_dim, "
     "int page_size, int max_pages, int max_queries, float scale, cudaStream_t stream)",
     dtypes=("f16", "bf16"),
     inputs={
@@ -554,7 +548,7 @@ no queries; with no tokens there is nothing to do.""",
         Case(
             "a sequence without queries",
             dtypes=["f16"],
-            # The second sequence ends with a page: there is no key, and no page, behind its last one.
+            # The second sequence ends at a page boundary: no key and no page follow its last one.
             inputs={
                 "query_starts": lambda shape: torch.tensor([0, 7, 7, 12]),
                 "lengths": lambda shape: torch.tensor([20, 16, 9]),

@@ -1,10 +1,9 @@
-"""The tasks of day 11.
+"""The exercises of day 11.
 
-A layer of int4 weights is stored as GPTQ's checkpoints store it, `in_features` K by `out_features` N, both multiples of
-8:
+A layer of int4 weights is stored as in GPTQ's checkpoints, `in_features` K by `out_features` N, both multiples of 8:
 
     qweight  int32 [K / 8, N]        eight weights to a word, along K: bits 4 j ... 4 j + 3 of word (i, n) are q[8 i + j, n]
-    qzeros   int32 [groups, N / 8]   eight zeros to a word, along N, each less 1: bits 4 j ... of (g, i) are zero[g, 8 i + j] - 1
+    qzeros   int32 [groups, N / 8]   eight zeros to a word, along N, each minus 1: bits 4 j ... of (g, i) are zero[g, 8 i + j] - 1
     scales   f16   [groups, N]
     g_idx    int32 [K]               the group of each k
     w[k, n] = (q[k, n] - zero[g_idx[k], n]) * scales[g_idx[k], n]
@@ -33,23 +32,23 @@ from grader.course.task import (
 
 
 def groups_of(dims):
-    """Return the number of groups; the last group may be smaller than the others."""
+    """Return the number of groups; the last one may be smaller than the others."""
     return -(-dims["in_features"] // dims["group_size"])
 
 
 def groups_in_order(dims):
-    """[in_features]: the group of each k without act_order."""
+    """Return [in_features]: the group of each k without act_order."""
     return torch.arange(dims["in_features"]) // dims["group_size"]
 
 
 def group_indices(shape, dims, generator):
-    """In order, or shuffled where the case says act_order."""
+    """Return the groups in order, or shuffled if the case has act_order."""
     groups = groups_in_order(dims)
     return groups[torch.randperm(shape[0], generator=generator)] if dims["act_order"] else groups
 
 
 def last_group_first(dims):
-    """Whole groups, from the last one down: neighbors share a group, and it is not k / group_size."""
+    """Return whole groups in reverse order: neighbors share a group, and it is not k / group_size."""
     return groups_in_order(dims).flip(0)
 
 
@@ -71,20 +70,20 @@ POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of
 
 
 def canceling(shape, generator):
-    """Draw rows whose second half nearly cancels the first: sums pass 65504 before they become small."""
+    """Draw rows whose second half nearly negates the first: partial sums exceed 65504, final sums are small."""
     half = 300 + torch.randn((shape[0], shape[1] // 2), generator=generator)
     return torch.cat([half, -half + 5 * torch.randn(half.shape, generator=generator)], dim=1)
 
 
 def packed(q):
-    """Words whose nibble j is row 8 i + j of q [K, n]."""
+    """Return words whose nibble j is row 8 i + j of q [K, n]."""
     shifts = 4 * torch.arange(8)[:, None]
     words = (q.view(-1, 8, q.shape[1]) << shifts).sum(dim=1)
     return (words + 2**31) % 2**32 - 2**31
 
 
 def same_weights_twice(shape, dims, generator):
-    """Draw weights whose second half of rows repeats the first half."""
+    """Draw weights whose second half of rows repeats the first."""
     q = torch.randint(0, 16, (4 * shape[0], shape[1]), generator=generator)
     return packed(torch.cat([q, q]))
 
@@ -112,28 +111,28 @@ def linear(x, qweight, qzeros, scales, g_idx, bias, has_bias):
 
 
 def ln_qkv(x, weight, beta, qweight, qzeros, scales, g_idx, bias, has_bias, eps):
-    """LayerNorm, then query, key and value: out [3, batch, length, in_features]."""
+    """Return LayerNorm, then query, key and value: out [3, batch, length, in_features]."""
     normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
     out = linear(normal_x, qweight, qzeros, scales, g_idx, bias, has_bias)
     return out.unflatten(-1, (3, -1)).movedim(-2, 0)
 
 
 def layer_bytes(d):
-    """Return the bytes that a matmul with the weights must move: weights, zeros and scales once, x and out once."""
+    """Return the bytes that a matmul must move: weights, zeros and scales once, x and out once."""
     k, n, groups = d["in_features"], d["out_features"], groups_of(d)
     return k * n // 2 + groups * n * 5 // 2 + 2 * d["rows"] * (k + n) + 4 * k * d["act_order"] + 2 * n * d["has_bias"]
 
 
 def layer_flops(d):
-    """Two for each multiply-add."""
+    """Return the operations of a matmul: two per multiply-add."""
     return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
 
 
-# torch's own int4 product (`tinygemm`) has a layout and a formula of its own: (q - 8) * scale + zero, in bf16.
+# torch's own int4 matmul (`tinygemm`) has its own layout and formula: (q - 8) * scale + zero, in bf16.
 
 
 def torch_int4(x, qweight, qzeros, scales, group_size):
-    """Rows and weights as torch's int4 product wants them; weights finished in f16 where this torch has none."""
+    """Convert rows and weights to the layout of torch's int4 matmul; to f16 weights if this torch has none."""
     k = qweight.shape[0] * 8
     if not (qweight.is_cuda and hasattr(torch, "_weight_int4pack_mm")):
         g_idx = torch.arange(k, device=qweight.device) // group_size
@@ -149,19 +148,19 @@ def torch_int4(x, qweight, qzeros, scales, group_size):
 
 
 def torch_linear(rows_of_x, theirs, scales_and_zeros, group_size):
-    """Return torch's int4 matmul, on bf16 rows."""
+    """Run torch's int4 matmul on bf16 rows."""
     if scales_and_zeros is None:
         return rows_of_x @ theirs
     return torch._weight_int4pack_mm(rows_of_x, theirs, group_size, scales_and_zeros)
 
 
 def torch_finished(qweight, qzeros, scales, g_idx):
-    """All weights dequantized beforehand, as [out_features, in_features] like torch.nn.Linear's."""
+    """Dequantize all weights beforehand, to [out_features, in_features] as in torch.nn.Linear."""
     return {"finished": dequantize(qweight, qzeros, scales, g_idx).T.contiguous()}
 
 
 def torch_ln_qkv(x, weight, beta, finished, eps):
-    """Return torch's LayerNorm and its f16 matmul with dequantized weights."""
+    """Run torch's LayerNorm and its f16 matmul with dequantized weights."""
     normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
     out = torch.nn.functional.linear(normal_x, finished)
     return out.unflatten(-1, (3, -1)).movedim(-2, 0)
@@ -169,8 +168,8 @@ def torch_ln_qkv(x, weight, beta, finished, eps):
 
 # -------------------------------------------------------------------------------------------------------------- exercises
 
-ONE_LAUNCH = Bar("launches", at_most=1, look="One kernel: finished weights in memory are four times as many bytes.")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Finished weights need not be stored.")
+ONE_LAUNCH = Bar("launches", at_most=1, look="One kernel: dequantized weights in memory are four times as many bytes.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Dequantized weights need not be stored.")
 
 
 def layer(in_features, out_features, group_size, act_order=False, **more):
@@ -180,12 +179,12 @@ def layer(in_features, out_features, group_size, act_order=False, **more):
 
 gptq_dequantize = Exercise(
     summary="""\
-w[k, n] = (q - zero) * scale in f16, rounded once, for int4 weights in GPTQ's format: qweight [in_features / 8, out_features] holds eight q
-to a word along k, qzeros [groups, out_features / 8] eight zeros along n, each stored less 1 (so zero is 1 ... 16), scales [groups,
-out_features], and g_idx [in_features] says the group of each k. in_features and out_features are multiples of 8, groups of any size and in any
-order, all tensors 16-byte aligned; there may be more than 2^31 weights, though in no case here. Without weights there is nothing to do.""",
-    launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* "
-    "out, "
+Dequantize int4 weights in GPTQ's format to f16: w[k, n] = (q - zero) * scale, rounded once. qweight [in_features / 8, out_features]
+packs eight q per word along k. qzeros [groups, out_features / 8] packs eight zeros along n, each stored minus 1, so zero is
+1 ... 16. scales is [groups, out_features], and g_idx [in_features] is the group of each k. in_features and out_features are
+multiples of 8, groups have any size and any order, and all tensors are 16-byte aligned. There may be more than 2^31 weights,
+though no case here has. Without weights there is nothing to do.""",
+    launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
     inputs=WEIGHTS,
@@ -224,8 +223,7 @@ order, all tensors 16-byte aligned; there may be more than 2^31 weights, though 
         Bar(
             "global_bytes / minimum",
             at_most=1.35,
-            look="How often is a scale read? Once for the eight weights of a word is enough while their group is the "
-            "same.",
+            look="How often do you read a scale? Once for the eight weights of a word is enough while their group is the same.",
         ),
         Bar("sectors / ideal", at_most=1.25, look="Do neighboring lanes write neighboring columns?"),
         Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
@@ -253,12 +251,13 @@ def few(rows, in_features, out_features, group_size, act_order=False, has_bias=F
 
 gptq_linear = Exercise(
     summary="""\
-out = x w (+ bias where has_bias) for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale with qweight
-[in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored less 1), scales [groups, out_features], g_idx [in_features].
-Without act_order the group of k is k / group_size. Sums in float, one rounding at the end, the same result in every run. in_features and
-out_features are multiples of 8, tensors 16-byte aligned, groups of any size; there may be more than 2^31 weights, though in no case here. With
-in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. (On a GPU: twice as fast as
-torch's own int4 product, and faster than its product with 16-bit weights.)""",
+out = x w, plus the bias if has_bias, for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale.
+qweight is [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored minus 1), scales [groups,
+out_features], g_idx [in_features]. Without act_order the group of k is k / group_size. Sum in float and round once at the end;
+the result is the same in every run. in_features and out_features are multiples of 8, tensors 16-byte aligned, groups of any
+size. There may be more than 2^31 weights, though no case here has. With in_features = 0 the result is the bias, or zero; with
+no rows or no out_features there is nothing to do. (On a GPU: twice as fast as torch's own int4 matmul, and faster than its
+matmul with 16-bit weights.)""",
     launchers=LINEAR.format(name="gptq_linear"),
     dtypes=("f16",),
     inputs=LAYER,
@@ -311,7 +310,7 @@ torch's own int4 product, and faster than its product with 16-bit weights.)""",
         Bar(
             "global_bytes / minimum",
             at_most=1.8,
-            look="Each weight once; x is read again by each block: how wide is one?",
+            look="Read each weight once. Each block reads x again: how many columns has a block?",
         ),
         Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read neighboring columns."),
         Bar(
@@ -319,7 +318,7 @@ torch's own int4 product, and faster than its product with 16-bit weights.)""",
             at_most=7,
             look="How many bytes of qweight does each access move? It should be 16, or 8.",
         ),
-        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds up parts."),
+        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds the parts."),
         NO_SCRATCH,
     ],
     flops=layer_flops,
@@ -344,26 +343,27 @@ QKV = (
 
 
 def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False, eps=1e-5):
-    """Return the sizes of a case of ln_qkv_gptq."""
+    """The sizes of a case of ln_qkv_gptq."""
     return layer(
         in_features, 3 * in_features, group_size, act_order, batch=batch, length=length, has_bias=has_bias, eps=eps
     )
 
 
 def qkv_rows(d):
-    """Return the same sizes with the number of rows."""
+    """Return the sizes with the number of rows of x."""
     return {**d, "rows": d["batch"] * d["length"]}
 
 
 ln_qkv_gptq = Exercise(
     summary="""\
-y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C] (C is in_features; weight, beta [C]), then out = y w (+ bias), where
-w [C, 3 C] is int4 in GPTQ's format: qweight [C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored less 1, scales [groups, 3 C], g_idx [C],
-groups = ceil(C / group_size), bias [3 C] where has_bias. out is [3, batch, length, C]: queries, keys, values. Mean and variance by Welford's
-method in float, so that a large mean costs no digits; y may be rounded to f16; sums in float. For up to 16 rows (batch * length) one kernel;
-for more the tensor cores must do the product, and `normalized` [batch, length, C] is there to hold y. C is a multiple of 8, tensors 16-byte aligned,
-groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048 rows in 0.25 ms or
-70 % of the roofline.)""",
+LayerNorm and the QKV projection: y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C], then out = y w, plus
+the bias if has_bias. C is in_features; weight and beta are [C], bias [3 C]. w [C, 3 C] is int4 in GPTQ's format: qweight
+[C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored minus 1, scales [groups, 3 C], g_idx [C], groups = ceil(C / group_size).
+out is [3, batch, length, C]: queries, keys, values. Compute mean and variance by Welford's method in float, so that a large mean
+costs no digits. You may round y to f16; sum in float. For up to 16 rows (batch * length) use one kernel. For more, use tensor
+cores for the matmul; the scratch memory `normalized` [batch, length, C] may hold y. C is a multiple of 8, tensors 16-byte
+aligned, groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048
+rows in 0.25 ms or 70 % of the roofline.)""",
     launchers=QKV,
     dtypes=("f16",),
     inputs={
@@ -413,7 +413,7 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
     efficient=Case("256 rows, C 128", **qkv(1, 256, 128, 64)),
     minimum_bytes=lambda d: layer_bytes(qkv_rows(d)),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="The product itself goes through mma.sync or wmma."),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Compute the matmul with mma.sync or wmma."),
         Bar(
             "global_bytes / minimum",
             at_most=4.5,
@@ -421,7 +421,7 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
         ),
         Bar("sectors / ideal", at_most=1.3, look="Neighboring lanes should read neighboring elements."),
         Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles in shared memory by 16 bytes."),
-        Bar("launches", at_most=3, look="The norm, perhaps the finished weights, and the product."),
+        Bar("launches", at_most=3, look="The norm, perhaps the dequantized weights, and the matmul."),
     ],
     flops=lambda d: layer_flops(qkv_rows(d)),
     bench=[
@@ -435,13 +435,12 @@ groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C
 
 gptq_split_k = Exercise(
     summary="""\
-A linear layer with int4 weights whose K is divided into `splits` parts, so that a layer with few columns fills the GPU. Every
-run gives the same bits. `partial` f32 [splits, rows, out_features] is working memory that may hold anything. w = (q - zero) *
-scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any
-size. With in_features = 0 the result is zero; with no rows or no out_features there is nothing to do. The given kernel has
-several faults. Find them from the report, and correct all.""",
-    launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* "
-    "partial, "
+A linear layer with int4 weights that divides K into `splits` parts, so that a layer with few columns fills the GPU. Sum in float and
+round once at the end; the result has the same bits in every run. `partial` f32 [splits, rows, out_features] is scratch memory
+that may hold anything. w = (q - zero) * scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and
+out_features multiples of 8, groups of any size. With in_features = 0 the result is zero; with no rows or no out_features there
+is nothing to do. The given kernel has several faults. Find them from the report, and correct all.""",
+    launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
     "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
     dtypes=("f16",),
     inputs={name: spec for name, spec in LAYER.items() if name not in ("g_idx", "bias")},
@@ -494,9 +493,9 @@ several faults. Find them from the report, and correct all.""",
         Bar(
             "atomics",
             at_most=0,
-            look="Whoever adds first decides how sums are rounded. Store parts, and add them in order.",
+            look="The order of atomic additions decides how sums are rounded. Store parts, and add them in order.",
         ),
-        Bar("launches", at_most=2, look="One kernel for the parts, one that adds them up."),
+        Bar("launches", at_most=2, look="One kernel for the parts, one that adds them."),
         NO_SCRATCH,
     ],
     flops=layer_flops,
