@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-// TODO: a kernel, template <typename T>, that visits no tile of keys that none of its queries sees.
+// TODO: a kernel, template <typename T>, that skips the tiles of keys that none of its queries sees.
 
 template <typename T>
 void sliding_window(const T* q, const T* k, const T* v, T* out, int batch, int heads, int query_len, int key_len,

@@ -1,8 +1,7 @@
-"""The block allocator of day 10, to be written: it hands out the pages of a KV cache.
+"""The block allocator of day 10, for you to write: it allocates the pages of a KV cache.
 
-At any time every page is free or held, never both and never neither; a sequence of n tokens holds ceil(n / page_size)
-pages; sequences that begin alike share pages, and nobody writes to a page that another one holds too: who wants to gets
-a copy of his own first.
+Every page is either free or held by a sequence. A sequence of n tokens holds ceil(n / page_size) pages. Sequences that begin
+alike share pages. A sequence must not write to a page that another one holds: it gets its own copy first.
 
     python lessons/day10_paged_attention/allocator_check.py      # grades this file
 """
@@ -19,23 +18,23 @@ class BlockAllocator:
         self.pages = pages
         self.page_size = page_size
         self.sequences: dict[int, Sequence] = {}
-        # TODO: a free list, and for each page how many sequences hold it.
+        # TODO: a free list, and a reference count for each page.
 
     @property
     def free_pages(self) -> int:
-        """How many pages nobody holds."""
+        """The number of free pages."""
         raise NotImplementedError  # TODO
 
     def create(self) -> int:
-        """Create a sequence without tokens; return its number, which no sequence had before."""
+        """Create a sequence without tokens and return its number, which no sequence had before."""
         raise NotImplementedError  # TODO
 
     def append(self, number: int, tokens: int = 1) -> Appended:
-        """Make room for new tokens. Raises OutOfPages where there are too few free pages, and then nothing has changed."""  # noqa: E501
+        """Allocate slots for new tokens. Raise OutOfPages, without a change, if too few pages are free."""
         raise NotImplementedError  # TODO
 
     def fork(self, number: int) -> int:
-        """Create a second sequence with the same tokens so far; this takes no page."""
+        """Create a second sequence with the same tokens, without a new page, and return its number."""
         raise NotImplementedError  # TODO
 
     def free(self, number: int) -> None:

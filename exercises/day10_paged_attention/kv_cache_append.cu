@@ -1,4 +1,4 @@
-// Appends keys and values to a cache that lies in pages: token t goes to slot slots[t].
+// Append keys and values to a paged cache: token t goes to slot slots[t].
 //
 //   k, v: [tokens, kv_heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     slots: [tokens]
 //
@@ -6,9 +6,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: a kernel that moves the row of each token and head to its slot: page slot / page_size, row slot % page_size.
-// TODO:   - a slot outside the cache is no address: skip it
-// TODO:   - neighboring threads move neighboring 16 bytes; offsets in 64 bits
+// TODO: a kernel that copies the row of each token and head to its slot: page slot / page_size, row slot % page_size.
+// TODO:   - skip a slot outside the cache; it is not an address
+// TODO:   - neighboring threads copy neighboring 16-byte pieces; 64-bit offsets
 
 template <typename T>
 void kv_cache_append(const T* k, const T* v, const long long* slots, T* k_cache, T* v_cache, int tokens, int kv_heads,

@@ -1,4 +1,4 @@
-// Paged attention, decode: one query per sequence against a KV cache that lies in pages.
+// Paged attention, decode: one query per sequence attends to a paged KV cache.
 //
 //   q, out: [batch, heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch]
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
@@ -9,9 +9,9 @@
 
 #include <cmath>
 
-// TODO: a kernel in which a block owns one key/value head of a sequence, with all query heads of its group
+// TODO: a kernel in which a block owns one key/value head of a sequence and all query heads of its group
 // TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; only for keys that exist
-// TODO:   - each key and each value is read once, 16 bytes a lane; m, l and o of each query head as floats
+// TODO:   - read each key and value once, 16 bytes per lane; keep m, l and o of each query head in float
 // TODO:   - a sequence of length 0 gives zeros
 
 template <typename T>

@@ -1,8 +1,8 @@
-// Paged attention, decode, for long contexts: the keys of a sequence are split over blocks, and the parts combined.
+// Paged attention, decode, for long contexts: blocks process parts of the keys, and a second kernel combines them.
 //
 //   q, out: [batch, heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch]
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
-//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both working memory
+//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both scratch memory
 //
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,7 +12,7 @@
 
 // TODO: a kernel in which a block owns one part of the keys of one key/value head of one sequence
 // TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; only for keys that exist
-// TODO:   - it stores what it has for its part, without dividing: largest score, sum of exponentials, weighted sum
+// TODO:   - it stores the results of its part, without dividing: maximum, sum of exponentials, weighted sum
 
 // TODO: a kernel that combines the parts of each query head; a sequence without keys gives zeros
 

@@ -1,4 +1,4 @@
-// Paged attention, prefill: the new queries of several sequences, one behind the other, against a KV cache in pages.
+// Paged attention, prefill: the new queries of several sequences, one after another, attend to a paged KV cache.
 //
 //   q, out: [tokens, heads, head_dim], sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1
 //   k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch], keys of each sequence
@@ -13,7 +13,7 @@
 // TODO: a kernel in which one block owns a tile of rows of one sequence and key/value head, and walks over its keys.
 // TODO:   - a row is a query of any head of the group; the queries of sequence b start at query_starts[b]
 // TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]
-// TODO:   - the last query sees all lengths[b] keys, the one before all but one, ...; none at all gives zeros
+// TODO:   - the last query sees all lengths[b] keys, the one before all but one, and so on; zeros if it sees none
 
 template <typename T>
 void paged_prefill(const T* q, const T* k_cache, const T* v_cache, const int* block_tables, const int* lengths,

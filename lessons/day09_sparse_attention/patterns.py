@@ -1,10 +1,10 @@
-"""Sparsity patterns as data: which keys each query sees, as lists in CSR form (offsets and indices).
+"""Sparsity patterns as data: the keys that each query sees, as lists in CSR form (offsets and indices).
 
-A pattern says nothing about kernels. ``csr_attention`` runs any of them; those whose keys come in whole blocks can also
-be turned into a list of blocks for ``block_sparse``, which shares what it fetches among the queries of a block.
+``csr_attention`` runs any pattern. ``Pattern.blocks`` rounds a pattern up to a list of blocks for ``block_sparse``, in which
+the queries of a block share the tiles of keys.
 
-All builders take the number of queries and keys as one length, give ascending and distinct keys, and are causal when
-``causal`` is true: query i then sees no key after i.
+All builders take one length as the number of queries and keys. They return ascending, distinct keys. If ``causal`` is true,
+query i sees no key after i.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 @dataclass(frozen=True)
 class Pattern:
-    """Query i sees the keys ``indices[offsets[i]]`` up to ``indices[offsets[i + 1] - 1]``."""
+    """A pattern: query i sees the keys ``indices[offsets[i]]`` up to ``indices[offsets[i + 1] - 1]``."""
 
     offsets: torch.Tensor
     indices: torch.Tensor
@@ -25,17 +25,17 @@ class Pattern:
 
     @property
     def queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return len(self.offsets) - 1
 
     @property
     def entries(self) -> int:
-        """How many (query, key) pairs there are."""
+        """The number of (query, key) pairs."""
         return len(self.indices)
 
     @property
     def density(self) -> float:
-        """The share of all pairs that is there."""
+        """The share of all pairs that exist."""
         return self.entries / max(self.queries * self.keys, 1)
 
     def row(self, query: int) -> torch.Tensor:
@@ -43,25 +43,22 @@ class Pattern:
         return self.indices[self.offsets[query] : self.offsets[query + 1]]
 
     def mask(self) -> torch.Tensor:
-        """Return the pattern as a dense mask, for pictures and references."""
+        """Return the pattern as a dense boolean mask, for pictures and references."""
         mask = torch.zeros(self.queries, self.keys, dtype=torch.bool)
         rows = torch.repeat_interleave(torch.arange(self.queries), self.offsets.diff().long())
         mask[rows, self.indices.long()] = True
         return mask
 
     def __or__(self, other: Pattern) -> Pattern:
-        """Return the pairs of either."""
+        """Return the union of two patterns."""
         return from_mask(self.mask() | other.mask())
 
     def __and__(self, other: Pattern) -> Pattern:
-        """Return the pairs of both."""
+        """Return the intersection of two patterns."""
         return from_mask(self.mask() & other.mask())
 
     def blocks(self, block: int) -> Pattern:
-        """Return the blocks of block x block with at least one pair, as a pattern over blocks.
-
-        The input of ``block_sparse``.
-        """
+        """Return the blocks of block x block with at least one pair, as a pattern over blocks for ``block_sparse``."""
         mask = self.mask()
         down, across = -(-self.queries // block), -(-self.keys // block)
         padded = torch.zeros(down * block, across * block, dtype=torch.bool)
@@ -70,10 +67,7 @@ class Pattern:
 
 
 def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
-    """Return a pattern from one list of keys per query, ascending and distinct.
-
-    A key that does not exist is an error.
-    """
+    """Build a pattern from one list of keys per query, sorted and without duplicates. Raise ValueError for an invalid key."""
     rows = [sorted(set(row)) for row in lists]
     for query, row in enumerate(rows):
         for key in row:
@@ -84,13 +78,13 @@ def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
 
 
 def from_mask(mask: torch.Tensor) -> Pattern:
-    """Return a pattern from a dense mask."""
+    """Build a pattern from a dense boolean mask."""
     offsets = torch.cat([torch.zeros(1, dtype=torch.long), mask.sum(dim=1).cumsum(0)])
     return Pattern(offsets.int(), mask.nonzero()[:, 1].int(), mask.shape[1])
 
 
 def _distance(length: int) -> torch.Tensor:
-    """[length, length]: how far key j lies before query i."""
+    """Return [length, length]: the distance from query i back to key j."""
     position = torch.arange(length)
     return position[:, None] - position[None]
 
@@ -100,23 +94,23 @@ def _ordered(mask: torch.Tensor, causal: bool) -> Pattern:
 
 
 def dense(length: int, causal: bool = True) -> Pattern:
-    """Every key."""
+    """Build the pattern in which every query sees every key."""
     return _ordered(torch.ones(length, length, dtype=torch.bool), causal)
 
 
 def sliding_window(length: int, window: int, causal: bool = True) -> Pattern:
-    """Return the ``window`` keys that end with the query's own; without ``causal`` as many on the other side."""
+    """Build a window of ``window`` keys that ends with the query's own; without ``causal`` also as many after it."""
     return _ordered(_distance(length).abs() < window, causal)
 
 
 def dilated(length: int, window: int, step: int, causal: bool = True) -> Pattern:
-    """``window`` keys, every ``step``-th: a window that is ``step`` times as long with holes."""
+    """Build a dilated window: ``window`` keys, every ``step``-th of a window that is ``step`` times as long."""
     distance = _distance(length)
     return _ordered((distance.abs() < window * step) & (distance % step == 0), causal)
 
 
 def global_keys(length: int, count: int, causal: bool = True) -> Pattern:
-    """Let all queries see the first ``count`` keys, and the first ``count`` queries see all keys."""
+    """Build global keys: all queries see the first ``count`` keys, and the first ``count`` queries see all keys."""
     mask = torch.zeros(length, length, dtype=torch.bool)
     mask[:count] = True
     mask[:, :count] = True
@@ -124,7 +118,7 @@ def global_keys(length: int, count: int, causal: bool = True) -> Pattern:
 
 
 def random_keys(length: int, count: int, seed: int, causal: bool = True) -> Pattern:
-    """``count`` keys of each query, by chance; fewer where fewer are allowed."""
+    """Draw ``count`` random keys for each query; fewer if fewer are allowed."""
     generator = torch.Generator().manual_seed(seed)
     lists = []
     for query in range(length):
@@ -134,10 +128,10 @@ def random_keys(length: int, count: int, seed: int, causal: bool = True) -> Patt
 
 
 def hierarchical(length: int, window: int, causal: bool = True) -> Pattern:
-    """Return the ``window`` nearest keys, of the next ``window`` every 2nd, of the next 2 ``window`` every 4th, and so on.
+    """Build the ``window`` nearest keys, every 2nd of the next ``window``, every 4th of the next 2 ``window``, and so on.
 
-    Each ring is twice as wide and half as dense as the one before: window / 2 keys each, so O(window log N) in all.
-    """  # noqa: E501
+    Each ring is twice as wide and half as dense as the previous one: window / 2 keys each, so O(window log N) in all.
+    """
     distance = _distance(length).abs()
     ring = torch.where(distance < window, 0, 1 + torch.floor(torch.log2((distance / window).clamp(min=1))).long())
     return _ordered(torch.arange(length)[None] % 2**ring == 0, causal)

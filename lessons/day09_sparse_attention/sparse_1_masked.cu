@@ -1,4 +1,4 @@
-// Version 1: dense attention with a table of flags. Every key is visited; a hidden one gets the score -infinity.
+// Version 1: dense attention with a boolean mask. It visits every key; a masked key gets the score -infinity.
 //
 //   q, out: [query_len, kDim]     k, v: [key_len, kDim]     mask: [query_len, key_len]
 #include <cuda_runtime.h>

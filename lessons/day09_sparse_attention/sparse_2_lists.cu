@@ -1,4 +1,4 @@
-// Version 2: the same, walking over a list of keys. What is not in the list is neither read nor computed.
+// Version 2: walk over a list of keys. Keys that are not in the list are neither read nor computed.
 //
 //   q, out: [query_len, kDim]     k, v: [key_len, kDim]
 //   offsets: [query_len + 1]      indices: query i sees the keys indices[offsets[i]] ... indices[offsets[i + 1] - 1]

@@ -1,7 +1,7 @@
 // Version 3: a sliding window, over tiles. Query i sees the `window` keys that end with its own position.
 //
-// No list: which keys a block needs follows from its first and its last query. The rest is day 6's version 3, with a key
-// at a time for the sake of short code: a thread has a query, and the block's tiles come through shared memory.
+// No list: the first and the last query of a block determine its keys. The rest is day 6's version 3, one key at a time
+// to keep the code short: a thread owns a query, and the block's tiles pass through shared memory.
 //
 //   q, k, v, out: [len, kDim]
 #include <cuda_runtime.h>
@@ -9,8 +9,8 @@
 #include <cmath>
 
 constexpr int kDim = 32;
-constexpr int kQueries = 64;  // of one block: one thread each
-constexpr int kKeys = 16;     // of one tile
+constexpr int kQueries = 64;  // per block, one thread each
+constexpr int kKeys = 16;     // per tile
 
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int len, int window, float scale) {
     __shared__ float k_tile[kKeys][kDim], v_tile[kKeys][kDim];
@@ -23,17 +23,17 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     for (int d = 0; d < kDim; ++d) q_row[d] = query < len ? q[query * kDim + d] : 0.0f;
 
     for (int first = begin / kKeys * kKeys; first < end; first += kKeys) {  // from the tile that holds `begin`
-        __syncthreads();                                                    // everyone is done with the tile before
+        __syncthreads();  // all threads are done with the previous tile
         for (int i = threadIdx.x; i < kKeys * kDim; i += kQueries) {
             const bool exists = first + i / kDim < len;
             k_tile[i / kDim][i % kDim] = exists ? k[first * kDim + i] : 0.0f;
             v_tile[i / kDim][i % kDim] = exists ? v[first * kDim + i] : 0.0f;
         }
-        __syncthreads();  // the tile is here
+        __syncthreads();  // the tile has arrived
 
         for (int j = 0; j < kKeys; ++j) {
             const int key = first + j;
-            if (key <= query - window || key > query) continue;  // computed for others of the block, not for this query
+            if (key <= query - window || key > query) continue;  // outside the window of this query
             float s = 0;
             for (int d = 0; d < kDim; ++d) s += q_row[d] * k_tile[j][d];
             s *= scale;

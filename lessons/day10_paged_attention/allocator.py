@@ -1,18 +1,17 @@
-"""Hands out the pages of a KV cache: a free list, a count of owners for each page, and copy-on-write.
+"""Allocator of the pages of a KV cache: a free list, a reference count for each page, and copy-on-write.
 
-A sequence's tokens lie in pages of ``page_size`` slots. Which pages, in order, is its *block table*; how many tokens
-there are, its length. Sequences that begin alike share pages. A shared page may be read by all of its owners but
-written by none: whoever wants to write gets a copy of his own first.
+A sequence's tokens are stored in pages of ``page_size`` slots. Its *block table* lists these pages in order. Sequences that
+begin alike share pages. All owners of a shared page may read it, but none may write to it: a sequence gets its own copy
+before it writes.
 
-At any time:
+Invariants:
 
-1. every page is either in the free list, once, or in at least one block table; never both, never neither;
-2. the count of a page is the number of block tables that hold it (and no table holds a page twice);
-3. a sequence of n tokens holds exactly ceil(n / page_size) pages;
-4. a slot that ``append`` returns lies in a page with one owner, and no two of its slots are equal.
+1. Every page is either in the free list, once, or in at least one block table; never both, never neither.
+2. The reference count of a page is the number of block tables that hold it, and no table holds a page twice.
+3. A sequence of n tokens holds exactly ceil(n / page_size) pages.
+4. A slot that ``append`` returns is in a page with one owner, and its slots are distinct.
 
-``check`` verifies the first three, and is what the tests call after every step. An operation that cannot be done (no
-free page) changes nothing.
+``check`` verifies the first three; the tests call it after every step. An operation that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ class BlockAllocator:
 
     def __init__(self, pages: int, page_size: int) -> None:
         if pages < 0 or page_size < 1:
-            raise ValueError(f"{pages} pages of {page_size} tokens make no cache")
+            raise ValueError(f"cannot make a cache of {pages} pages of {page_size} tokens")
         self.pages = pages
         self.page_size = page_size
         self.owners = [0] * pages
         self.sequences: dict[int, Sequence] = {}
-        self._free = list(range(pages - 1, -1, -1))  # the last one is taken first
+        self._free = list(range(pages - 1, -1, -1))  # used as a stack
         self._next_id = 0
 
     @property
     def free_pages(self) -> int:
-        """How many pages nobody holds."""
+        """The number of free pages."""
         return len(self._free)
 
     def create(self) -> int:
-        """Create a sequence without tokens; return its number."""
+        """Create a sequence without tokens and return its number."""
         number = self._next_id
         self._next_id += 1
         self.sequences[number] = Sequence()
         return number
 
     def pages_needed(self, number: int, tokens: int) -> int:
-        """How many free pages it takes to append so many tokens."""
+        """Return the number of free pages that an append of ``tokens`` tokens takes."""
         sequence = self.sequences[number]
         new = -(-(sequence.length + tokens) // self.page_size) - len(sequence.table)
         return new + (1 if tokens and self._writes_shared_page(sequence) else 0)
 
     def append(self, number: int, tokens: int = 1) -> Appended:
-        """Make room for new tokens. Raises OutOfPages, and then nothing has changed."""
+        """Allocate slots for new tokens. Raise OutOfPages, without a change, if too few pages are free."""
         if tokens < 0:
             raise ValueError(f"cannot append {tokens} tokens")
         sequence = self.sequences[number]
@@ -62,7 +61,7 @@ class BlockAllocator:
         copy = None
         if tokens and self._writes_shared_page(sequence):
             shared, own = sequence.table[-1], self._take()
-            self.owners[shared] -= 1  # the others keep it
+            self.owners[shared] -= 1  # the other owners keep it
             sequence.table[-1] = own
             copy = (shared, own)
         slots = []
@@ -74,7 +73,7 @@ class BlockAllocator:
         return Appended(slots, copy)
 
     def fork(self, number: int) -> int:
-        """Create a second sequence with the same tokens so far. This costs no page: both hold the same ones."""
+        """Create a second sequence with the same tokens and return its number. Both share all pages."""
         sequence = self.sequences[number]
         for page in sequence.table:
             self.owners[page] += 1
@@ -83,7 +82,7 @@ class BlockAllocator:
         return twin
 
     def free(self, number: int) -> None:
-        """End a sequence. Pages that no other sequence holds are free again."""
+        """End a sequence, and free the pages that no other sequence holds."""
         if number not in self.sequences:
             raise KeyError(f"there is no sequence {number}: it was freed before, or never created")
         for page in self.sequences.pop(number).table:

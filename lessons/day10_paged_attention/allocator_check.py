@@ -1,10 +1,10 @@
-"""Grades a block allocator that somebody has written: named cases first, then random operations.
+"""Grader of a block allocator: named cases first, then random operations.
 
     python lessons/day10_paged_attention/allocator_check.py [FILE]
 
-Beside the allocator runs a pretended cache in which every token is a new number. After each operation every sequence
-must read back its own tokens through its table, hold no page more than they take, and no page may be lost. Of random
-operations that break something the fewest that do are shown.
+The check applies each operation to the allocator and to a mock cache in which every token is a new number. After each one,
+every sequence must read back its own tokens through its table and hold no more pages than they take, and no page may be
+lost. If random operations break an invariant, the check shows the shortest sequence of them that does.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CASES: dict[str, tuple[int, int, str]] = {  # pages, page_size, operations
     "a page is filled slot by slot": (4, 3, "create a; append a 1; append a 1; append a 1"),
     "a new page only when the last one is full": (4, 3, "create a; append a 3; append a 1; append a 5"),
     "no tokens take no page": (1, 4, "create a; append a 0; create b; append b 4"),
-    "freed pages are given out again": (2, 2, "create a; append a 4; free a; create b; append b 4"),
+    "freed pages are allocated again": (2, 2, "create a; append a 4; free a; create b; append b 4"),
     "an append that does not fit changes nothing": (2, 2, "create a; append a 3; append a 2; append a 1"),
     "a fork takes no page": (2, 4, "create a; append a 5; fork a b; fork b c"),
-    "who writes to a shared page gets a copy": (3, 4, "create a; append a 5; fork a b; append b 1; append a 1"),
+    "a write to a shared page gets a copy": (3, 4, "create a; append a 5; fork a b; append b 1; append a 1"),
     "a copy needs a page as well": (2, 4, "create a; append a 5; fork a b; append b 1"),
     "full pages stay shared": (3, 2, "create a; append a 4; fork a b; append b 2"),
     "the last owner writes without a copy": (2, 4, "create a; append a 2; fork a b; free a; append b 1"),
@@ -46,14 +46,14 @@ class Complaint(Exception):
 
 @dataclass
 class Result:
-    """One case: what is wrong with it, or nothing."""
+    """The result of one case: its error, or nothing."""
 
     name: str
     wrong: str = ""
 
 
 class Driver:
-    """Does operations on an allocator and on a pretended cache, and compares the two."""
+    """A driver that applies operations to an allocator and to a mock cache, and compares the two."""
 
     def __init__(self, module: ModuleType, pages: int, page_size: int) -> None:
         self.allocator, self.refuses = module.BlockAllocator(pages, page_size), module.OutOfPages
@@ -64,7 +64,7 @@ class Driver:
         self.tokens = 0
 
     def do(self, operation: Operation) -> None:
-        """One operation; names that do not exist (any more) are passed over."""
+        """Apply one operation; skip names that do not exist."""
         kind, name, *more = operation
         if kind == "create":
             self.numbers[name], self.texts[name] = self.allocator.create(), []
@@ -90,13 +90,15 @@ class Driver:
             appended = self.allocator.append(self.numbers[name], tokens)
         except self.refuses:
             if needed <= free:
-                raise Complaint(f"it refuses, though {needed} pages are needed and {free} are free") from None
+                raise Complaint(f"it raises OutOfPages, although it needs {needed} pages and {free} are free") from None
             return
         if needed > free:
-            raise Complaint(f"{needed} pages are needed and {free} are free, and it does not raise OutOfPages")
+            raise Complaint(f"it does not raise OutOfPages, although it needs {needed} pages and {free} are free")
         if bool(appended.copy) != copies:
             raise Complaint(
-                "the last page is shared, and no copy is asked for" if copies else "it copies for no reason"
+                "the last page is shared, but it requests no copy"
+                if copies
+                else "it requests a copy of a page that is not shared"
             )
         if appended.copy:
             source, target = (place * self.page_size for place in appended.copy)
@@ -105,7 +107,7 @@ class Driver:
             raise Complaint(f"{len(appended.slots)} slots for {tokens} tokens")
         for slot in appended.slots:
             if not 0 <= slot < len(self.memory):
-                raise Complaint(f"slot {slot} lies outside the cache")
+                raise Complaint(f"slot {slot} is outside the cache")
             self.tokens += 1
             self.memory[slot] = self.tokens
             self.texts[name].append(self.tokens)
@@ -122,14 +124,14 @@ class Driver:
             places = [table[i // self.page_size] * self.page_size + i % self.page_size for i in range(len(text))]
             foreign = [i for i, place in enumerate(places) if self.memory[place] != text[i]]
             if foreign:
-                raise Complaint(f"token {foreign[0]} of {name} is not its own any more: another sequence wrote there")
+                raise Complaint(f"token {foreign[0]} of {name} was overwritten by another sequence")
             held |= set(table)
         if len(held) + self.allocator.free_pages != self.pages:
             raise Complaint(f"{len(held)} pages are held, {self.allocator.free_pages} are free, of {self.pages}")
 
 
 def wrong(module: ModuleType, pages: int, page_size: int, operations: list[Operation]) -> str:
-    """Return what goes wrong during the operations; empty if nothing does."""
+    """Return the first error during the operations, or an empty string."""
     try:
         driver = Driver(module, pages, page_size)
         for operation in operations:
@@ -138,13 +140,13 @@ def wrong(module: ModuleType, pages: int, page_size: int, operations: list[Opera
         return f"{_said(operation)}: {complaint}"
     except NotImplementedError:
         return "not written yet"
-    except Exception as error:  # whatever somebody's code raises
+    except Exception as error:  # the code of a learner may raise anything
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 def grade(module: ModuleType) -> list[Result]:
-    """All cases, in order."""
+    """Return the results of all cases, in order."""
     results = []
     for name, (pages, page_size, script) in CASES.items():
         operations = [tuple(operation.split()) for operation in script.split("; ")]
@@ -165,7 +167,7 @@ def _freed_twice(module: ModuleType) -> str:
         return ""
     except Exception as error:
         return f"{type(error).__name__}, not KeyError: {error}"
-    return "the second free is not refused"
+    return "the second free does not raise KeyError"
 
 
 def _random(module: ModuleType) -> str:
@@ -176,7 +178,7 @@ def _random(module: ModuleType) -> str:
         for _ in range(40):
             kind, name = chooser.choice(["create", "fork", "free", *3 * ["append"]]), chooser.choice("abcdef")
             more = {"append": [chooser.randint(0, 7)], "fork": [chooser.choice("ghij")]}.get(kind, [])
-            if kind == "create" or kind == "fork":  # a name is given once
+            if kind == "create" or kind == "fork":  # a name is used once
                 taken = {op[-1] if op[0] == "fork" else op[1] for op in operations if op[0] in ("create", "fork")}
                 if (more[0] if more else name) in taken:
                     continue
@@ -187,7 +189,7 @@ def _random(module: ModuleType) -> str:
 
 
 def _fewest(module: ModuleType, pages: int, page_size: int, operations: list[Operation]) -> str:
-    """Operations are left out as long as something still goes wrong."""
+    """Remove operations as long as the others still fail, and return the rest with its error."""
     at = 0
     while at < len(operations):
         fewer = operations[:at] + operations[at + 1 :]
@@ -204,7 +206,7 @@ def _said(operation: Operation) -> str:
 
 
 def load(file: Path = OWN) -> ModuleType:
-    """Load a file as a module, read again each time."""
+    """Import a file as a module, anew each time."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -214,7 +216,7 @@ def load(file: Path = OWN) -> ModuleType:
 
 
 def check(file: Path = OWN) -> bool:
-    """Print the verdict on a file; returns whether it passed."""
+    """Print the verdict on a file, and return whether it passed."""
     try:
         results = grade(load(Path(file)))
     except Exception as error:

@@ -1,9 +1,9 @@
-// Attention of one query per sequence to a KV cache in pages, in three versions, and the append that fills the pages. f32.
+// Attention of one query per sequence to a paged KV cache, in three versions, and the append that fills the pages. f32.
 //
 //   q, out: [batch, heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch]
 //   block_tables: [batch, max_pages]
 //
-// One block is one warp. Lane i holds the columns i, i + 32, i + 64, i + 96: head_dim is up to 128.
+// One block is one warp. Lane i holds the columns i, i + 32, i + 64, i + 96, so head_dim is at most 128.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ struct Group {
     }
 };
 
-// Version 1, first half: copies the pages of every sequence side by side, [batch, kv_heads, max_len, head_dim].
+// Version 1, first half: copy the pages of every sequence to a contiguous [batch, kv_heads, max_len, head_dim].
 __global__ void gather_kernel(const float* cache, const int* block_tables, const int* lengths, float* gathered,
                               int kv_heads, int head_dim, int page_size, int max_pages) {
     const int kv_head = blockIdx.x % kv_heads, b = blockIdx.x / kv_heads;
@@ -89,7 +89,7 @@ __global__ void paged_kernel1(const float* q, const float* k, const float* v, co
     state.end(out + first_head * head_dim, group, head_dim);
 }
 
-// Version 2: every key is looked up in the table.
+// Version 2: look up every key in the table.
 __global__ void paged_kernel2(const float* q, const float* k_cache, const float* v_cache, const int* block_tables,
                               const int* lengths, float* out, int heads, int kv_heads, int head_dim, int page_size,
                               int max_pages, float scale) {
@@ -105,7 +105,7 @@ __global__ void paged_kernel2(const float* q, const float* k_cache, const float*
     state.end(out + first_head * head_dim, group, head_dim);
 }
 
-// Version 3: page by page.
+// Version 3: look up once per page.
 __global__ void paged_kernel3(const float* q, const float* k_cache, const float* v_cache, const int* block_tables,
                               const int* lengths, float* out, int heads, int kv_heads, int head_dim, int page_size,
                               int max_pages, float scale) {
@@ -116,7 +116,7 @@ __global__ void paged_kernel3(const float* q, const float* k_cache, const float*
     state.begin(q + first_head * head_dim, group, head_dim);
     for (int first = 0; first < length; first += page_size) {
         const size_t page = block_tables[b * max_pages + first / page_size];
-        const size_t start = (page * kv_heads + kv_head) * page_size * head_dim;  // this head's rows lie side by side
+        const size_t start = (page * kv_heads + kv_head) * page_size * head_dim;  // this head's rows are contiguous
         for (int i = 0; i < min(page_size, length - first); ++i) {
             state.add(k_cache + start + i * head_dim, v_cache + start + i * head_dim, group, head_dim, scale);
         }
@@ -124,7 +124,7 @@ __global__ void paged_kernel3(const float* q, const float* k_cache, const float*
     state.end(out + first_head * head_dim, group, head_dim);
 }
 
-// Token t of k and v goes to slot slots[t] of the cache. A block for each token and head.
+// Token t of k and v goes to slot slots[t] of the cache. One block per token and head.
 __global__ void append_kernel(const float* k, const float* v, const long long* slots, float* k_cache, float* v_cache,
                               int kv_heads, int head_dim, int page_size) {
     const int head = blockIdx.x % kv_heads, token = blockIdx.x / kv_heads;

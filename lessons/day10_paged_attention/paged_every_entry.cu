@@ -1,4 +1,4 @@
-// Wrong: looks at every entry of the block table, and hides the keys that do not exist only afterwards.
+// Wrong: reads every entry of the block table, and masks the keys that do not exist only afterwards.
 //
 //   q, out: [batch, head_dim]     k_cache: [pages, page_size, head_dim], used for keys and values     head_dim: 32
 #include <cuda_runtime.h>

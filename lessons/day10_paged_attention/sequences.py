@@ -1,4 +1,4 @@
-"""The records that a block allocator keeps of each sequence, shared by the lesson's allocator and yours."""
+"""The types that the lesson's block allocator and yours share: a sequence's table, and the result of an append."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 class OutOfPages(Exception):
-    """There are not enough free pages: wait, or take a sequence's pages away."""
+    """An error: there are not enough free pages. Wait, or preempt a sequence."""
 
 
 @dataclass
@@ -22,9 +22,6 @@ class Appended:
     """The work of the kernels for some new tokens."""
 
     slots: list[int]
-    """Where each new token's key and value go: page * page_size + row."""
+    """The slot of each new token's key and value: page * page_size + row."""
     copy: tuple[int, int] | None = None
-    """(from, to): a shared page that must be copied before the tokens are written.
-
-    At most the last one of the sequence.
-    """
+    """(from, to): the shared page to copy before the tokens are written, always the last page of the sequence."""

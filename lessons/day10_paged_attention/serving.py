@@ -1,9 +1,9 @@
 """A small simulation of continuous batching: requests arrive, grow by a token each step, and end.
 
-Three ways to keep their KV caches are compared on the same requests. *Contiguous*: a request reserves room for the
-longest text that it may become, side by side, until it ends. *Known lengths*: the same, but as if somebody knew how
-long each text will be. *Paged*: a request takes a page when its last one is full, and if none is left, the youngest
-request gives its pages back and starts again later.
+It compares three ways to store their KV caches, on the same requests. *Contiguous*: a request reserves contiguous memory for
+the longest possible text until it ends. *Known lengths*: contiguous too, with the exact length of each text known in advance.
+*Paged*: a request takes a page when its last one is full. If none is left, the youngest request releases its pages and starts
+again later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from allocator import BlockAllocator, OutOfPages
 
 @dataclass
 class Request:
-    """One user's text: known tokens, and tokens to be written (which nobody knows beforehand)."""
+    """A request: the tokens of its prompt, and of its output, whose number the server does not know."""
 
     prompt: int
     output: int
@@ -25,7 +25,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Step:
-    """The content of the cache after a step, in tokens."""
+    """The contents of the cache after a step, in tokens."""
 
     running: int
     used: int
@@ -33,7 +33,7 @@ class Step:
 
 
 def requests(count: int, longest: int, seed: int) -> list[Request]:
-    """Most texts are short, some are long: as in real traffic."""
+    """Draw requests: most texts are short and some are long, as in real traffic."""
     chooser = random.Random(seed)
 
     def length() -> int:
@@ -43,7 +43,7 @@ def requests(count: int, longest: int, seed: int) -> list[Request]:
 
 
 def contiguous(todo: list[Request], tokens: int, longest: int) -> list[Step]:
-    """Every running request reserves `longest` tokens of a cache of so many tokens."""
+    """Serve requests that each reserve `longest` tokens of a cache of `tokens` tokens."""
     waiting = [Request(r.prompt, r.output) for r in todo]
     running: list[Request] = []
     steps = []
@@ -60,7 +60,7 @@ def contiguous(todo: list[Request], tokens: int, longest: int) -> list[Step]:
 
 @dataclass(frozen=True)
 class Placement:
-    """The place of a request's room, and its steps: from ``begin`` to before ``end``."""
+    """The memory of a request, and the steps in which it held it: ``begin`` up to, but without, ``end``."""
 
     address: int
     size: int
@@ -69,7 +69,7 @@ class Placement:
 
 
 def holes(taken: list[tuple[int, int]], tokens: int) -> list[tuple[int, int]]:
-    """Return the free pieces (address, size) of a cache, between the taken ones."""
+    """Return the free pieces (address, size) of a cache of `tokens` tokens."""
     found, address = [], 0
     for start, size in [*sorted(taken), (tokens, 0)]:
         if start > address:
@@ -79,11 +79,11 @@ def holes(taken: list[tuple[int, int]], tokens: int) -> list[tuple[int, int]]:
 
 
 def known_lengths(todo: list[Request], tokens: int) -> tuple[list[Step], list[Placement]]:
-    """Side by side with exactly the room that each text will need, in the first hole that is large enough."""
+    """Serve requests in exactly the memory that each will need, in the first hole that is large enough."""
     if any(request.prompt + request.output > tokens for request in todo):
         raise ValueError(f"a text is longer than the whole cache of {tokens} tokens")
     waiting = [Request(r.prompt, r.output) for r in todo]
-    running: list[tuple[Request, int, int]] = []  # with its address, and the step in which it came
+    running: list[tuple[Request, int, int]] = []  # with its address and its first step
     steps, placements = [], []
     while waiting or running:
         while waiting:
@@ -105,7 +105,7 @@ def known_lengths(todo: list[Request], tokens: int) -> tuple[list[Step], list[Pl
 
 
 def paged(todo: list[Request], tokens: int, page_size: int) -> tuple[list[Step], int]:
-    """Serve the same requests with pages; also return how often a request had to start again."""
+    """Serve requests from pages. Also return how often a request had to start again."""
     allocator = BlockAllocator(tokens // page_size, page_size)
     waiting = [Request(r.prompt, r.output) for r in todo]
     running: list[tuple[Request, int]] = []

@@ -1,19 +1,20 @@
-// out = x w for a few rows and int4 weights in GPTQ's format, in four versions, each with one change; and int8 weights.
+// out = x w for a few rows and int4 weights in GPTQ's format, in four versions, each with one change; also for int8
+// weights.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     g_idx: [in_features]
 //
-// Versions 2 to 4 want groups of whole words, in order: the group of k is k / group_size.
+// Versions 2 to 4 require groups of whole words, in order: the group of k is k / group_size.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// The zero of a column: stored less 1, eight columns to a word.
+// Return the zero of a column. Zeros are stored minus 1, eight columns per word.
 __device__ int zero_of(const int* qzeros, size_t group, int column, int out_features) {
     const unsigned word = qzeros[group * (out_features / 8) + column / 8];
     return (word >> (column % 8 * 4) & 15) + 1;
 }
 
-// Version 1: a thread for each column and row, and the formula as it stands.
+// Version 1: one thread per column and row, and the formula as it stands.
 __global__ void by_column_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales,
                                  const int* g_idx, __half* out, int in_features, int out_features) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -32,7 +33,7 @@ __global__ void by_column_kernel(const __half* x, const int* qweight, const int*
 
 __device__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
 
-// The eight weights of a word less their zero, exactly, as the pairs (0, 4), (1, 5), (2, 6), (3, 7).
+// Unpack the eight weights of a word and subtract their zero, exactly, as the pairs (0, 4), (1, 5), (2, 6), (3, 7).
 __device__ void unpack(unsigned word, int zero, __half2 (&pairs)[4]) {
     const __half2 low = __float2half2_rn(1024 + zero), high = __float2half2_rn(-(64 + zero));
     const __half2 sixteenth = __float2half2_rn(1 / 16.0f);
@@ -44,15 +45,15 @@ __device__ void unpack(unsigned word, int zero, __half2 (&pairs)[4]) {
     }
 }
 
-// The product of a word's weights with eight neighbors of a row of x, in half, in two chains.
+// Return the dot product of a word's weights with eight neighbors of a row of x, in half, in two chains.
 __device__ __half2 dot(const __half2 (&pairs)[4], const __half* x) {
     __half2 sum = __float2half2_rn(0);
     for (int p = 0; p < 4; ++p) sum = __hfma2(pairs[p], __halves2half2(x[p], x[p + 4]), sum);
     return sum;
 }
 
-// Version 2: a word is unpacked once, two weights in one instruction; zero and scale are read once for a word.
-// kHalfSums: the whole sum over k in half, as a reader of "use half2 throughout" would write it.
+// Version 2: unpack a word once, two weights per instruction; read zero and scale once per word.
+// kHalfSums: accumulate the whole sum over k in half.
 template <bool kHalfSums>
 __global__ void by_word_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales,
                                __half* out, int in_features, int out_features, int group_size) {
@@ -84,18 +85,18 @@ __global__ void by_word_kernel(const __half* x, const int* qweight, const int* q
     out[static_cast<size_t>(row) * out_features + column] = __float2half(sum);
 }
 
-constexpr int kThreads = 128;  // each with four columns
-constexpr int kRows = 8;       // at most, of a block
-constexpr int kPart = 128;     // values of k that wait in shared memory
+constexpr int kThreads = 128;  // four columns each
+constexpr int kRows = 8;       // at most, per block
+constexpr int kPart = 128;     // values of k in shared memory
 
-// The tiling of exllama: 128 threads make 512 columns of up to 8 rows from kPart values of k, which wait in shared memory. A
-// word is unpacked once for all rows; the eight products of a word are added in half, everything else in float.
+// The tiling of exllama: 128 threads compute 512 columns of up to 8 rows, from kPart values of k in shared memory. They
+// unpack a word once for all rows. The eight terms of a word are added in half, everything else in float.
 __device__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, int k, int rows,
                          int in_features, int out_features, int group_size, float (&sums)[kRows][4]) {
     __shared__ __half part[kRows][kPart];
     const int column = (blockIdx.x * kThreads + threadIdx.x) * 4;
     const int here = min(kPart, in_features - k);
-    __syncthreads();  // everyone is done with the part before
+    __syncthreads();  // all threads are done with the previous part
     for (int row = 0; row < rows; ++row) {
         for (int j = threadIdx.x; j < here; j += kThreads)
             part[row][j] = x[static_cast<size_t>(row) * in_features + k + j];
@@ -121,7 +122,7 @@ __device__ void add_part(const __half* x, const int* qweight, const int* qzeros,
     }
 }
 
-// Version 3: that tiling, a block for all of in_features.
+// Version 3: that tiling, with one block for all of in_features.
 __global__ void tiled_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales, __half* out,
                              int rows, int in_features, int out_features, int group_size) {
     float sums[kRows][4] = {};
@@ -138,7 +139,8 @@ __global__ void tiled_kernel(const __half* x, const int* qweight, const int* qze
     }
 }
 
-// Version 4: the same tiling, a block for each part of in_features. All parts are added to out, which must be zero before.
+// Version 4: the same tiling, with one block per part of in_features. All parts are added to out, which must be zero
+// before.
 __global__ void split_k_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales,
                                __half* out, int rows, int in_features, int out_features, int group_size) {
     float sums[kRows][4] = {};
@@ -154,7 +156,7 @@ __global__ void split_k_kernel(const __half* x, const int* qweight, const int* q
     }
 }
 
-// Weight-only int8: a byte for each weight, a scale for each column. q: [in_features, out_features]
+// Weight-only int8: one byte per weight, one scale per column. q: [in_features, out_features]
 __global__ void int8_kernel(const __half* x, const signed char* q, const __half* scales, __half* out, int in_features,
                             int out_features) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;

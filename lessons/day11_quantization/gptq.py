@@ -1,9 +1,7 @@
-"""GPTQ's int4 format, and the quantisers that fill it.
+"""GPTQ's int4 format, and two quantizers: round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
 
-Round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
-
-A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors
-along K, a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
+A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors along K,
+a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from torch import Tensor
 
 
 def pack(nibbles: Tensor, dim: int) -> Tensor:
-    """Eight neighbors along an axis as one int32, the first one in the lowest four bits. Numbers 0 ... 15."""
+    """Pack eight neighbors along an axis, numbers 0 ... 15, into one int32, the first in the lowest four bits."""
     words = nibbles.long().unflatten(dim, (-1, 8))
     shifts = 4 * torch.arange(8)
     words = (words << (shifts[:, None] if dim == 0 else shifts)).sum(dim=dim + 1)
@@ -23,14 +21,14 @@ def pack(nibbles: Tensor, dim: int) -> Tensor:
 
 
 def unpack(words: Tensor, dim: int) -> Tensor:
-    """Return the opposite of ``pack``: int64 numbers 0 ... 15, the axis eight times as long."""
+    """Undo ``pack``: return int64 numbers 0 ... 15; the axis becomes eight times as long."""
     shifts = 4 * torch.arange(8)
     return (words.long().unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15).flatten(dim, dim + 1)
 
 
 @dataclass
 class Quantized:
-    """A layer as GPTQ's checkpoints hold it."""
+    """A layer as in GPTQ's checkpoints."""
 
     qweight: Tensor
     """int32 [K / 8, N]: q packed along K."""
@@ -53,10 +51,7 @@ class Quantized:
 
 
 def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale and zero of each column for a group of rows [k, N].
-
-    16 steps from the smallest to the largest, with 0 among them.
-    """
+    """Return scale and zero of each column for a group of rows [k, N]: 16 steps from the minimum to the maximum, including 0."""
     low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
     scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
     return scale, (-low / scale).round().clamp(1, 16)
@@ -72,7 +67,7 @@ def _packed(q: Tensor, scales: list[Tensor], zeros: list[Tensor], g_idx: Tensor)
 
 
 def round_to_nearest(w: Tensor, group_size: int) -> Quantized:
-    """Each weight to the nearest step of its group's grid."""
+    """Round each weight to the nearest step of its group's grid."""
     w = w.double()
     q, scales, zeros = torch.empty_like(w), [], []
     for first in range(0, w.shape[0], group_size):
@@ -85,23 +80,28 @@ def round_to_nearest(w: Tensor, group_size: int) -> Quantized:
 
 
 def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping: float = 0.01) -> Quantized:
-    """One k after the other; what rounding does to the layer's outputs is made good by the weights that are still to come.
+    """Round one k after another, and let the weights that are not rounded yet compensate each error.
 
-    ``x`` [samples, K]: inputs of the layer. The squared error of the outputs is d^T H d for an error d of a column,
-    with the Hessian H = x^T x. ``act_order``: the k with the largest inputs first, and groups in that order.
-    ``damping``: is added to the diagonal, as a share of its mean, so that H has an inverse.
-    """  # noqa: E501
+    The squared error of the outputs is d^T H d for an error d of a column, with the Hessian H = x^T x.
+
+    Args:
+        w: [K, N], the weights.
+        x: [samples, K], inputs of the layer.
+        group_size: the number of neighbors along K that share a scale and a zero.
+        act_order: round the k with the largest inputs first, and form groups in that order.
+        damping: a share of the diagonal's mean that is added to the diagonal, so that H has an inverse.
+    """
     w, x = w.double().clone(), x.double()
     hessian = x.T @ x
     hessian += damping * hessian.diagonal().mean() * torch.eye(len(hessian), dtype=torch.float64)
     order = hessian.diagonal().argsort(descending=True) if act_order else torch.arange(len(hessian))
     w, hessian = w[order], hessian[order][:, order]
-    # Row k of this factor, divided by its diagonal, says how the rest of a column best answers an error at k.
+    # Row k of this factor, divided by its diagonal: how the rest of a column best compensates an error at k.
     factor = torch.linalg.cholesky(torch.linalg.inv(hessian), upper=True)
     q, scales, zeros = torch.empty_like(w), [], []
     for k in range(len(w)):
         if k % group_size == 0:
-            scale, zero = grid(w[k : k + group_size])  # of the weights as they are by now
+            scale, zero = grid(w[k : k + group_size])  # of the weights with all corrections so far
             scales.append(scale)
             zeros.append(zero)
         q[k] = nearest(w[k], scales[-1], zeros[-1])
@@ -112,6 +112,6 @@ def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping
 
 
 def output_error(w: Tensor, approximate: Tensor, x: Tensor) -> float:
-    """|x w - x approximate| / |x w|."""
+    """Return |x w - x approximate| / |x w|."""
     exact = x.double() @ w.double()
     return float((exact - x.double() @ approximate.double()).norm() / exact.norm())

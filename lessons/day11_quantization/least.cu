@@ -1,4 +1,4 @@
-// The least that a product with int4 weights can take: a kernel that does nothing, and one that only reads the words.
+// Lower bounds of the time of a matmul with int4 weights: an empty kernel, and one that only reads the words.
 //
 //   words: [count] of 16 bytes     sums: [kBlocks * kThreads / 32]
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@ constexpr int kBlocks = 128, kThreads = 512;
 
 __global__ void do_nothing() {}
 
-// Each thread asks for eight times 16 bytes before it waits for the first. The sums of all words are there to be checked.
+// Each thread requests eight times 16 bytes before it waits for the first. measure.py checks the sum of all words.
 __global__ void __launch_bounds__(kThreads) read_kernel(const uint4* words, unsigned* sums, long long count) {
     constexpr int kLoads = 8, kStride = kBlocks * kThreads;
     const int thread = blockIdx.x * kThreads + threadIdx.x;

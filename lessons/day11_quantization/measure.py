@@ -1,12 +1,12 @@
-"""Times of the day's int4 kernels, and of torch's own products, on the GPU of this machine.
+"""Times of the day's int4 kernels, and of torch's own matmuls, on the GPU of this machine.
 
     python lessons/day11_quantization/measure.py            prints a table
     python lessons/day11_quantization/measure.py --record   also writes int4_gpu.json, which the lesson shows
 
-One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls take several layers in turn, together larger
-than the L2 cache, and are queued behind a kernel that only waits, so that the device never waits for Python. All
-kernels take turns, round by round. What is timed was compared with the product of the finished weights before. Beside
-them stand the least that this clock can show: a kernel that does nothing, and one that only reads the words.
+One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls cycle through several layers, together larger than the L2
+cache. They are queued behind a kernel that only waits, so that the device never waits for Python. All kernels take turns, round by
+round. Each kernel's result is first compared with the matmul of the dequantized weights. Two lower bounds of this clock are timed
+as well: a kernel that does nothing, and one that only reads the words.
 """
 
 from __future__ import annotations
@@ -31,27 +31,24 @@ K = N = 4096
 GROUP = 128
 ROWS = [1, 16]
 LAYERS = 16
-"""That the calls take in turn: 135 MB as int4."""
+"""The number of layers that the calls cycle through: 135 MB as int4."""
 
 ROUNDS, RUNS, WARMUP = 10, 20, 5
 WAIT_CYCLES = 10_000_000
-"""Of the kernel that only waits: about 5 ms, time for Python to queue the runs of a turn."""
+"""The length of the kernel that only waits: about 5 ms, time for Python to queue the runs of a turn."""
 
 NOTHING, READ = "a kernel that does nothing", "one that only reads the words"
 
 BF16 = "torch, int4"
-"""The only product here whose rows are bf16."""
+"""The only matmul here whose rows are bf16."""
 
 Layer = dict[str, Tensor]
 Run = Callable[[Tensor, Layer], Tensor]
-"""x [rows, K] and a layer -> out [rows, N]"""
+"""A function of x [rows, K] and a layer that returns out [rows, N]."""
 
 
 def layer() -> Layer:
-    """Random words are random weights.
-
-    `finished` are the same ones in f16 [N, K]; `theirs` is torch's own int4 format.
-    """
+    """Draw a layer: random words are random weights. `finished` has them in f16 [N, K], `theirs` in torch's int4 format."""
     made = {
         "qweight": torch.randint(-(2**31), 2**31, (K // 8, N), device="cuda").int(),
         "qzeros": torch.randint(-(2**31), 2**31, (K // GROUP, N // 8), device="cuda").int(),
@@ -67,7 +64,7 @@ def layer() -> Layer:
 
 
 def runs() -> dict[str, Run]:
-    """Everything that is timed, by name."""
+    """Return the timed functions by name."""
     lesson = load_kernel(HERE / "gptq.cu", device="cuda")
     solution = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "gptq_linear.cu", device="cuda")
     least = load_kernel(HERE / "least.cu", device="cuda")
@@ -128,7 +125,7 @@ def runs() -> dict[str, Run]:
 
 
 def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
-    """Return the time of each of RUNS calls, by CUDA events."""
+    """Return the time of each of RUNS calls, by the GPU's events."""
     for i in range(WARMUP):
         run(x, layers[i % len(layers)])
     torch.cuda.synchronize()
@@ -143,7 +140,7 @@ def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
 
 
 def check(name: str, given: Tensor, expected: Tensor, words: Tensor) -> None:
-    """No times of wrong kernels."""
+    """Exit if a result is wrong: a wrong kernel gets no times."""
     if name == READ and int(given.long().sum() - words.long().sum()) % 2**32:
         raise SystemExit(f"{name} did not read them all")
     if name in (NOTHING, READ):
@@ -154,7 +151,7 @@ def check(name: str, given: Tensor, expected: Tensor, words: Tensor) -> None:
 
 
 def statistics(times: list[float]) -> dict[str, float]:
-    """In microseconds: mean, least, most, standard deviation, and percentiles."""
+    """Return mean, minimum, maximum, standard deviation and percentiles, in microseconds."""
     t = torch.tensor(times, dtype=torch.float64)
     found = {"mean": t.mean(), "min": t.min(), "max": t.max(), "std": t.std()}
     found |= {f"P{p}": t.quantile(p / 100) for p in (50, 90, 95, 99)}
@@ -162,7 +159,7 @@ def statistics(times: list[float]) -> dict[str, float]:
 
 
 def measure() -> dict[str, dict[str, dict[str, float]]]:
-    """Statistics by number of rows and by name."""
+    """Return the statistics by number of rows and by name."""
     torch.manual_seed(11)
     layers = [layer() for _ in range(LAYERS)]
     kernels = runs()
@@ -182,12 +179,12 @@ def measure() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def main() -> None:
-    """Measure, print, and record if asked to."""
-    parser = argparse.ArgumentParser(description="times of products with int4 weights on this machine's GPU")
+    """Measure and print; with --record also write the record."""
+    parser = argparse.ArgumentParser(description="times of matmuls with int4 weights on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write int4_gpu.json for the lesson")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
+        raise SystemExit("There is no GPU here. The lesson shows times recorded on one.")
     found = measure()
     for rows, kernels in found.items():
         names = list(next(iter(kernels.values())))

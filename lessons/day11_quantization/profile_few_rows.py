@@ -3,7 +3,7 @@
     python lessons/day11_quantization/profile_few_rows.py            prints a table
     python lessons/day11_quantization/profile_few_rows.py --record   also writes ncu_gpu.json, which the lesson shows
 
-ncu empties the caches before each kernel, and leaves out what a launch costs.
+ncu flushes the caches before each kernel, and excludes the launch overhead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ METRICS = {
     "tensor cores, %": ("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active", 1.0),
     "registers": ("launch__registers_per_thread", 1.0),
 }
-"""By name: Nsight Compute's own name, and what its base unit (ns, bytes) is multiplied by."""
+"""By name: Nsight Compute's metric, and the factor of its base unit (ns, bytes)."""
 
 STALLS = {
     "memory": "long_scoreboard",
@@ -40,7 +40,7 @@ STALLS = {
     "its turn": "not_selected",
     "a fixed latency": "wait",
 }
-"""What a warp waits for, by Nsight Compute's name of it: in cycles for each instruction that it issues."""
+"""The stall reasons, with Nsight Compute's names: cycles per issued instruction."""
 
 RUNS = {
     "gptq_linear, 1 row, 4096 x 4096": ("gptq_linear", 1, 4096, 4096),
@@ -51,7 +51,7 @@ RUNS = {
 
 
 def run(exercise: str, rows: int, k: int, n: int) -> None:
-    """Launch a solution three times, for the profiler to look at one of them."""
+    """Launch a solution three times; the profiler counts one of them."""
     import torch
 
     from grader import load_kernel
@@ -75,13 +75,13 @@ def profile(name: str) -> dict[str, float]:
     try:
         ((_, figures),) = nsight_compute.count(options, [sys.executable, __file__, "--run", name], METRICS, STALLS)
     except GraderError as error:
-        raise SystemExit(f"{name}: {error}\nThe lesson shows what was recorded.") from None
+        raise SystemExit(f"{name}: {error}\nThe lesson shows recorded figures.") from None
     return figures
 
 
 def main() -> None:
-    """Profile, print, and record if asked to."""
-    parser = argparse.ArgumentParser(description="Nsight Compute's figures of int4 products")
+    """Profile and print; with --record also write the record."""
+    parser = argparse.ArgumentParser(description="Nsight Compute's figures of int4 matmuls")
     parser.add_argument("--record", action="store_true", help="write ncu_gpu.json for the lesson")
     parser.add_argument("--run", choices=RUNS, help="only launch this, for the profiler")
     arguments = parser.parse_args()

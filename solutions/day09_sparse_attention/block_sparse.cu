@@ -1,17 +1,18 @@
 // Block-sparse attention, f32: each block of queries sees the blocks of keys that a CSR list names.
 //
-// A block of threads owns a block of queries, one thread each, and walks over its list. A tile of keys that is named is
-// fetched once for all of them; one that is not named costs nothing.
+// A block of threads owns a block of queries, one thread each, and walks over its list. It fetches each listed tile of
+// keys once for all its queries; an unlisted tile costs nothing.
 //
 //   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 32 or 64
-//   offsets: [ceil(query_len / block) + 1]     indices: the key blocks of query block b are entries offsets[b] ... offsets[b + 1] - 1
+//   offsets: [ceil(query_len / block) + 1]
+//   indices: the key blocks of query block b are entries offsets[b] ... offsets[b + 1] - 1
 #include <cuda_runtime.h>
 
 #include <cmath>
 
 #include "llmk/softmax.cuh"
 
-constexpr int kKeys = 16;  // fetched at a time: a block of keys is one or several of these
+constexpr int kKeys = 16;  // per tile; a block of keys is one or several tiles
 
 template <int DIM>
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
@@ -38,7 +39,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     for (int e = offsets[blockIdx.x]; e < offsets[blockIdx.x + 1]; ++e) {
         const int first_of_block = indices[e] * block, last = min(first_of_block + block, block_visible);
         for (int first_key = first_of_block; first_key < last; first_key += kKeys) {
-            __syncthreads();  // everyone is done with the tile before
+            __syncthreads();  // all threads are done with the previous tile
             for (int i = threadIdx.x; i < kKeys * DIM / 4; i += block) {
                 const int row = i / (DIM / 4), chunk = i % (DIM / 4);
                 const long long from = static_cast<long long>(first_key + row) * (DIM / 4) + chunk;
@@ -46,7 +47,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
                 k_tile[row][chunk] = exists ? reinterpret_cast<const float4*>(k)[from] : make_float4(0, 0, 0, 0);
                 v_tile[row][chunk] = exists ? reinterpret_cast<const float4*>(v)[from] : make_float4(0, 0, 0, 0);
             }
-            __syncthreads();  // the tile is here
+            __syncthreads();  // the tile has arrived
 
             float s[kKeys];
             float new_m = m;

@@ -1,4 +1,4 @@
-// Sparse attention, f32, over lists of keys in CSR: a warp owns a query, a lane one of 32 keys at a time.
+// Sparse attention, f32, over lists of keys in CSR. A warp owns a query and takes 32 keys at a time, one per lane.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]     head_dim: 32 or 64
 //   offsets: [query_len + 1]     indices: query i sees the keys indices[offsets[i]] ... indices[offsets[i + 1] - 1]
@@ -9,7 +9,7 @@
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
 
-constexpr int kWarps = 4;  // of a block: one query each
+constexpr int kWarps = 4;  // per block, one query each
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                        float* out, long long rows, int query_len, int key_len, int head_dim, float scale) {

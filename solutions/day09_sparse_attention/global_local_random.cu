@@ -1,7 +1,7 @@
 // Attention over global, neighboring and random keys, f32.
 //
-// A warp owns a query. Its four groups of 8 lanes take every fourth key of the list, each with its own maximum, sum and
-// weighted sum (day 6: summaries of disjoint sets of keys merge); a row of k or v is read by 8 lanes side by side.
+// A warp owns a query. Each of its four groups of 8 lanes takes every fourth key of the list and keeps its own maximum,
+// sum and weighted sum, which are merged at the end (day 6). The 8 lanes of a group read a row of k or v together.
 //
 //   q, k, v, out: [batch, heads, len, DIM]     DIM: 32, 64 or 128
 //   random_keys: [len, randoms]
@@ -11,9 +11,10 @@
 
 #include "llmk/listed_keys.cuh"
 
-constexpr int kWarps = 4;  // of a block: one query each
+constexpr int kWarps = 4;  // per block, one query each
 
-// Which keys a query sees: `count` candidates, of which key(query, i) is the i-th, or -1 where it has been named before.
+// The keys that a query sees: `count` candidates; key(query, i) is the i-th, or -1 if an earlier candidate is the same
+// key.
 struct Pattern {
     const int* random_keys;
     int len, globals, window, randoms;

@@ -1,11 +1,13 @@
 // Sliding-window attention, f16 or bf16: query i sees the `window` keys that end with its own position.
 //
-// Day 8's kernel on tensor cores, with two changes. First, the band: a block starts at the first tile of keys that any
-// of its queries sees, instead of at key 0, and within the band a warp skips the tiles that none of its own queries
-// sees. Second, mma.sync in place of WMMA: which lane holds which element of a fragment is documented, so the lanes do
-// the softmax on the scores where they are. These never leave the registers: the accumulators of one product, made weights and
-// rounded, are operand A of the next, with every element in its place already. And the chunks of all tiles are swizzled (day
-// 12) instead of padded: rows with 16 bytes of padding make cp.async ask the L2 cache twice for every second row.
+// Day 8's kernel on tensor cores, with three changes:
+// - The band: a block starts at the first tile of keys that any of its queries sees, instead of at key 0. Within the
+//   band a warp skips the tiles that none of its own queries sees.
+// - mma.sync in place of WMMA: its fragment layout is documented, so the lanes compute the softmax on the accumulators.
+//   The scores stay in registers: rounded to T, the weights are operand A of the second matmul, with every element in
+//   place.
+// - The tiles are swizzled (day 12) instead of padded: with 16 bytes of padding per row, cp.async makes two requests to
+//   the L2 cache for every second row.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
@@ -24,28 +26,29 @@
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kKeys = 64;  // of one tile
-constexpr int kSlots = 2;  // for tiles of keys, each with its values: one is used, the next is on its way
+constexpr int kKeys = 64;  // per tile
+constexpr int kSlots = 2;  // buffers for a tile of keys and its values: one in use, one in flight
 
 // Sizes for heads of up to DIM columns. A warp with two stripes of queries uses each fragment of k and v twice, but its
-// accumulators fill the registers, so that two blocks fit on a streaming multiprocessor (SM). At 64 columns four blocks, of half as many
-// queries each, were faster on an H200: more of them compute while one waits, and they compute less beside the band.
+// accumulators fill the registers, so only two blocks fit on a streaming multiprocessor (SM). At 64 columns, four
+// blocks of half as many queries were faster on an H200: more blocks compute while one waits, and fewer pairs lie
+// outside the band.
 template <int DIM>
 struct Shape {
-    static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each: the height of an mma.sync
-    static constexpr int kRows = 16 * kStripes;         // queries of a warp
+    static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each, the M of an mma.sync
+    static constexpr int kRows = 16 * kStripes;         // queries per warp
     static constexpr int kQueries = kRows * kWarps;
-    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;  // on an SM at a time
-    static constexpr bool kKeep = DIM <= 64;           // a warp's queries in registers, if there are enough of these
-    static constexpr int kTile = kKeys * DIM;          // elements
+    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;                          // resident per SM
+    static constexpr bool kKeep = DIM <= 64;                                   // keep a warp's queries in registers
+    static constexpr int kTile = kKeys * DIM;                                  // elements
     static constexpr int kShared = 2 * (kQueries * DIM + kSlots * 2 * kTile);  // bytes of the tiles of q, k and v
 };
 
-// How much larger a score must be than what its row is compared with, as a power of 2, before the row is corrected. Up to
-// then its weights may be as large as 2^kSlack, which neither type minds.
+// A row is rescaled only if a score exceeds its reference by more than this power of 2. Weights are then at most
+// 2^kSlack, which both types represent.
 constexpr float kSlack = 8;
 
-// VECTORS: q, k, v and out, and so all of their rows, begin at multiples of 16 bytes
+// VECTORS: q, k, v and out, and so all their rows, are 16-byte aligned.
 template <typename T, int DIM, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     attend(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out,
@@ -55,20 +58,20 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries;
     constexpr int kAcross = DIM / 8;  // fragments of 8 columns across a row of out
     extern __shared__ __align__(128) unsigned char shared[];
-    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
+    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; reused for the rows of out
     T* ring = q_tile + kQueries * DIM;         // [kSlots][2][kKeys][DIM]: keys, values
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // the longest rows first
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // longest rows first
     const long long offset = static_cast<long long>(key_len) - query_len;
     // A query sees the keys from `begin_of` up to, but without, `end_of`.
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
     auto begin_of = [&](int query) { return static_cast<int>(max(query + offset + 1 - window, 0LL)); };
     const int first_row = first_query + warp * kRows, last_row = first_row + kRows - 1;
-    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);  // some row of the warp sees these
-    const int all_begin = begin_of(last_row), all_end = end_of(first_row);    // every row of the warp sees these
+    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);  // seen by at least one row of the warp
+    const int all_begin = begin_of(last_row), all_end = end_of(first_row);    // seen by every row of the warp
     const int key_begin = begin_of(first_query) / kKeys * kKeys, key_end = end_of(first_query + kQueries - 1);
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -77,8 +80,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const llmk::RowCopier<T, DIM, kThreads, Layout> copier(head_dim, VECTORS);
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
 
-    // Scores are compared before they are scaled, which finds the largest if scale > 0. If it is not, the queries take
-    // its sign, once.
+    // The kernel compares scores before it scales them, which is right only if scale > 0. Otherwise it multiplies the
+    // queries by the sign of the scale once.
     if (scale <= 0) {
         llmk::cp_async_wait_all_and_sync();
         for (int i = threadIdx.x; i < kQueries * DIM; i += kThreads) {
@@ -88,7 +91,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
-    // start_copy starts to copy the next tile of k and that of v to one of the slots. Past the last one it does nothing.
+    // start_copy starts the copy of the next tile of k and of v to one of the slots. Past the last tile it does
+    // nothing.
     const long long start = VECTORS ? copier.start : 0;
     const T *next_k = k + start, *next_v = v + start;
     int tiles_left = key_begin < key_end ? (key_end - key_begin + kKeys - 1) / kKeys : 0;
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         keys_left -= kKeys;
     };
     start_copy(0);
-    // What this lane names to ldmatrix in the first fragment of each tile, in bytes from where the tile begins.
+    // The row address that this lane passes to ldmatrix for the first fragment of each tile, in bytes from its start.
     const unsigned my_query = 2 * Layout::offset(warp * kRows + lane % 16, lane / 16 * 8);
     const unsigned my_key = 2 * Layout::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
     const unsigned my_value = 2 * Layout::offset(lane % 16, lane / 16 * 8);
@@ -131,7 +135,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     // A lane holds a quarter of two rows of each stripe: of row lane / 4 (h = 0) and of row lane / 4 + 8 (h = 1).
     float o[kStripes][kAcross][4] = {};
-    float m[kStripes][2], l[kStripes][2];  // what scores are compared with; this lane's part of the sum of the weights
+    float m[kStripes][2], l[kStripes][2];  // the reference of the scores; this lane's part of the sum of the weights
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
@@ -142,15 +146,14 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     int slot = 0;
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        llmk::
-            cp_async_wait_all_and_sync();  // this tile of keys and its values are here, and nobody reads those before them
+        llmk::cp_async_wait_all_and_sync();  // this tile has arrived, and no warp reads the previous one
         start_copy(1 - slot);
         const unsigned tile = llmk::shared_address(ring) + slot * 2 * S::kTile * 2;
         const unsigned k_tile = tile + my_key, v_tile = tile + S::kTile * 2 + my_value;
         slot = 1 - slot;
-        if (first_key + kKeys <= warp_begin || first_key >= warp_end) continue;  // no query of this warp sees it
+        if (first_key + kKeys <= warp_begin || first_key >= warp_end) continue;  // outside the band of this warp
         unsigned weights[kStripes][kKeys / 16][4];
-        // S = Q K^T. A row of k is a column of operand B, so its neighbors lie as multiply wants them.
+        // S = Q K^T. A row of k is a column of operand B, so ldmatrix needs no transpose.
         float s[kStripes][kKeys / 8][4] = {};
 #pragma unroll
         for (int c = 0; c < DIM / 16; ++c) {
@@ -167,13 +170,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                 }
             }
         }
-        if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that some row sees in part
+        if (first_key < all_begin || first_key + kKeys > all_end) {  // some row sees only part of this tile
 #pragma unroll
             for (int i = 0; i < kStripes; ++i) {
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int query = first_row + i * 16 + h * 8 + lane / 4;
-                    // Counted from this lane's first key: how far the others are from it the compiler knows.
+                    // Relative to this lane's first key, so that the compiler folds the offsets of the others.
                     const int first = first_key + lane % 4 * 2;
                     const int begin = begin_of(query) - first, end = end_of(query) - first;
 #pragma unroll
@@ -188,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added at the end.
+        // The online softmax, in f32. The four lanes of a row share its maximum; their sums are added after the loop.
         bool moved = false;
         float correction[kStripes][2];
 #pragma unroll
@@ -230,9 +233,9 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
     }
-    llmk::cp_async_wait_all_and_sync();  // if no query sees a key, the queries may still be on their way
+    llmk::cp_async_wait_all_and_sync();  // without visible keys, the copy of the queries may still be in flight
 
-    // Divide, round once, and write through this warp's own rows of the queries' tile, 16 bytes a lane.
+    // Divide, round once, and store through this warp's rows of the queries' tile, 16 bytes per lane.
     T* rows = q_tile + warp * kRows * DIM;
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {

@@ -1,9 +1,9 @@
-// Appends keys and values to a cache that lies in pages: token t goes to slot slots[t].
+// Append keys and values to a paged cache: token t goes to slot slots[t].
 //
 //   k, v: [tokens, kv_heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     slots: [tokens]
 //
-// Slot s is row s % page_size of page s / page_size, for every head. A block has one token; a thread moves 16 bytes at a
-// time, so that neighboring threads read neighboring bytes, and write whole rows of head_dim elements.
+// Slot s is row s % page_size of page s / page_size, for every head. A block copies one token. A thread copies 16 bytes
+// at a time, so neighboring threads read neighboring bytes and write whole rows of head_dim elements.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -14,12 +14,12 @@ template <typename T>
 __global__ void append_kernel(const T* __restrict__ k, const T* __restrict__ v, const long long* __restrict__ slots,
                               T* __restrict__ k_cache, T* __restrict__ v_cache, int kv_heads, int head_dim,
                               long long pages, int page_size) {
-    constexpr int kWidth = 16 / sizeof(T);  // elements of a piece
+    constexpr int kWidth = 16 / sizeof(T);  // elements per piece
     const long long token = blockIdx.x;
     const long long slot = slots[token];
-    if (slot < 0 || slot >= pages * page_size) return;  // no token: padding
+    if (slot < 0 || slot >= pages * page_size) return;  // padding
     const long long page = slot / page_size, offset = slot % page_size;
-    const int pieces = head_dim / kWidth;  // of a head
+    const int pieces = head_dim / kWidth;  // per head
     for (int i = threadIdx.x; i < kv_heads * pieces; i += blockDim.x) {
         const int head = i / pieces, column = i % pieces * kWidth;
         const long long from = (token * kv_heads + head) * head_dim + column;
@@ -33,7 +33,7 @@ template <typename T>
 void kv_cache_append(const T* k, const T* v, const long long* slots, T* k_cache, T* v_cache, int tokens, int kv_heads,
                      int head_dim, long long pages, int page_size, cudaStream_t stream) {
     if (tokens == 0 || kv_heads == 0 || head_dim == 0) return;
-    const int pieces = kv_heads * head_dim * static_cast<int>(sizeof(T)) / 16;  // of a token, in k and in v
+    const int pieces = kv_heads * head_dim * static_cast<int>(sizeof(T)) / 16;  // per token, in k and in v
     const int threads = pieces < kMostThreads ? (pieces + 31) / 32 * 32 : kMostThreads;
     append_kernel<<<tokens, threads, 0, stream>>>(k, v, slots, k_cache, v_cache, kv_heads, head_dim, pages, page_size);
 }

@@ -1,12 +1,12 @@
-// Paged attention, decode: one query per sequence against a KV cache that lies in pages.
+// Paged attention, decode: one query per sequence attends to a paged KV cache.
 //
 //   q, out: [batch, heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch]
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
 //
-// A block owns one key/value head of a sequence and all query heads of its group (up to 8), and walks over the pages.
-// Within it a *team* of 8 or 16 lanes holds a row, 16 bytes a lane, and handles 4 keys in each step. Every thread copies
-// what it will use itself to a queue in shared memory, two steps ahead; the page of a key is looked up one step before
-// that, so that no copy waits for the table.
+// A block owns one key/value head of a sequence and all query heads of its group (up to 8), and walks over the pages. A
+// *team* of 8 or 16 lanes holds a row, 16 bytes per lane, and processes 4 keys per step. Every thread copies its own
+// data to a queue in shared memory, two steps ahead. It looks up the page of a key one step earlier, so no copy waits
+// for the table.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -36,12 +36,12 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     const int column = decoder.column, team = decoder.team;
     const bool inside = column < head_dim;
 
-    // key >> shift is its page's number in the sequence: page_size is a power of 2.
+    // key >> shift is the index of its page in the table, because page_size is a power of 2.
     const int shift = __ffs(page_size) - 1;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
-    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head's rows in a page
-    int next_key = team;                                                 // the first one of the next fetch
-    int page[kKeys];                                                     // where its keys are
+    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head within a page
+    int next_key = team;                                                 // the first key of the next fetch
+    int page[kKeys];                                                     // the pages of its keys
     auto look_up = [&]() {
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             const int key = next_key + i * kTeams;
-            const int missing = inside && key < end ? 0 : 16;  // bytes: zeros, and nothing is read
+            const int missing = inside && key < end ? 0 : 16;  // bytes that are filled with zeros instead of read
             const size_t row =
                 static_cast<size_t>(page[i]) * kv_heads * page_size + row_offset + (key & (page_size - 1));
             const size_t place = row * head_dim + column;

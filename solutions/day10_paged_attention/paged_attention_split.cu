@@ -1,13 +1,13 @@
-// Paged attention, decode, for long contexts: the keys of a sequence are split over blocks, and the parts combined.
+// Paged attention, decode, for long contexts: blocks process parts of the keys, and a second kernel combines them.
 //
 //   q, out: [batch, heads, head_dim]     k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch]
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
-//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both working memory
+//   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both scratch memory
 //
-// Day 7's kernel, whose keys now lie in pages. A block owns a part of the keys of one key/value head and all query heads
-// of its group (up to 8). Within it a *team* of 8 or 16 lanes holds a row, 16 bytes a lane, and handles 4 keys in each
-// step. Every thread copies what it will use itself to a queue in shared memory, two steps ahead; the page of a key is
-// looked up one step before that, so that no copy waits for the table.
+// Day 7's kernel, with keys in pages. A block owns a part of the keys of one key/value head and all query heads of its
+// group (up to 8). A *team* of 8 or 16 lanes holds a row, 16 bytes per lane, and processes 4 keys per step. Every
+// thread copies its own data to a queue in shared memory, two steps ahead. It looks up the page of a key one step
+// earlier, so no copy waits for the table.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -35,19 +35,19 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     const int length = lengths[sequence], part = llmk::keys_per_part(length, splits);
     const long long begin = static_cast<long long>(split) * part;
     const int end = static_cast<int>(min(begin + part, static_cast<long long>(length)));
-    if (begin >= end && splits > 1) return;  // no such part: the combining kernel knows
+    if (begin >= end && splits > 1) return;  // an empty part, which the combining kernel skips
     const int first = static_cast<int>(begin);
 
     Decoder decoder(q + first_head * head_dim, head_count, head_dim, scale);
     const int column = decoder.column, team = decoder.team;
     const bool inside = column < head_dim;
 
-    // key >> shift is its page's number in the sequence: page_size is a power of 2.
+    // key >> shift is the index of its page in the table, because page_size is a power of 2.
     const int shift = __ffs(page_size) - 1;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
-    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head's rows in a page
-    int next_key = first + team;                                         // the first one of the next fetch
-    int page[kKeys];                                                     // where its keys are
+    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head within a page
+    int next_key = first + team;                                         // the first key of the next fetch
+    int page[kKeys];                                                     // the pages of its keys
     auto look_up = [&]() {
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
             const int key = next_key + i * kTeams;
-            const int missing = inside && key < end ? 0 : 16;  // bytes: zeros, and nothing is read
+            const int missing = inside && key < end ? 0 : 16;  // bytes that are filled with zeros instead of read
             const size_t row =
                 static_cast<size_t>(page[i]) * kv_heads * page_size + row_offset + (key & (page_size - 1));
             const size_t place = row * head_dim + column;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     });
 }
 
-// What is read has no __restrict__, which would allow the compiler to read the parts before the wait, and the length after it.
+// The inputs have no __restrict__: it would let the compiler move the reads of the parts before the wait.
 template <typename T>
 __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,

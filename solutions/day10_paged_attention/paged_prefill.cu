@@ -1,13 +1,13 @@
-// Paged attention, prefill: the new queries of several sequences, one behind the other, against a KV cache in pages.
+// Paged attention, prefill: the new queries of several sequences, one after another, attend to a paged KV cache.
 //
 //   q, out: [tokens, heads, head_dim], sequence b has the queries query_starts[b] ... query_starts[b + 1] - 1
 //   k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch], keys of each sequence
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
 //
-// Day 7's kernel. Row r of key/value head g is query r / group of head g * group + r % group, and a block of 128 threads
-// walks over the keys once for 64 such rows. Only the addresses differ: of a query through query_starts, of a key through
-// the block table. Thread (ty, tx) has rows 4 ty ... 4 ty + 3, of the scores keys tx, tx + 8, tx + 16 and tx + 24, and of
-// the output the columns 4 tx ... 4 tx + 3 of every 32.
+// Day 7's kernel. Row r of key/value head g is query r / group of head g * group + r % group, and a block of 128
+// threads walks over the keys once for 64 such rows. Only the addresses differ: of a query through query_starts, of a
+// key through the block table. Thread (ty, tx) computes rows 4 ty ... 4 ty + 3: the scores of keys tx, tx + 8, tx + 16
+// and tx + 24, and columns 4 tx ... 4 tx + 3 of every 32 columns of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -31,9 +31,9 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     const long long first_row = static_cast<long long>(gridDim.x - 1 - blockIdx.x) * kRows;  // long rows start first
     if (first_row >= rows) return;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
-    const int shift = __ffs(page_size) - 1;  // key >> shift is its page's number in the sequence: a power of 2
+    const int shift = __ffs(page_size) - 1;  // key >> shift is the index of its page in the table
 
-    // Where a row begins in q and out, and a key in the cache, counted in elements.
+    // The offsets of a row in q and out, and of a key in the cache, in elements.
     auto place = [&](long long row) {
         return ((first_query + row / group) * heads + kv_head * group + row % group) * head_dim;
     };
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
         const size_t page = table[key >> shift];
         return ((page * kv_heads + kv_head) * page_size + (key & (page_size - 1))) * head_dim;
     };
-    // How many keys a row sees: keys 0 ... query + key_len - query_len.
+    // The number of keys that a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) { return row / group + key_len - query_len + 1; };
     llmk::prefill_attention_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place,
                                          visible);

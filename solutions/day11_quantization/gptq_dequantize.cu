@@ -1,17 +1,17 @@
 // The weights of a layer in GPTQ's int4 format, as f16: w = (q - zero) * scale.
 //
-//   qweight: [in_features / 8, out_features], eight q to a word along k     g_idx: [in_features], the group of each k
-//   qzeros: [groups, out_features / 8], eight zeros to a word along n, each stored less 1
+//   qweight: [in_features / 8, out_features], eight q per word along k     g_idx: [in_features], the group of each k
+//   qzeros: [groups, out_features / 8], eight zeros per word along n, each stored minus 1
 //   scales: [groups, out_features]     out: [in_features, out_features]
 //
-// A thread makes eight rows by eight columns: eight whole words of qweight, and for each group one whole word of qzeros
-// and eight scales, which stay in registers while the group stays the same.
+// A thread computes eight rows by eight columns: eight whole words of qweight, and for each group one whole word of
+// qzeros and eight scales, which stay in registers as long as the group is the same.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
 
-// Eight numbers of 32 bits, or of 16, in one or two accesses of 16 bytes.
+// Eight numbers of 32 bits, or of 16, in two 16-byte accesses, or one.
 union Words {
     uint4 vectors[2];
     unsigned word[8];
@@ -21,7 +21,7 @@ union Halves {
     __half2 pair[4];
 };
 
-// 0x6400 is the half 1024, and the last bit of a half that large counts 1: 0x6400 + n is 1024 + n.
+// 0x6400 is 1024 in f16, and its last bit counts 1, so 0x6400 + n is 1024 + n.
 constexpr unsigned kTwice1024 = 0x64006400;
 __device__ __forceinline__ unsigned two(unsigned low, unsigned high) { return low | high << 16; }
 __device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
             const unsigned value = two(q.word[2 * c] >> 4 * j & 15, q.word[2 * c + 1] >> 4 * j & 15);
-            // Exact: both are whole numbers below 2048. So only the product rounds.
+            // Exact, because both are integers below 2048. So only the multiplication rounds.
             w.pair[c] = __hmul2(__hsub2(as_half2(kTwice1024 + value), zero[c]), scale.pair[c]);
         }
         reinterpret_cast<uint4*>(out)[(8 * word_row + j) * eights + eight] = w.vector;

@@ -1,10 +1,11 @@
 // out = x w + bias for a few rows of f16 and int4 weights in GPTQ's format: w = (q - zero) * scale, sums in f32.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
-//   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     g_idx: [in_features]     bias: [out_features]
+//   qzeros: [groups, out_features / 8]     scales: [groups, out_features]
+//   g_idx: [in_features]     bias: [out_features]
 //
-// The product is llmk/int4_rows.cuh's, which ln_qkv_gptq has in common with this one. A block brings all rows of x to shared
-// memory, while its first words of qweight are on their way. One kernel: no sums go through global memory.
+// The matmul is in llmk/int4_rows.cuh, which ln_qkv_gptq uses as well. A block copies all rows of x to shared memory
+// while its first words of qweight are in flight. One kernel: no sums pass through global memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -12,7 +13,7 @@
 
 using S = llmk::Int4Rows;
 
-// Eight neighbors of a row of x as pairs, as the words of qweight give them: (0, 4), (1, 5), (2, 6), (3, 7).
+// Return eight neighbors of a row of x as pairs, in the order of unpacked words: (0, 4), (1, 5), (2, 6), (3, 7).
 __device__ __forceinline__ uint4 pair_up(uint4 x) {
     return make_uint4(__byte_perm(x.x, x.z, 0x5410), __byte_perm(x.x, x.z, 0x7632), __byte_perm(x.y, x.w, 0x5410),
                       __byte_perm(x.y, x.w, 0x7632));
@@ -25,7 +26,7 @@ struct Linear {
     int rows, in_features, out_features, segment, pitch, parts;
     bool has_bias;
 
-    // Several warps share a row where there are fewer rows than warps.
+    // Several warps share a row if there are fewer rows than warps.
     __device__ void prepare(__half* to, int first) const {
         const int row = threadIdx.x / (32 * parts), eights = min(segment, in_features - first) / 8;
         if (row >= rows) return;
@@ -41,7 +42,7 @@ struct Linear {
     }
 };
 
-// kTiles: of 8 rows each, that a block has. kPlain: see llmk::Int4Rows.
+// kTiles: the tiles of 8 rows of a block. kPlain: see llmk::Int4Rows.
 template <int kTiles, bool kPlain>
 __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S share, Linear job) {
     extern __shared__ __align__(16) unsigned char shared[];

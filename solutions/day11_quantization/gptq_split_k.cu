@@ -5,10 +5,10 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-constexpr int kThreads = 64;  // columns of a block
+constexpr int kThreads = 64;  // columns per block
 constexpr int kRows = 16;
 
-// Block (c, s) makes the sums of 64 columns over part s of the words.
+// Block (c, s) computes the sums of 64 columns over part s of the words.
 __global__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, float* partial,
                          int rows, int in_features, int out_features, int group_size) {
     const int column = blockIdx.x * kThreads + threadIdx.x;
@@ -39,7 +39,7 @@ __global__ void add_part(const __half* x, const int* qweight, const int* qzeros,
     }
 }
 
-// One thread for each output: its parts in order, so that the sum is the same in every run, and one rounding.
+// One thread per output adds the parts in order, so the sum is the same in every run, and rounds once.
 __global__ void add_up(const float* partial, __half* out, int outputs, int splits) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= outputs) return;

@@ -1,21 +1,22 @@
-// LayerNorm, then query, key and value by one product with int4 weights in GPTQ's format: w = (q - zero) * scale.
+// LayerNorm, then query, key and value by one matmul with int4 weights in GPTQ's format: w = (q - zero) * scale.
 //
 //   x: [rows, C]     weight, beta: [C]     bias: [3 C]     out: [3, rows, C]     rows = batch * length
 //   qweight: [C / 8, 3 C]     qzeros: [groups, 3 C / 8]     scales: [groups, 3 C]     g_idx: [C]     y: [rows, C]
 //
-// Few rows: the weights are the work, as in gptq_linear, and the product is the same one (llmk/int4_rows.cuh). Each block
-// normalizes all rows for itself, into shared memory, while its first weights are on their way: one kernel, and nothing but x,
-// the weights and out crosses global memory.
+// Few rows: the weights limit the time, as in gptq_linear, and the matmul is the same (llmk/int4_rows.cuh). Each block
+// normalizes all rows into shared memory while its first weights are in flight. One kernel: only x, the weights and out
+// pass through global memory.
 //
-// Many rows: the tensor cores are the work, and a norm in every block would be done again for every 256 columns. So a
-// first kernel writes the normalized rows, y, and a second multiplies tiles of 128 rows by 256 columns. A warp owns 32 columns
-// and all 128 rows of the tile, so each word of qweight is unpacked by one warp of the block only, in registers, where the
-// product takes it from: nobody stores finished weights. On Hopper the product is wgmma's, on other GPUs mma.sync's.
+// Many rows: the tensor cores limit the time, and a norm in every block would be repeated for every 256 columns. So a
+// first kernel writes the normalized rows, y, and a GEMM computes tiles of 128 rows by 256 columns. A warp owns 32
+// columns and all 128 rows of the tile, so only one warp of the block unpacks each word of qweight. It unpacks in
+// registers and never stores dequantized weights. The GEMM uses wgmma on Hopper and mma.sync on other GPUs.
 //
-// In all of them the *weights* are operand A of the tensor core's product, 16 columns at a time. Lane (i, t) = (lane / 4, lane %
-// 4) unpacks the words of four columns at k = 8 t ... 8 t + 7 of a step of 32, which gives pairs (0, 4), (1, 5), (2, 6), (3, 7).
-// y is kept in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of mma.sync's operand B is 16 bytes side by side.
-// wgmma reads its operand B from shared memory itself: there a step has pair 0 of the four eights first, then their pair 1 ...
+// In all of them the *weights* are operand A, 16 columns at a time. Lane (i, t) = (lane / 4, lane % 4) unpacks the
+// words of four columns at k = 8 t ... 8 t + 7 of a step of 32, which gives the pairs (0, 4), (1, 5), (2, 6), (3, 7). y
+// is stored in that order, eight by eight: 0 4 1 5 2 6 3 7. So a lane's part of operand B of mma.sync is 16 contiguous
+// bytes. wgmma reads operand B from shared memory, where a step has pair 0 of the four eights first, then their pair 1,
+// and so on.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -24,14 +25,14 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kStep = 32;  // values of k that a warp multiplies at a time
+constexpr int kStep = 32;  // values of k per step of a warp
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// What is made of the product, and where it goes.
+// The epilogue of the GEMM: the bias, and the address of an output.
 struct Output {
     const __half* bias;
     __half* out;
-    int rows, width;  // the width of out is C: columns C ... 2 C - 1 of the product are its second part
+    int rows, width;  // width: C; columns C ... 2 C - 1 of the GEMM are the second part of out
     bool has_bias;
 
     __device__ __half* at(int row, int column) const {
@@ -42,18 +43,18 @@ struct Output {
 
 // ------------------------------------------------------------------------------------------------------- LayerNorm
 
-// What is kept of a set of elements. The variance is deviations / count.
+// The moments of a set of elements. The variance is deviations / count.
 struct Moments {
     float count, mean, deviations;  // deviations: the sum of (element - mean)^2
 };
 
-// Two sets as one: Chan's formula, of which Welford's is the case of a single new element.
+// Merge two sets by Chan's formula; Welford's is its case of a single new element.
 __device__ __forceinline__ Moments join(const Moments& a, const Moments& b) {
     const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f, apart = b.mean - a.mean;
     return {count, a.mean + apart * share, a.deviations + b.deviations + apart * apart * a.count * share};
 }
 
-// Eight neighbors as floats.
+// Load eight neighbors as floats.
 __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     llmk::Four bits;
     bits.vector = *reinterpret_cast<const uint4*>(from);
@@ -65,7 +66,7 @@ __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     }
 }
 
-// One set from those of all lanes. Every lane gets it.
+// Merge the sets of all lanes. Every lane gets the result.
 __device__ Moments join_lanes(Moments all) {
 #pragma unroll
     for (int reach = 16; reach > 0; reach /= 2) {
@@ -77,8 +78,8 @@ __device__ Moments join_lanes(Moments all) {
     return all;
 }
 
-// The moments of a warp's part of a row: eights first, first + step, ... of each lane. Every lane gets them. A lane's own
-// elements are read twice, for their mean and for their deviations from it.
+// Compute the moments of a warp's part of a row, each lane from its eights first, first + step, ... Every lane gets
+// them. A lane reads its elements twice, for their mean and for their deviations from it.
 __device__ __forceinline__ Moments moments_of(const __half* row, int width, int first, int step) {
     Moments own = {0, 0, 0};
     float x[8];
@@ -106,14 +107,14 @@ struct Norm {
     int width;
     float eps;
 
-    // What a row's elements are multiplied by, and what is added then.
+    // The factor and the offset of a row's elements.
     __device__ float2 line(const Moments& m) const {
         const float factor = rsqrtf(m.deviations / m.count + eps);
         return make_float2(factor, -m.mean * factor);
     }
 };
 
-// Eight elements of a row, normalized, in the order 0 4 1 5 2 6 3 7.
+// Normalize eight elements of a row, in the order 0 4 1 5 2 6 3 7.
 __device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const float (&weight)[8],
                                            const float (&beta)[8]) {
     float x[8];
@@ -126,7 +127,7 @@ __device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const
 
 constexpr int kNormWarps = 4;
 
-// A block for each row. across: the four eights of a step have their first pairs first, then their second ones ...
+// One block per row. across: a step has the first pairs of its four eights first, then their second pairs, and so on.
 __global__ void __launch_bounds__(32 * kNormWarps) layer_norm(Norm norm, __half* __restrict__ y, bool across) {
     __shared__ Moments parts[kNormWarps];
     const size_t from = static_cast<size_t>(blockIdx.x) * norm.width;
@@ -155,17 +156,17 @@ __global__ void __launch_bounds__(32 * kNormWarps) layer_norm(Norm norm, __half*
 // -------------------------------------------------------------------------------------------------------- few rows
 
 using S = llmk::Int4Rows;
-constexpr int kFewRows = 64;  // up to here the weights are read again for every 16 rows
+constexpr int kFewRows = 64;  // up to here the weights are read once per 16 rows
 
 struct Normalized {
     Norm norm;
     Output output;
-    Moments* moments;  // shared: of each warp
-    float2* lines;     // shared: of each row
+    Moments* moments;  // shared memory, one per warp
+    float2* lines;     // shared memory, one per row
     int first_row, rows, pitch;
     int parts;  // warps that share a row
 
-    // First x as it is. A thread copies the eights whose moments it takes.
+    // First x as it is. A thread copies the eights whose moments it computes.
     __device__ void prepare(__half* y, int) const {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / parts;
         if (row < rows) {
@@ -204,7 +205,7 @@ struct Normalized {
     }
 };
 
-// kTiles: of 8 rows each, that a block has. kPlain: see llmk::Int4Rows.
+// kTiles: the tiles of 8 rows of a block. kPlain: see llmk::Int4Rows.
 template <int kTiles, bool kPlain>
 __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S share, Normalized job) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -223,13 +224,13 @@ constexpr int kTileWarps = 8;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 32 * kTileWarps;
-constexpr int kSteps = 2;           // of a stage
-constexpr int kTileStages = 5;      // that are in shared memory: one in use, the others on their way
-constexpr int kStripesPerStep = 4;  // stripes of 8 rows whose products are started one after the other
+constexpr int kSteps = 2;           // per stage
+constexpr int kTileStages = 5;      // in shared memory: one in use, the others in flight
+constexpr int kStripesPerStep = 4;  // stripes of 8 rows per group of mma.sync
 
 struct TileStage {
-    // 64 bytes to a row, so eight lanes read two rows, all 32 banks. Of the second step the two change places: the lanes that
-    // copy a row's pieces of both steps then meet no conflict either.
+    // A row has 64 bytes, so eight lanes read two rows, all 32 banks. In the second step the two rows are swapped, so
+    // that the lanes that copy a row's pieces of both steps have no bank conflict either.
     uint4 y[kSteps][kTileRows][kStep / 8];
     uint4 words[kSteps][kTileThreads];    // each lane's own
     uint2 scales[kSteps][kTileWarps][8];  // of the four columns of each quad
@@ -244,15 +245,15 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     TileStage* stages = reinterpret_cast<TileStage*>(shared);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int first_row = blockIdx.x * kTileRows, rows = min(kTileRows, output.rows - first_row);
-    // This lane's columns, four of them. What lies past the last row or column is not stored in the end: the last ones are
-    // read in its place.
+    // This lane's four columns. Lanes past the last row or column read the last one instead; their results are not
+    // stored.
     const int to = blockIdx.y * kTileColumns + warp * 32 + 4 * i, column = min(to, w.out_features - 4);
     const unsigned step_words = kStep / 8 * w.out_features;
 
-    // This thread copies eights of y at the same k, from rows that lie a quarter of the tile apart.
+    // This thread copies eights of y at the same k, from rows a quarter of the tile apart.
     constexpr int kEights = kSteps * kStep / 8, kApart = kTileThreads / kEights;
     const int eight = threadIdx.x % kEights, first = threadIdx.x / kEights;
-    int from[kTileRows / kApart];  // elements from the first row of the tile
+    int from[kTileRows / kApart];  // offset from the first row of the tile, in elements
 #pragma unroll
     for (int n = 0; n < kTileRows / kApart; ++n) {
         from[n] = min(first + n * kApart, rows - 1) * w.in_features + 8 * eight;
@@ -260,7 +261,7 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     y += static_cast<size_t>(first_row) * w.in_features;
 
     const int stage_count = (w.in_features + kSteps * kStep - 1) / (kSteps * kStep);
-    int next = 0, group = 0, left = kPlain ? w.group_size : 0;  // left: values of k that the group still has
+    int next = 0, group = 0, left = kPlain ? w.group_size : 0;  // left: remaining values of k in the group
     auto fetch = [&] {
         if (next < stage_count) {
             TileStage& s = stages[next % kTileStages];
@@ -299,14 +300,14 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     float sums[kStripes][2][4] = {};  // columns 4 i + 2 j (e < 2) and the next, rows 2 t (even e) and the next
     for (int number = 0; number < stage_count; ++number) {
         __pipeline_wait_prior(kTileStages - 2);
-        __syncthreads();  // this stage is here, and nobody reads the one before any more
+        __syncthreads();  // this stage has arrived, and no warp reads the previous one
         fetch();
         const TileStage& s = stages[number % kTileStages];
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             llmk::Four words;
             words.vector = s.words[step][threadIdx.x];
-            __half2 weight[4][4] = {};  // of column 4 i + c, pair by pair, finished
+            __half2 weight[4][4] = {};  // of column 4 i + c, pair by pair, dequantized
             const int k = (number * kSteps + step) * kStep + 8 * t;
             if (kPlain) {
                 const unsigned zeros = static_cast<unsigned>(s.zeros[step][warp][i]) >> (column % 8 * 4);
@@ -352,16 +353,17 @@ __global__ void __launch_bounds__(kTileThreads, 1)
             const uint2 four =
                 make_uint2(llmk::as_bits(__floats2half2_rn(sums[r][0][odd] + bias[0], sums[r][0][2 + odd] + bias[1])),
                            llmk::as_bits(__floats2half2_rn(sums[r][1][odd] + bias[2], sums[r][1][2 + odd] + bias[3])));
-            *reinterpret_cast<uint2*>(output.at(first_row + row, column)) = four;  // the four lie in one part
+            *reinterpret_cast<uint2*>(output.at(first_row + row, column)) = four;  // the four are in one part
         }
     }
 }
 
 // -------------------------------------------------------------------------------------------- many rows, by wgmma
 
-// Of the 384 threads of a block one asks the copy engine (TMA) for the tiles of the next steps: 128 rows of y, and the words of
-// 256 columns. Two warpgroups multiply, 128 columns each: operand A from registers, where a step of 32 is unpacked while the
-// products of the step before run. Blocks stay and go on to the next tile. C and group_size are multiples of 64.
+// One of the 384 threads of a block issues TMA loads for the next steps: 128 rows of y, and the words of 256 columns.
+// Two consumer warpgroups compute 128 columns each, with operand A in registers. They unpack a step of 32 while the
+// wgmmas of the previous step run. Blocks are persistent and continue with the next tile. C and group_size are
+// multiples of 64.
 namespace hopper {
 
 constexpr int kRows = 128, kColumns = 256, kDepth = 64;
@@ -370,7 +372,7 @@ constexpr int kStages = 8;
 constexpr int kRowBytes = 2 * kDepth * kRows, kStageBytes = kRowBytes + kDepth / 2 * kColumns;
 constexpr int kBytes = 1024 + kStages * kStageBytes + 2 * kStages * 8;
 
-// y_map: boxes of 64 k by 128 rows of y. w_map: boxes of 8 word rows by 32 columns, 8 of them side by side, one for each warp.
+// y_map: boxes of 64 k by 128 rows of y. w_map: boxes of 8 word rows by 32 columns, 8 per stage, one for each warp.
 __global__ void __launch_bounds__(kThreads, 1)
     many_rows(const __grid_constant__ CUtensorMap y_map, const __grid_constant__ CUtensorMap w_map, llmk::Int4Layer w,
               Output output) {
@@ -388,7 +390,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
 
-    // Neighboring blocks have the same columns: L2 serves their words, and y.
+    // Neighboring blocks have the same columns, so L2 serves their words.
     const int tile_rows = (output.rows + kRows - 1) / kRows;
     const int tiles = tile_rows * ((w.out_features + kColumns - 1) / kColumns), steps = w.in_features / kDepth;
     llmk::Ring<kStages> ring;
@@ -410,11 +412,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     } else {
         llmk::setmaxnreg_inc<232>();
         const int warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-        // Which four of the warp's 32 columns this lane has: so chosen that eight lanes read 16 bytes each from all 32 banks.
+        // This lane's four of the warp's 32 columns, chosen so that eight lanes read 16 bytes each from all 32 banks.
         const int four = i / 2 + i % 2 * 4;
         const int group_steps = w.group_size / kDepth, groups = (steps + group_steps - 1) / group_steps;
 
-        // Scales and zeros are asked for one group ahead. After the last group of a tile comes the first one of the next.
+        // Scales and zeros are loaded one group ahead. The last group of a tile is followed by the first one of the
+        // next tile.
         int next_tile = blockIdx.x, next_group = 0;
         uint2 next_scales = make_uint2(0, 0);
         unsigned next_zeros = 0;
@@ -433,8 +436,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         __half2 low[4], high[4], scale[4];
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             float sums[2][kRows / 2];  // columns 0 and 1 of the four (j = 0), 2 and 3, and all rows
-            unsigned a[2][2][2][4];    // operand A: of each half of a stage, 16 k, j
-            int left = 0;              // steps of this group
+            unsigned a[2][2][2][4];    // operand A: [half of a stage][16 k][j]
+            int left = 0;              // remaining steps of this group
             for (int k = 0; k < steps; ++k, ring.next()) {
                 if (left == 0) {
                     left = group_steps;
@@ -452,12 +455,12 @@ __global__ void __launch_bounds__(kThreads, 1)
                 const uint64_t b = llmk::make_smem_desc(stage);
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int row = 4 * half + t;  // of words: 128 bytes, swizzled
+                    const int row = 4 * half + t;  // a row of words: 128 bytes, swizzled
                     const unsigned char* from = stage + kRowBytes + warp * 1024 + row * 128 + (four ^ row) * 16;
                     llmk::Four words;
                     words.vector = *reinterpret_cast<const uint4*>(from);
-                    llmk::wgmma_wait_group<1>();  // those of the same half of the stage before
-                    if (half == 1) {  // k is the arrival's condition: a branch here, and ptxas runs products one by one
+                    llmk::wgmma_wait_group<1>();  // the wgmmas of the same half of the previous stage
+                    if (half == 1) {  // a branch around the arrive alone would make ptxas serialize the wgmmas
                         __syncwarp();
                         if (lane == 0 && k > 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
                     }
@@ -491,7 +494,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                 for (int c = 0; c < 4; ++c) bias[c] = __half2float(output.bias[column + c]);
             }
-            __half* to = output.at(first_row, column);  // the four lie in one part
+            __half* to = output.at(first_row, column);  // the four are in one part
 #pragma unroll
             for (int g = 0; g < kRows / 8; ++g) {
 #pragma unroll
@@ -507,13 +510,13 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
     }
 #else
-    __trap();  // only ever started on Hopper, for which the file was not compiled
+    __trap();  // launched only on Hopper, for which this file was not compiled
 #endif
 }
 
 void launch(const __half* y, const llmk::Int4Layer& w, const Output& output, int sms, cudaStream_t stream) {
     CUtensorMap y_map, w_map;
-    // Words as pairs of 16 bits: 32 columns, a row of a box, are 64 of them.
+    // TMA moves words as pairs of 16 bits: a row of a box, 32 columns, has 64 of them.
     const __half* words = reinterpret_cast<const __half*>(w.qweight);
     if (llmk::make_tensor_map(&y_map, y, w.in_features, output.rows, 1, w.in_features, 8, kRows) != cudaSuccess ||
         llmk::make_tensor_map(&w_map, words, 64, w.in_features / 8, w.out_features / 32, 2LL * w.out_features, 64,

@@ -118,7 +118,7 @@ test_any_operations = Cache.TestCase
 
 
 def test_no_cache_of_no_size() -> None:
-    with pytest.raises(ValueError, match="make no cache"):
+    with pytest.raises(ValueError, match="cannot make a cache"):
         BlockAllocator(4, 0)
     with pytest.raises(ValueError, match="cannot append"):
         allocator = BlockAllocator(4, 4)
@@ -180,13 +180,13 @@ def test_the_lessons_allocator_passes_and_the_exercise_is_to_be_written(capsys: 
 @pytest.mark.parametrize(
     ("right", "broken", "case", "says"),
     [
-        ("self.owners[sequence.table[-1]] > 1", "False", "who writes to a shared page", "no copy is asked for"),
-        ("self.owners[sequence.table[-1]] > 1", "True", "a page is filled slot by slot", "copies for no reason"),
-        ("            self.owners[page] += 1", "            pass", "who writes to a shared page", "no copy"),
+        ("self.owners[sequence.table[-1]] > 1", "False", "a write to a shared page", "requests no copy"),
+        ("self.owners[sequence.table[-1]] > 1", "True", "a page is filled slot by slot", "that is not shared"),
+        ("            self.owners[page] += 1", "            pass", "a write to a shared page", "no copy"),
         ("if self.owners[page] == 0:", "if True:", "freeing one of two", "3 are free"),
-        ("self._free.append(page)", "pass", "freed pages are given out again", "are free, of 2"),
+        ("self._free.append(page)", "pass", "freed pages are allocated again", "are free, of 2"),
         ("if needed > len(self._free):", "if False:", "an append that does not fit", "IndexError"),
-        ("if needed > len(self._free):", "if needed >= len(self._free):", "freed pages", "it refuses"),
+        ("if needed > len(self._free):", "if needed >= len(self._free):", "freed pages", "raises OutOfPages, although"),
         ("new + (1 if", "new + (0 if", "a copy needs a page as well", "IndexError"),
         (
             "if position % self.page_size == 0:",
@@ -195,7 +195,7 @@ def test_the_lessons_allocator_passes_and_the_exercise_is_to_be_written(capsys: 
             "holds the pages",
         ),
         ("if number not in self.sequences:", "if False:", "", ""),  # dict.pop raises a KeyError as well
-        ("self.sequences.pop(number).table", "self.sequences[number].table", "cannot be freed twice", "not refused"),
+        ("self.sequences.pop(number).table", "self.sequences[number].table", "cannot be freed twice", "raise KeyError"),
         (
             "needed > len(self._free)",
             "needed > len(self._free) + (tokens > 6)",
