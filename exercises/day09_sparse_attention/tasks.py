@@ -1,7 +1,7 @@
 """The exercises of day 9.
 
-Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim]. All
-heads share one pattern. A query that sees no key gives zeros.
+Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len,
+head_dim]. All heads share one pattern. A query that sees no key gives zeros.
 """
 
 import functools
@@ -113,11 +113,11 @@ def window_pairs(d):
 
 sliding_window = Exercise(
     summary="""\
-Attention through a sliding window. Query i stands at position i + key_len - query_len and sees the `window` keys that end
-there, its own position included. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window must cost nothing: do
-not read them, and compute nothing for them. head_dim is 32, 64, 80, 96 or 128, window at least 1, scale any number, any
-lengths. A query that sees no key gives zeros. With no keys all outputs are zero; with no queries there is nothing to do. (On a
-GPU, window 512 of 8192: at least as fast as torch's FlexAttention.)""",
+Attention through a sliding window. Query i stands at position i + key_len - query_len and sees the `window` keys
+that end there, its own position included. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window
+must cost nothing: do not read them, and compute nothing for them. head_dim is 32, 64, 80, 96 or 128, window at
+least 1, scale any number, any lengths. A query that sees no key gives zeros. With no keys all outputs are zero;
+with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least as fast as torch's FlexAttention.)""",
     launchers="""void sliding_window_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads,
                  int query_len, int key_len, int head_dim, int window, float scale, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -243,11 +243,11 @@ def blocks(block, entries, causal=False, **more):
 
 block_sparse = Exercise(
     summary="""\
-Attention under a mask of blocks of `block` x `block`, which a CSR list names. Block b of queries sees the blocks of keys
-indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last blocks may be
-partial. With `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64, head_dim 32 or 64, f32,
-pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros. With no queries there is nothing to
-do.""",
+Attention under a mask of blocks of `block` x `block`, which a CSR list names. Block b of queries sees the blocks of
+keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last
+blocks may be partial. With `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64,
+head_dim 32 or 64, f32, pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros.
+With no queries there is nothing to do.""",
     launchers="""void block_sparse(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                  float* out, int batch, int heads, int query_len, int key_len, int head_dim, int block, bool causal,
                  float scale, cudaStream_t stream)""",
@@ -415,10 +415,10 @@ LIST_CASES = [
 
 csr_attention = Exercise(
     summary="""\
-One attention kernel for any pattern. Query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1], in any order.
-Ignore an index below 0, or not below key_len, and read nothing for it. A key that is listed twice counts twice. A query whose
-list is empty, or has no valid index, gives zeros. With no queries there is nothing to do. f32, head_dim 32, 64 or 128, pointers
-16-byte aligned. All heads and all sequences share one pattern.""",
+One attention kernel for any pattern. Query i sees the keys indices[offsets[i]] up to indices[offsets[i + 1] - 1],
+in any order. Ignore an index below 0, or not below key_len, and read nothing for it. A key that is listed twice
+counts twice. A query whose list is empty, or has no valid index, gives zeros. With no queries there is nothing to
+do. f32, head_dim 32, 64 or 128, pointers 16-byte aligned. All heads and all sequences share one pattern.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention"),
     inputs=LISTS,
     outputs=OUT,
@@ -465,8 +465,8 @@ list is empty, or has no valid index, gives zeros. With no queries there is noth
 
 csr_attention_debug = Exercise(
     summary="""\
-This kernel computes attention to listed keys, as csr_attention does, 32 keys at a time. It has one fault. Find it from the report,
-and correct it. head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
+This kernel computes attention to listed keys, as csr_attention does, 32 keys at a time. It has one fault. Find it
+from the report, and correct it. head_dim is 32 or 64; everything else, and empty input, as in csr_attention.""",
     launchers=LIST_PROTOTYPE.format(name="csr_attention_debug"),
     inputs=LISTS,
     outputs=OUT,
@@ -531,11 +531,11 @@ def rule_pairs(d):
 
 global_local_random = Exercise(
     summary="""\
-The pattern of long-document encoders, from three rules. Query i sees the keys j with |i - j| <= window. All queries see the first
-`globals` keys, and the first `globals` queries see all keys. And query i sees its `randoms` keys random_keys[i]. A key that
-several rules name, or that is named twice, counts once. Ignore a random key that does not exist. There are as many queries as
-keys, f32, head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window and randoms may be 0. With an empty batch there is
-nothing to do.""",
+The pattern of long-document encoders, from three rules. Query i sees the keys j with |i - j| <= window. All queries
+see the first `globals` keys, and the first `globals` queries see all keys. And query i sees its `randoms` keys
+random_keys[i]. A key that several rules name, or that is named twice, counts once. Ignore a random key that does
+not exist. There are as many queries as keys, f32, head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window
+and randoms may be 0. With an empty batch there is nothing to do.""",
     launchers="""void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
                  int batch, int heads, int len, int head_dim, int globals, int window, int randoms, float scale,
                  cudaStream_t stream)""",

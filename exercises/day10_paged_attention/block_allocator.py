@@ -1,7 +1,7 @@
 """The block allocator of day 10, for you to write: it allocates the pages of a KV cache.
 
-Every page is either free or held by a sequence. A sequence of n tokens holds ceil(n / page_size) pages. Sequences that begin
-alike share pages. A sequence must not write to a page that another one holds: it gets its own copy first.
+Every page is either free or held by a sequence. A sequence of n tokens holds ceil(n / page_size) pages. Sequences that
+begin alike share pages. A sequence must not write to a page that another one holds: it gets its own copy first.
 
     python lessons/day10_paged_attention/allocator_check.py      # grades this file
 """

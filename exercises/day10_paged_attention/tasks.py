@@ -1,8 +1,8 @@
 """The exercises of day 10.
 
-A cache consists of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not be contiguous: key i of sequence b
-is row i % page_size of page block_tables[b, i // page_size]. The table has max_pages entries per sequence; those past its last
-key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
+A cache consists of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not be contiguous: key i of
+sequence b is row i % page_size of page block_tables[b, i // page_size]. The table has max_pages entries per sequence;
+those past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
 """
 
 import torch
@@ -219,10 +219,11 @@ def valid_slots(shape, dims, generator):
 
 kv_cache_append = Exercise(
     summary="""\
-Write the new keys and values of some tokens into the pages of the cache. A slot is the place of one token: row slot % page_size
-of page slot / page_size, for every head. Token t goes to slot slots[t]. Skip a slot outside the cache (such as -1, padding), and
-compute no address from it; all others are distinct. f32, f16 and bf16. head_dim is a multiple of 8, and all tensors are 16-byte
-aligned. The cache may have more than 2^31 elements. With no tokens there is nothing to do.""",
+Write the new keys and values of some tokens into the pages of the cache. A slot is the place of one token: row slot
+% page_size of page slot / page_size, for every head. Token t goes to slot slots[t]. Skip a slot outside the cache
+(such as -1, padding), and compute no address from it; all others are distinct. f32, f16 and bf16. head_dim is a
+multiple of 8, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. With no tokens there
+is nothing to do.""",
     launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
     "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -390,12 +391,13 @@ DECODE_PARAMETERS = (
 
 paged_attention = Exercise(
     summary="""\
-One query per sequence attends to a paged cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first lengths[b] keys. Key i of
-sequence b is row i % page_size of page block_tables[b, i / page_size]. Query head h uses key/value head h / (heads / kv_heads).
-Fetch each key and value once for all query heads of its group, without gathering the pages first. Table entries past the last
-key, and unused slots, may hold anything. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8,
-16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives
-zeros; with no sequences there is nothing to do.""",
+One query per sequence attends to a paged cache: out[b, h] = softmax(scale * q[b, h] k^T) v over the first
+lengths[b] keys. Key i of sequence b is row i % page_size of page block_tables[b, i / page_size]. Query head h uses
+key/value head h / (heads / kv_heads). Fetch each key and value once for all query heads of its group, without
+gathering the pages first. Table entries past the last key, and unused slots, may hold anything. f16 and bf16 in and
+out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte
+aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
+nothing to do.""",
     launchers="void paged_attention_{dtype}("
     + DECODE_PARAMETERS
     + "int batch, int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale, cudaStream_t stream)",
@@ -431,11 +433,11 @@ zeros; with no sequences there is nothing to do.""",
 
 paged_attention_split = Exercise(
     summary="""\
-paged_attention for few sequences with long contexts. Different blocks process at most `splits` parts of a sequence's keys. They
-store their maxima, sums and weighted sums in the scratch memory partial_out and partial_stats, and a second kernel combines
-them. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are
-16-byte aligned. The cache may have more than 2^31 elements. A sequence of length 0 gives zeros; with no sequences there is
-nothing to do.""",
+paged_attention for few sequences with long contexts. Different blocks process at most `splits` parts of a
+sequence's keys. They store their maxima, sums and weighted sums in the scratch memory partial_out and
+partial_stats, and a second kernel combines them. f16 and bf16 in and out, sums in float. head_dim is 32, 64, 80, 96
+or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements.
+A sequence of length 0 gives zeros; with no sequences there is nothing to do.""",
     launchers="void paged_attention_split_{dtype}("
     + DECODE_PARAMETERS
     + "float* partial_out, float* partial_stats, int batch, int heads, int kv_heads, int head_dim, int page_size, "
@@ -507,12 +509,13 @@ def equal_shares(shape, dims):
 
 paged_prefill = Exercise(
     summary="""\
-Causal attention of the new queries of several sequences, stored one after another without padding. Sequence b has the rows
-query_starts[b] ... query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages, its new ones included.
-The last query of a sequence sees all its keys, the one before all but the last, and so on. A query that sees no key gives zeros.
-Use one kernel, in which the query heads of a group share each tile of keys. f16 and bf16 in and out, float in between. head_dim
-is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors are 16-byte aligned. The cache may have more than 2^31
-elements. A sequence may have no queries; with no tokens there is nothing to do.""",
+Causal attention of the new queries of several sequences, stored one after another without padding. Sequence b has
+the rows query_starts[b] ... query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages,
+its new ones included. The last query of a sequence sees all its keys, the one before all but the last, and so on. A
+query that sees no key gives zeros. Use one kernel, in which the query heads of a group share each tile of keys. f16
+and bf16 in and out, float in between. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors
+are 16-byte aligned. The cache may have more than 2^31 elements. A sequence may have no queries; with no tokens
+there is nothing to do.""",
     launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
     "const int* lengths, const int* query_starts, {T}* out, int batch, int tokens, int heads, int kv_heads, int head_dim, "
     "int page_size, int max_pages, int max_queries, float scale, cudaStream_t stream)",

@@ -179,11 +179,11 @@ def layer(in_features, out_features, group_size, act_order=False, **more):
 
 gptq_dequantize = Exercise(
     summary="""\
-Dequantize int4 weights in GPTQ's format to f16: w[k, n] = (q - zero) * scale, rounded once. qweight [in_features / 8, out_features]
-packs eight q per word along k. qzeros [groups, out_features / 8] packs eight zeros along n, each stored minus 1, so zero is
-1 ... 16. scales is [groups, out_features], and g_idx [in_features] is the group of each k. in_features and out_features are
-multiples of 8, groups have any size and any order, and all tensors are 16-byte aligned. There may be more than 2^31 weights,
-though in no case here. Without weights there is nothing to do.""",
+Dequantize int4 weights in GPTQ's format to f16: w[k, n] = (q - zero) * scale, rounded once. qweight [in_features /
+8, out_features] packs eight q per word along k. qzeros [groups, out_features / 8] packs eight zeros along n, each
+stored minus 1, so zero is 1 ... 16. scales is [groups, out_features], and g_idx [in_features] is the group of each
+k. in_features and out_features are multiples of 8, groups have any size and any order, and all tensors are 16-byte
+aligned. There may be more than 2^31 weights, though in no case here. Without weights there is nothing to do.""",
     launchers="void gptq_dequantize(const int* qweight, const int* qzeros, const {T}* scales, const int* g_idx, {T}* out, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("f16",),
@@ -251,13 +251,13 @@ def few(rows, in_features, out_features, group_size, act_order=False, has_bias=F
 
 gptq_linear = Exercise(
     summary="""\
-out = x w, plus the bias if has_bias, for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q - zero) * scale.
-qweight is [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored minus 1), scales [groups,
-out_features], g_idx [in_features]. Without act_order the group of k is k / group_size. Sum in float and round once at the end;
-the result is the same in every run. in_features and out_features are multiples of 8, tensors 16-byte aligned, groups of any
-size. There may be more than 2^31 weights, though in no case here. With in_features = 0 the result is the bias, or zero; with
-no rows or no out_features there is nothing to do. (On a GPU: twice as fast as torch's own int4 matmul, and faster than its
-matmul with 16-bit weights.)""",
+out = x w, plus the bias if has_bias, for 1 to 16 rows of f16 and int4 weights in GPTQ's format: w[k, n] = (q -
+zero) * scale. qweight is [in_features / 8, out_features], qzeros [groups, out_features / 8] (zeros stored minus 1),
+scales [groups, out_features], g_idx [in_features]. Without act_order the group of k is k / group_size. Sum in float
+and round once at the end; the result is the same in every run. in_features and out_features are multiples of 8,
+tensors 16-byte aligned, groups of any size. There may be more than 2^31 weights, though in no case here. With
+in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. (On a GPU:
+twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit weights.)""",
     launchers=LINEAR.format(name="gptq_linear"),
     dtypes=("f16",),
     inputs=LAYER,
@@ -343,7 +343,7 @@ QKV = (
 
 
 def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False, eps=1e-5):
-    """The sizes of a case of ln_qkv_gptq."""
+    """Return the sizes of a case of ln_qkv_gptq."""
     return layer(
         in_features, 3 * in_features, group_size, act_order, batch=batch, length=length, has_bias=has_bias, eps=eps
     )
@@ -356,14 +356,15 @@ def qkv_rows(d):
 
 ln_qkv_gptq = Exercise(
     summary="""\
-LayerNorm and the QKV projection: y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C], then out = y w, plus
-the bias if has_bias. C is in_features; weight and beta are [C], bias [3 C]. w [C, 3 C] is int4 in GPTQ's format: qweight
-[C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored minus 1, scales [groups, 3 C], g_idx [C], groups = ceil(C / group_size).
-out is [3, batch, length, C]: queries, keys, values. Compute mean and variance by Welford's method in float, so that a large mean
-costs no digits. You may round y to f16; sum in float. For up to 16 rows (batch * length) use one kernel. For more, use tensor
-cores for the matmul; the scratch memory `normalized` [batch, length, C] may hold y. C is a multiple of 8, tensors 16-byte
-aligned, groups of any size. With no rows or C = 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048
-rows in 0.25 ms or 70 % of the roofline.)""",
+LayerNorm and the QKV projection: y = LayerNorm(x) * weight + beta over the last axis of x [batch, length, C], then
+out = y w, plus the bias if has_bias. C is in_features; weight and beta are [C], bias [3 C]. w [C, 3 C] is int4 in
+GPTQ's format: qweight [C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored minus 1, scales [groups, 3 C], g_idx
+[C], groups = ceil(C / group_size). out is [3, batch, length, C]: queries, keys, values. Compute mean and variance
+by Welford's method in float, so that a large mean costs no digits. You may round y to f16; sum in float. For up to
+16 rows (batch * length) use one kernel. For more, use tensor cores for the matmul; the scratch memory `normalized`
+[batch, length, C] may hold y. C is a multiple of 8, tensors 16-byte aligned, groups of any size. With no rows or C
+= 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048 rows in 0.25 ms or 70 % of the
+roofline.)""",
     launchers=QKV,
     dtypes=("f16",),
     inputs={
@@ -435,11 +436,12 @@ rows in 0.25 ms or 70 % of the roofline.)""",
 
 gptq_split_k = Exercise(
     summary="""\
-A linear layer with int4 weights that divides K into `splits` parts, so that a layer with few columns fills the GPU. Sum in float and
-round once at the end; the result has the same bits in every run. `partial` f32 [splits, rows, out_features] is scratch memory
-that may hold anything. w = (q - zero) * scale as in gptq_linear, without bias and act_order; up to 16 rows, in_features and
-out_features multiples of 8, groups of any size. With in_features = 0 the result is zero; with no rows or no out_features there
-is nothing to do. The given kernel has several faults. Find them from the report, and correct all.""",
+A linear layer with int4 weights that divides K into `splits` parts, so that a layer with few columns fills the GPU.
+Sum in float and round once at the end; the result has the same bits in every run. `partial` f32 [splits, rows,
+out_features] is scratch memory that may hold anything. w = (q - zero) * scale as in gptq_linear, without bias and
+act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any size. With in_features = 0 the
+result is zero; with no rows or no out_features there is nothing to do. The given kernel has several faults. Find
+them from the report, and correct all.""",
     launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
     "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
     dtypes=("f16",),

@@ -1,10 +1,10 @@
 """Sparsity patterns as data: the keys that each query sees, as lists in CSR form (offsets and indices).
 
-``csr_attention`` runs any pattern. ``Pattern.blocks`` rounds a pattern up to a list of blocks for ``block_sparse``, in which
-the queries of a block share the tiles of keys.
+``csr_attention`` runs any pattern. ``Pattern.blocks`` rounds a pattern up to a list of blocks for ``block_sparse``, in
+which the queries of a block share the tiles of keys.
 
-All builders take one length as the number of queries and keys. They return ascending, distinct keys. If ``causal`` is true,
-query i sees no key after i.
+All builders take one length as the number of queries and keys. They return ascending, distinct keys. If ``causal`` is
+true, query i sees no key after i.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Pattern:
 
 
 def from_lists(lists: Iterable[Iterable[int]], keys: int) -> Pattern:
-    """Build a pattern from one list of keys per query, sorted and without duplicates. Raise ValueError for an invalid key."""
+    """Build a pattern from one list of keys per query; sort the keys, drop duplicates, and refuse invalid keys."""
     rows = [sorted(set(row)) for row in lists]
     for query, row in enumerate(rows):
         for key in row:
@@ -128,7 +128,7 @@ def random_keys(length: int, count: int, seed: int, causal: bool = True) -> Patt
 
 
 def hierarchical(length: int, window: int, causal: bool = True) -> Pattern:
-    """Build the ``window`` nearest keys, every 2nd of the next ``window``, every 4th of the next 2 ``window``, and so on.
+    """Build the ``window`` nearest keys, every 2nd of the next ``window``, every 4th of the next 2 ``window``, ...
 
     Each ring is twice as wide and half as dense as the previous one: window / 2 keys each, so O(window log N) in all.
     """

@@ -1,8 +1,8 @@
 """Allocator of the pages of a KV cache: a free list, a reference count for each page, and copy-on-write.
 
-A sequence's tokens are stored in pages of ``page_size`` slots. Its *block table* lists these pages in order. Sequences that
-begin alike share pages. All owners of a shared page may read it, but none may write to it: a sequence gets its own copy
-before it writes.
+A sequence's tokens are stored in pages of ``page_size`` slots. Its *block table* lists these pages in order. Sequences
+that begin alike share pages. All owners of a shared page may read it, but none may write to it: a sequence gets its
+own copy before it writes.
 
 Invariants:
 

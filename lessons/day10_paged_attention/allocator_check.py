@@ -2,9 +2,9 @@
 
     python lessons/day10_paged_attention/allocator_check.py [FILE]
 
-The check applies each operation to the allocator and to a mock cache in which every token is a new number. After each one,
-every sequence must read back its own tokens through its table and hold no more pages than they take, and no page may be
-lost. If random operations break an invariant, the check shows the shortest sequence of them that does.
+The check applies each operation to the allocator and to a mock cache in which every token is a new number. After each
+one, every sequence must read back its own tokens through its table and hold no more pages than they take, and no page
+may be lost. If random operations break an invariant, the check shows the shortest sequence of them that does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A small simulation of continuous batching: requests arrive, grow by a token each step, and end.
 
-It compares three ways to store their KV caches, on the same requests. *Contiguous*: a request reserves contiguous memory for
-the longest possible text until it ends. *Known lengths*: contiguous too, with the exact length of each text known in advance.
-*Paged*: a request takes a page when its last one is full. If none is left, the youngest request releases its pages and starts
-again later.
+It compares three ways to store their KV caches, on the same requests. *Contiguous*: a request reserves contiguous
+memory for the longest possible text until it ends. *Known lengths*: contiguous too, with the exact length of each text
+known in advance. *Paged*: a request takes a page when its last one is full. If none is left, the youngest request
+releases its pages and starts again later.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """GPTQ's int4 format, and two quantizers: round to nearest, and GPTQ itself (Frantar et al. 2022, arXiv 2210.17323).
 
-A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors along K,
-a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
+A layer is w [in_features, out_features]; K and N below. Every column has, for each group of `group_size` neighbors
+along K, a scale and a zero: w is about (q - zero) * scale, q is 0 ... 15 and zero 1 ... 16.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Quantized:
 
 
 def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return scale and zero of each column for a group of rows [k, N]: 16 steps from the minimum to the maximum, including 0."""
+    """Return scale and zero of each column for a group of rows [k, N]: 16 steps from minimum to maximum, with 0."""
     low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
     scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
     return scale, (-low / scale).round().clamp(1, 16)

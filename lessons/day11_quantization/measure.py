@@ -3,10 +3,10 @@
     python lessons/day11_quantization/measure.py            prints a table
     python lessons/day11_quantization/measure.py --record   also writes int4_gpu.json, which the lesson shows
 
-One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls cycle through several layers, together larger than the L2
-cache. They are queued behind a kernel that only waits, so that the device never waits for Python. All kernels take turns, round by
-round. Each kernel's result is first compared with the matmul of the dequantized weights. Two lower bounds of this clock are timed
-as well: a kernel that does nothing, and one that only reads the words.
+One layer of 4096 x 4096 in groups of 128, for 1 and 16 rows. The calls cycle through several layers, together larger
+than the L2 cache. They are queued behind a kernel that only waits, so that the device never waits for Python. All
+kernels take turns, round by round. Each kernel's result is first compared with the matmul of the dequantized weights.
+Two lower bounds of this clock are timed as well: a kernel that does nothing, and one that only reads the words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Run = Callable[[Tensor, Layer], Tensor]
 
 
 def layer() -> Layer:
-    """Draw a layer: random words are random weights. `finished` has them in f16 [N, K], `theirs` in torch's int4 format."""
+    """Draw random words as weights. `finished` has them in f16 [N, K], `theirs` in torch's int4 format."""
     made = {
         "qweight": torch.randint(-(2**31), 2**31, (K // 8, N), device="cuda").int(),
         "qzeros": torch.randint(-(2**31), 2**31, (K // GROUP, N // 8), device="cuda").int(),
