@@ -92,7 +92,7 @@ def test_a_circle_of_nodes_is_refused(tmp_path):
     outcome = kernel("run", out)
     assert out[0] == INVALID_VALUE
     (finding,) = (one for one in outcome.report["findings"] if one["kind"] == "refused")
-    assert "the dependencies go in a circle" in finding["payload"]["reason"]
+    assert "the dependencies have a cycle" in finding["payload"]["reason"]
 
 
 def test_what_a_capture_forbids(load):

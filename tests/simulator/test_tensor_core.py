@@ -164,7 +164,7 @@ def test_what_is_no_kind_is_refused_by_name(kernel: SimulatedKernel, kind: int) 
     assert outcome.error == 715  # cudaErrorIllegalInstruction
     (finding,) = outcome.report["findings"]
     assert finding["kind"] == "illegal_instruction"
-    assert finding["payload"]["reason"] == "a product on tensor cores of a kind that there is not"
+    assert finding["payload"]["reason"] == "unsupported mma shape or types"
 
 
 def test_the_table_of_loads_is_a_table() -> None:

@@ -73,7 +73,8 @@ template class CopyGroups<Copy>;
 template class CopyGroups<BulkCopy>;
 
 [[noreturn]] void out_of_copies(const void* address) {
-    raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address, "no memory for pending asynchronous copies");
+    raise_fault(events::FaultKind::out_of_memory, 2, nullptr, address,
+                "the simulator is out of memory for pending asynchronous copies");
 }
 
 namespace {

@@ -105,7 +105,7 @@ void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, 
     if (self->block->launch->checks_enabled) events::atomic(*self, address, bytes, op, scope, caller);
     if (reinterpret_cast<uintptr_t>(address) % bytes != 0) {
         raise_fault(events::FaultKind::misaligned_address, cudaErrorMisalignedAddress, address, caller,
-                    "an atomic operation needs an address that is a multiple of its size");
+                    "misaligned atomic operation: the address must be a multiple of its size");
     }
 }
 

@@ -70,7 +70,7 @@ void complete_cluster(Cluster& cluster) {
 
 [[noreturn]] void counts_differ(Thread& self) {
     events::sync_error(events::SyncError::barrier_threads_invalid, *self.block, &self,
-                       "threads came to one barrier with different numbers of threads to wait for");
+                       "threads use one barrier with different thread counts: all must pass the same count");
     kill_launch(cudaErrorLaunchFailure);
 }
 
@@ -114,8 +114,8 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     unsigned whole = block.warp_count * lanes_per_warp;
     if (number >= named_barriers || threads % lanes_per_warp != 0 || threads > whole) {
         events::sync_error(events::SyncError::barrier_threads_invalid, block, &self,
-                           "bar.sync takes a barrier 0..15 and a number of threads that is a multiple of 32 and not "
-                           "above the block's");
+                           "invalid bar.sync operands: the barrier must be 0..15, the thread count a multiple of 32 "
+                           "and at most the block size");
         kill_launch(cudaErrorLaunchFailure);
     }
     Barrier& barrier = block.barriers[number];
@@ -133,7 +133,7 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
 void arrive_at_cluster(Thread& self, bool releases) {
     unsigned bit = 1u << self.lane;
     if (self.warp->owe_cluster_wait & bit) {
-        misused(self, self.wait_site, "barrier.cluster.arrive once more before barrier.cluster.wait");
+        misused(self, self.wait_site, "second barrier.cluster.arrive without a barrier.cluster.wait in between");
     }
     self.warp->owe_cluster_wait |= bit;
     Cluster& cluster = *self.block->cluster;
@@ -146,7 +146,7 @@ void wait_for_cluster(Thread& self, Site site, const void* address) {
     unsigned bit = 1u << self.lane;
     self.call_address = address;
     if (!(self.warp->owe_cluster_wait & bit)) {
-        misused(self, site, "barrier.cluster.wait without a barrier.cluster.arrive before it");
+        misused(self, site, "barrier.cluster.wait without an earlier barrier.cluster.arrive");
     }
     self.warp->owe_cluster_wait &= ~bit;
     auto& at = self.warp->at_barrier[cluster_number];
@@ -223,7 +223,7 @@ void grid_barrier(Site site) {
     wait_at(*self, Wait::grid_barrier, 0, site, CALLER);
     if (!worker.grid->cooperative) {
         events::sync_error(events::SyncError::grid_sync_not_cooperative, *self->block, self,
-                           "a grid can only synchronize when it was launched by cudaLaunchCooperativeKernel");
+                           "grid-wide synchronization requires a launch with cudaLaunchCooperativeKernel");
         kill_launch(cudaErrorLaunchFailure);
     }
     arrive_in_warp(*self, grid_number, true);

@@ -114,7 +114,7 @@ void cluster_ended(Worker& worker) {
     if (!grid.helped) {
         grid.helped = true;
         if (!start_helpers(grid)) {
-            go_alone(grid, "there are no other threads to be had");
+            go_alone(grid, "no other OS threads could be started");
             return;
         }
     }
@@ -146,11 +146,11 @@ unsigned workers_for(Grid& grid) {
     const char* because = nullptr;
     Known* kernel = known_kernel(grid.kernel_name);
     if (grid.cooperative)
-        because = "its blocks meet at a barrier of the grid";
+        because = "its blocks synchronize at a grid barrier";
     else if (settings.order != Order::forward)
-        because = "its threads run in an order that was asked for";
+        because = "a schedule is set for its threads";
     else if (!kernel || kernel->taken_back >= most_taken_back)
-        because = "its blocks had to run in their order before";
+        because = "its blocks had to run in order in an earlier launch";
     else if (grid.checks_enabled)
         because = events::needs_one_worker(grid);
     grid.one_worker_because = because;

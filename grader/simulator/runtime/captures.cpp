@@ -11,7 +11,7 @@ namespace {
 Capture* active = nullptr;
 uint64_t numbers = 0;
 
-constexpr const char* spoiled = "the capture was spoiled by an earlier error: end it with cudaStreamEndCapture";
+constexpr const char* spoiled = "the capture is invalid because of an earlier error: end it with cudaStreamEndCapture";
 
 cudaError_t spoil(const char* call, Capture& capture, cudaError_t error, const char* why) {
     capture.invalid = true;
@@ -56,7 +56,7 @@ cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode) {
     if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) {
         return refuse(call, cudaErrorInvalidValue, "no such capture mode");
     }
-    if (stream.capture) return refuse(call, cudaErrorIllegalState, "the stream is being captured already");
+    if (stream.capture) return refuse(call, cudaErrorIllegalState, "the stream is already being captured");
     auto* capture = new Capture();
     capture->number = ++numbers;
     capture->mode = mode;
@@ -75,19 +75,19 @@ cudaError_t finish(CUstream_st& stream, CUgraph_st** graph) {
     if (!capture) return refuse(call, cudaErrorIllegalState, "the stream is not being captured");
     if (capture->origin != &stream) {
         return spoil(call, *capture, cudaErrorStreamCaptureUnmatched,
-                     "the capture began in another stream, and ends in that one");
+                     "the capture began in another stream: end it there");
     }
     if (capture->mode != cudaStreamCaptureModeRelaxed && !pthread_equal(capture->thread, pthread_self())) {
-        return spoil(call, *capture, cudaErrorStreamCaptureWrongThread, "the capture began in another thread");
+        return spoil(call, *capture, cudaErrorStreamCaptureWrongThread,
+                     "the capture began in another host thread: end it there");
     }
     cudaError_t error = cudaSuccess;
     if (capture->invalid) {
-        error = refuse(call, cudaErrorStreamCaptureInvalidated, "an error during the capture has spoiled it");
+        error = refuse(call, cudaErrorStreamCaptureInvalidated, "the capture is invalid because of an error during it");
     } else if (!stream.captured.covers(capture->all)) {
-        error =
-            refuse(call, cudaErrorStreamCaptureUnjoined,
-                   "another stream has joined the capture, and its work was not joined back: record an event in it, "
-                   "and let the stream in which the capture began wait for it");
+        error = refuse(call, cudaErrorStreamCaptureUnjoined,
+                       "unjoined work of another stream in the capture: record an event in that stream and let the "
+                       "capture's first stream wait for it");
     } else {
         *graph = capture->graph;
         capture->graph = nullptr;
@@ -129,8 +129,9 @@ cudaError_t add(const Operation& operation, CUstream_st& stream) {
     Capture& capture = *stream.capture;
     if (capture.invalid) return refuse(operation.call, cudaErrorStreamCaptureInvalidated, spoiled);
     if (operation.kind == OperationKind::allocation || operation.kind == OperationKind::release) {
-        return spoil(operation.call, capture, cudaErrorNotSupported,
-                     "the simulator has no memory nodes: allocate before the capture, free after the last launch");
+        return spoil(
+            operation.call, capture, cudaErrorNotSupported,
+            "the simulator does not support memory nodes: allocate before the capture, free after the last launch");
     }
     CUgraphNode_st* node = graphs::add(*capture.graph, type_of(operation));
     node->work.add(operation);
@@ -151,7 +152,7 @@ cudaError_t forbids_unsafe(const char* call) {
             capture->mode == cudaStreamCaptureModeGlobal || (capture->mode == cudaStreamCaptureModeThreadLocal && here);
         if (!forbidden) continue;
         return spoil(call, *capture, cudaErrorStreamCaptureUnsupported,
-                     "not while a stream is being captured, unless in cudaStreamCaptureModeRelaxed");
+                     "not allowed during a stream capture, except in mode cudaStreamCaptureModeRelaxed");
     }
     return cudaSuccess;
 }
@@ -159,7 +160,7 @@ cudaError_t forbids_unsafe(const char* call) {
 cudaError_t forbids_device(const char* call) {
     if (!active) return cudaSuccess;
     return spoil(call, *active, cudaErrorStreamCaptureUnsupported,
-                 "a stream is being captured: nothing runs that could be waited for");
+                 "a stream is being captured: its work does not run and cannot be waited for");
 }
 
 cudaError_t forbids_stream(const char* call, CUstream_st& stream) {
@@ -167,12 +168,12 @@ cudaError_t forbids_stream(const char* call, CUstream_st& stream) {
     if (!stream.capture) return cudaSuccess;
     if (stream.capture->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
     return spoil(call, *stream.capture, cudaErrorStreamCaptureUnsupported,
-                 "the stream is being captured: nothing runs that could be waited for");
+                 "the stream is being captured: its work does not run and cannot be waited for");
 }
 
 cudaError_t forbids_event(const char* call, CUevent_st& event) {
     if (!event.capture) return cudaSuccess;
-    const char* why = "the event was recorded in a stream that was being captured: it is a part of the graph";
+    const char* why = "the event was recorded during a capture: it is part of the graph";
     if (Capture* capture = find(event.capture)) return spoil(call, *capture, cudaErrorCapturedEvent, why);
     return refuse(call, cudaErrorCapturedEvent, why);
 }
@@ -180,8 +181,8 @@ cudaError_t forbids_event(const char* call, CUevent_st& event) {
 namespace {
 
 constexpr const char* legacy_would_wait =
-    "the legacy default stream would wait for a stream that is being captured: capture one made with "
-    "cudaStreamNonBlocking, or do this before";
+    "the legacy default stream would wait for a stream that is being captured: create that stream with "
+    "cudaStreamNonBlocking, or make this call before the capture";
 
 // Returns a capture of a stream that the legacy default stream synchronizes with, or null.
 Capture* of_blocking_stream() {
@@ -206,14 +207,14 @@ cudaError_t forbids_legacy_status(const char* call) {
 
 cudaError_t forbids_external(const char* call, CUstream_st& stream) {
     return spoil(call, *stream.capture, cudaErrorNotSupported,
-                 "the simulator has no events as nodes of a graph: record the event around cudaGraphLaunch");
+                 "the simulator does not support event nodes: record the event before or after cudaGraphLaunch");
 }
 
 cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
     const char* call = "cudaStreamWaitEvent";
     Capture* other = find(event.capture);
     if (event.capture && !other) {
-        return refuse(call, cudaErrorCapturedEvent, "the event is a part of a graph whose capture is over");
+        return refuse(call, cudaErrorCapturedEvent, "the event is part of a graph whose capture has ended");
     }
     if (other && other->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
     if (!stream.capture) {
@@ -225,7 +226,7 @@ cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
         return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
     } else if (!other) {
         return spoil(call, *stream.capture, cudaErrorStreamCaptureIsolation,
-                     "the event was recorded before the capture began, or outside of it: a graph cannot wait for it");
+                     "the event was recorded outside of the capture: a graph cannot wait for it");
     } else if (other != stream.capture) {
         other->invalid = true;
         return spoil(call, *stream.capture, cudaErrorStreamCaptureMerge, "the event belongs to another capture");

@@ -32,10 +32,9 @@ void require_clusters(Site site, unsigned x, unsigned y, unsigned z) {
     dim3 have = self->block->launch->cluster;
     if (have.x == x && have.y == y && have.z == z) return;
     self->call_address = __builtin_return_address(0);
-    misused(
-        *self, site,
-        "the simulator did not know of this kernel's __cluster_dims__ at the launch: launch it by its name, or through "
-        "cudaLaunchKernelEx with cudaLaunchAttributeClusterDimension");
+    misused(*self, site,
+            "the kernel's __cluster_dims__ were unknown at the launch: launch the kernel by name, or with "
+            "cudaLaunchKernelEx and cudaLaunchAttributeClusterDimension");
 }
 
 Block* shared_owner(const Block& block, const void* address) {
@@ -51,10 +50,10 @@ void* map_shared_rank(Site site, const void* shared, unsigned rank) {
     self->call_address = __builtin_return_address(0);
     const Cluster& cluster = *self->block->cluster;
     const Block* owner = shared_owner(*self->block, shared);
-    if (!owner) misused(*self, site, "mapa and map_shared_rank take an address in shared memory");
+    if (!owner) misused(*self, site, "mapa and map_shared_rank require an address in shared memory");
     if (rank >= cluster.size) {
         static thread_local char text[100];
-        snprintf(text, sizeof text, "there is no block of rank %u in the cluster, which has %u", rank, cluster.size);
+        snprintf(text, sizeof text, "invalid block rank %u: the cluster has %u blocks", rank, cluster.size);
         misused(*self, site, text);
     }
     return cluster.blocks[rank]->shared + (static_cast<const char*>(shared) - owner->shared);

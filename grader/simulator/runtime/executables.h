@@ -5,8 +5,8 @@
 
 namespace sim::executables {
 
-constexpr const char* no_graph = "no such graph: it was never made or captured, or has been destroyed";
-constexpr const char* no_executable = "no such executable graph: it was never instantiated, or has been destroyed";
+constexpr const char* no_graph = "invalid graph: it was never created or captured, or was destroyed";
+constexpr const char* no_executable = "invalid executable graph: it was never instantiated, or was destroyed";
 
 bool find(cudaGraphExec_t handle);
 // Returns the executable's copy of a node of its original graph, or null.

@@ -14,7 +14,7 @@ namespace sim {
 namespace {
 
 constexpr size_t most_arrays = 1024, pitch_multiple = 512;
-constexpr const char* no_array = "this is no array, or it has been freed already";
+constexpr const char* no_array = "not a CUDA array, or it was freed already";
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 cudaArray arrays[most_arrays];  // one without memory is free
@@ -26,10 +26,12 @@ cudaError_t invalid(const char* call, const char* why, const void* caller) {
 cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFormatDesc* channels, cudaExtent extent,
                        unsigned flags, const void* caller) {
     size_t element = channels ? element_bytes(*channels) : 0;
-    if (!array || !element) return invalid(call, "channels of 8, 16 or 32 bits, one, two or four of them", caller);
+    if (!array || !element)
+        return invalid(call, "invalid channel format: one, two or four channels of 8, 16 or 32 bits", caller);
     if (!extent.width) return invalid(call, "an array is at least one element wide", caller);
     if (flags & (cudaArrayCubemap | cudaArrayTextureGather))
-        return refuse(call, cudaErrorNotSupported, "cube maps and texture gather are not simulated", caller);
+        return refuse(call, cudaErrorNotSupported, "the simulator does not support cube maps and texture gather",
+                      caller);
     cudaArray made = {nullptr, extent.width, extent.height, extent.depth,
                       flags,   *channels,    element,       extent.width * element};
     *sandbox::result(array) = nullptr;
@@ -41,7 +43,8 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
     while (i < most_arrays && arrays[i].base) ++i;
     if (i < most_arrays) arrays[i] = made;
     pthread_mutex_unlock(&lock);
-    if (i == most_arrays) return refuse(call, cudaErrorMemoryAllocation, "there are 1,024 arrays already", caller);
+    if (i == most_arrays)
+        return refuse(call, cudaErrorMemoryAllocation, "too many arrays: at most 1,024, free some first", caller);
     *array = &arrays[i];
     return cudaSuccess;
 }
@@ -57,7 +60,7 @@ char* place_in(cudaArray_const_t wanted, size_t x, size_t row, size_t width, siz
 cudaError_t to_array(const char* call, cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
                      size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool async, const void* caller) {
     char* place = place_in(to, x, y, width, height);
-    if (!place) return invalid(call, "the array has no such rectangle", caller);
+    if (!place) return invalid(call, "the rectangle is outside of the array", caller);
     return copy_rows(call, {place, to->pitch, from, pitch, width, height, 0}, kind, stream, async, caller);
 }
 
@@ -65,7 +68,7 @@ cudaError_t from_array(const char* call, void* to, size_t pitch, cudaArray_const
                        size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool async,
                        const void* caller) {
     char* place = place_in(from, x, y, width, height);
-    if (!place) return invalid(call, "the array has no such rectangle", caller);
+    if (!place) return invalid(call, "the rectangle is outside of the array", caller);
     return copy_rows(call, {to, pitch, place, from->pitch, width, height, 0}, kind, stream, async, caller);
 }
 
@@ -106,15 +109,15 @@ cudaError_t fill_box(const char* call, const cudaPitchedPtr& pointer, int value,
 cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream_t stream, bool async,
                      const void* caller) {
     if (!copy || !copy->srcArray == !copy->srcPtr.ptr || !copy->dstArray == !copy->dstPtr.ptr)
-        return invalid(call, "each side is an array or a pointer, and the other is null", caller);
+        return invalid(call, "for each side, exactly one of array and pointer must be set", caller);
     const cudaArray* array = find_array(copy->srcArray ? copy->srcArray : copy->dstArray);
     if ((copy->srcArray || copy->dstArray) && !array) return invalid(call, no_array, caller);
     size_t width = copy->extent.width * (array ? array->element : 1);
     Box from, to;
     if (!find_box(&from, copy->srcArray, copy->srcPos, copy->srcPtr, width, copy->extent))
-        return invalid(call, "the source has no such box", caller);
+        return invalid(call, "the box is outside of the source", caller);
     if (!find_box(&to, copy->dstArray, copy->dstPos, copy->dstPtr, width, copy->extent))
-        return invalid(call, "the destination has no such box", caller);
+        return invalid(call, "the box is outside of the destination", caller);
     cudaError_t error = cudaSuccess;
     for (size_t z = 0; z < copy->extent.depth && !error; ++z) {
         Rows rows = {to.base + z * to.slice, to.pitch, from.base + z * from.slice, from.pitch, width,
@@ -181,7 +184,7 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes, cudaMemcpyKind kind) {
     char* place = place_in(to, x, y, 0, 0);
     if (!place || bytes > static_cast<size_t>(to->base + to->rows() * to->pitch - place))
-        return invalid("cudaMemcpyToArray", "the array has not so many bytes", CALLER);
+        return invalid("cudaMemcpyToArray", "the byte count exceeds the array", CALLER);
     return copy_rows("cudaMemcpyToArray", {place, bytes, from, bytes, bytes, 1, 0}, kind, nullptr, false, CALLER);
 }
 
@@ -189,7 +192,7 @@ cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size
                                 cudaMemcpyKind kind) {
     char* place = place_in(from, x, y, 0, 0);
     if (!place || bytes > static_cast<size_t>(from->base + from->rows() * from->pitch - place))
-        return invalid("cudaMemcpyFromArray", "the array has not so many bytes", CALLER);
+        return invalid("cudaMemcpyFromArray", "the byte count exceeds the array", CALLER);
     return copy_rows("cudaMemcpyFromArray", {to, bytes, place, bytes, bytes, 1, 0}, kind, nullptr, false, CALLER);
 }
 

@@ -232,7 +232,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     bool known;
     *sandbox::result(value) = attribute_value(attribute, &known);
     if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");
-    if (!known) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator lacks this attribute");
+    if (!known)
+        return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator does not support this attribute");
     return cudaSuccess;
 }
 

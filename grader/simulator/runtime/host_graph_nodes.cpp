@@ -15,8 +15,8 @@ using namespace sim;
 
 namespace {
 
-constexpr const char* no_node = "no such node: it was never added, or has been destroyed with its graph";
-constexpr const char* no_params = "no parameters of a node";
+constexpr const char* no_node = "invalid node: it was never added, or was destroyed with its graph";
+constexpr const char* no_params = "the node's parameters are null";
 
 cudaError_t invalid(const char* call, const char* why, const void* caller) {
     return refuse(call, cudaErrorInvalidValue, why, caller);
@@ -33,7 +33,8 @@ cudaError_t collect(const char* call, const cudaKernelNodeParams* params, graphs
                     const void* caller) {
     if (!params) return invalid(call, no_params, caller);
     if (params->extra)
-        return refuse(call, cudaErrorNotSupported, "arguments as `extra`: give them as kernelParams", caller);
+        return refuse(call, cudaErrorNotSupported,
+                      "the simulator does not support `extra`: pass the arguments as kernelParams", caller);
     LaunchConfig config(params->sim_gridDim, params->sim_blockDim, params->sharedMemBytes);
     config.caller = caller;
     return collected(collector, launch_registered(call, config.of(params->func), params->kernelParams));
@@ -58,7 +59,8 @@ cudaError_t collect(const char* call, const Copy* copy, graphs::Collector&, cons
 cudaError_t collect(const char* call, const cudaMemsetParams* params, graphs::Collector&, const void* caller) {
     if (!params) return invalid(call, no_params, caller);
     size_t element = params->elementSize, width = params->width * element;
-    if (element != 1 && element != 2 && element != 4) return invalid(call, "an element has 1, 2 or 4 bytes", caller);
+    if (element != 1 && element != 2 && element != 4)
+        return invalid(call, "the element size must be 1, 2 or 4 bytes", caller);
     size_t pitch = params->height > 1 ? params->pitch : width;
     return fill_rows(call, {params->dst, pitch, nullptr, 0, width, params->height, int(params->value), element},
                      nullptr, caller);
@@ -88,11 +90,10 @@ bool all_in_graph(const CUgraph_st* graph, const cudaGraphNode_t* nodes, size_t 
 // Creates a node without operations.
 cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t graph, const cudaGraphNode_t* before,
                      size_t count, cudaGraphNodeType type, const void* caller) {
-    if (!result) return invalid(call, "no place to put the node", caller);
+    if (!result) return invalid(call, "the pointer to the node is null", caller);
     sandbox::result(result);
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, caller);
-    if (!all_in_graph(graph, before, count))
-        return invalid(call, "a node that it is to come after is not in this graph", caller);
+    if (!all_in_graph(graph, before, count)) return invalid(call, "a dependency is not in this graph", caller);
     CUgraphNode_st* node = graphs::add(*graph, type);
     for (size_t i = 0; i < count; ++i)
         if (!node->before.has(before[i])) node->before.add(before[i]);
@@ -118,11 +119,11 @@ cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cuda
     DeviceLock lock;
     CUgraphNode_st* node = graphs::find(handle);
     if (!node) return invalid(call, no_node, caller);
-    if (node->type != type) return invalid(call, "the node is of another type", caller);
+    if (node->type != type) return invalid(call, "the node has another type", caller);
     if (executable) {
         if (!executables::find(*executable)) return invalid(call, executables::no_executable, caller);
         node = executables::copy_of(*executable, *node);
-        if (!node) return invalid(call, "the executable graph was not made of this node's graph", caller);
+        if (!node) return invalid(call, "the executable graph was not instantiated from this node's graph", caller);
     }
     graphs::Collector collector;
     cudaError_t error = collect(call, params, collector, caller);
@@ -161,7 +162,7 @@ struct Answer {
 template <typename Visit>
 cudaError_t answer_of(const char* call, bool known, const char* why, Answer answer, size_t* count, const void* caller,
                       Visit visit) {
-    if (!count) return invalid(call, "no place to put the number", caller);
+    if (!count) return invalid(call, "the pointer to the number is null", caller);
     if (!known) return invalid(call, why, caller);
     answer.room = *sandbox::result(count);
     visit(answer);
@@ -180,7 +181,8 @@ bool has_ports(const cudaGraphEdgeData* edges, size_t count) {
 extern "C" {
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags) {
-    if (!graph || flags) return invalid("cudaGraphCreate", "a place to put the graph, and flags of 0", CALLER);
+    if (!graph || flags)
+        return invalid("cudaGraphCreate", "the pointer to the graph must not be null, and flags must be 0", CALLER);
     sandbox::result(graph);
     DeviceLock lock;
     graphs::publish(*graph = graphs::create());
@@ -259,7 +261,7 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t handle, cudaGraph_t*
     DeviceLock lock;
     CUgraphNode_st* node = graphs::find(handle);
     if (!node || !node->child)
-        return invalid("cudaGraphChildGraphNodeGetGraph", node ? "the node is no graph" : no_node, CALLER);
+        return invalid("cudaGraphChildGraphNodeGetGraph", node ? "the node is not a child graph" : no_node, CALLER);
     *graph = node->child;
     return cudaSuccess;
 }
@@ -278,11 +280,11 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
     const char* call = "cudaGraphAddDependencies";
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
     if (has_ports(edges, count))
-        return refuse(call, cudaErrorNotSupported, "the simulator has no programmatic dependencies", CALLER);
+        return refuse(call, cudaErrorNotSupported, "the simulator does not support programmatic dependencies", CALLER);
     if (!all_in_graph(graph, from, count) || !all_in_graph(graph, to, count)) return invalid(call, no_node, CALLER);
     for (size_t i = 0; i < count; ++i) {
-        if (from[i] == to[i]) return invalid(call, "a node cannot come after itself", CALLER);
-        if (to[i]->before.has(from[i])) return invalid(call, "the dependency is there already", CALLER);
+        if (from[i] == to[i]) return invalid(call, "a node cannot depend on itself", CALLER);
+        if (to[i]->before.has(from[i])) return invalid(call, "the dependency exists already", CALLER);
         to[i]->before.add(from[i]);
     }
     return cudaSuccess;
@@ -295,7 +297,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, CALLER);
     if (!all_in_graph(graph, from, count) || !all_in_graph(graph, to, count)) return invalid(call, no_node, CALLER);
     for (size_t i = 0; i < count; ++i)
-        if (!to[i]->before.remove(from[i])) return invalid(call, "there is no such dependency", CALLER);
+        if (!to[i]->before.remove(from[i])) return invalid(call, "the dependency does not exist", CALLER);
     return cudaSuccess;
 }
 

@@ -34,19 +34,19 @@ CUgraphExec_st** link_to(cudaGraphExec_t wanted) {
 }
 
 cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-    if (!executable) return refuse(call, cudaErrorInvalidValue, "no place to put the executable graph");
+    if (!executable) return refuse(call, cudaErrorInvalidValue, "the pointer to the executable graph is null");
     sandbox::result(executable);
     DeviceLock lock;
     if (!graphs::find(graph)) return refuse(call, cudaErrorInvalidValue, no_graph);
     constexpr unsigned long long harmless =
         cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
-    if (flags & ~harmless) return refuse(call, cudaErrorNotSupported, "the simulator lacks this flag");
+    if (flags & ~harmless) return refuse(call, cudaErrorNotSupported, "the simulator does not support this flag");
     auto* made = new CUgraphExec_st();
     made->graph = graphs::clone(*graph);
     if (!graphs::make_schedule(*made->graph, &made->schedule)) {
         graphs::destroy(made->graph);
         delete made;
-        return refuse(call, cudaErrorInvalidValue, "the dependencies go in a circle");
+        return refuse(call, cudaErrorInvalidValue, "the dependencies have a cycle");
     }
     made->lanes = new uint32_t[made->schedule.slots]();
     made->counts = new uint32_t[made->schedule.slots]();
@@ -205,8 +205,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     if (stream->capture) {
         stream->capture->invalid = true;
-        return refuse(call, cudaErrorNotSupported,
-                      "the simulator has no graphs within graphs: launch it after the capture");
+        return refuse(
+            call, cudaErrorNotSupported,
+            "the simulator does not support graph launches during a capture: launch the graph after the capture");
     }
     if (streams::is_legacy(*stream)) {
         if (cudaError_t error = captures::forbids_legacy(call)) return error;
@@ -232,7 +233,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
     CUgraph_st* graph = graphs::find(handle);
     if (!graph) return refuse(call, cudaErrorInvalidValue, no_graph);
     if (graph->embedded)
-        return refuse(call, cudaErrorInvalidValue, "the graph is a node of another one, which owns it");
+        return refuse(call, cudaErrorInvalidValue, "the graph is a child node of another graph, which owns it");
     graphs::withdraw(graph);
     graphs::destroy(graph);
     return cudaSuccess;

@@ -95,12 +95,13 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     const char* call = "cudaFuncSetAttribute";
     if (!kernel) return refuse(call, cudaErrorInvalidDeviceFunction, "no kernel");
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
-        if (value < -1 || value > 100) return refuse(call, cudaErrorInvalidValue, "the carveout is -1 or a percentage");
+        if (value < -1 || value > 100)
+            return refuse(call, cudaErrorInvalidValue, "the carveout must be -1 or a percentage");
         return cudaSuccess;
     }
     bool of_clusters = attribute == cudaFuncAttributeNonPortableClusterSizeAllowed;
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize && !of_clusters) {
-        return refuse(call, cudaErrorInvalidValue, "the simulator lacks this attribute");
+        return refuse(call, cudaErrorInvalidValue, "the simulator does not support this attribute");
     }
     Lock guard;
     KernelRecord* record = find(kernel, true);
@@ -111,7 +112,7 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
     }
     if (value < 0 || static_cast<size_t>(value) + record->static_shared > limits::shared_with_attribute) {
         char why[80];
-        snprintf(why, sizeof why, "a block can use at most %u KB of shared memory in all", simulated.block_shared);
+        snprintf(why, sizeof why, "a block can use at most %u KB of shared memory in total", simulated.block_shared);
         return refuse(call, cudaErrorInvalidValue, why);
     }
     record->dynamic_limit = static_cast<size_t>(value);
@@ -202,8 +203,7 @@ cudaError_t launch_registered(const char* name, const LaunchConfig& config, void
     const void* kernel = config.kernel;
     RegisteredKernel registered;
     if (!find_kernel(kernel, &registered)) {
-        return refuse(name, cudaErrorInvalidDeviceFunction,
-                      "the simulator does not know this kernel by its address alone: pass it without a cast");
+        return refuse(name, cudaErrorInvalidDeviceFunction, "unknown kernel address: pass the kernel without a cast");
     }
     registered.launcher(config, registered.name, arguments);
     return static_cast<cudaError_t>(peek_last_error());

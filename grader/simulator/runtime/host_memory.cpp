@@ -28,7 +28,7 @@ namespace {
 using events::MemoryKind;
 
 constexpr size_t pitch_multiple = 512;
-constexpr const char* not_allocated = "the pointer was not allocated, or has been freed already";
+constexpr const char* not_allocated = "the pointer was not allocated, or was freed already";
 
 cudaError_t fault() { return static_cast<cudaError_t>(current_fault()); }
 
@@ -56,7 +56,7 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
 }
 
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
-    if (!pointer) return refuse(call, cudaErrorInvalidValue, "no place to put the pointer");
+    if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null");
     *sandbox::result(pointer) = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
@@ -95,8 +95,8 @@ bool find_symbol(const void* symbol, GlobalVariable* found) {
 const char* not_on_device(const void* pointer, const char* otherwise) {
     GlobalVariable variable;
     if (!find_host_name(pointer, &variable)) return otherwise;
-    return "the name of a __device__ or __constant__ variable is no address of the device on the host: use "
-           "cudaMemcpyToSymbol and cudaMemcpyFromSymbol, or the address that cudaGetSymbolAddress gives";
+    return "in host code, the name of a __device__ or __constant__ variable is not its device address: use "
+           "cudaMemcpyToSymbol and cudaMemcpyFromSymbol, or the address from cudaGetSymbolAddress";
 }
 
 // Returns the error in a copy's source or destination, or null.
@@ -134,7 +134,7 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
         return refuse(call, cudaErrorInvalidPitchValue, "a row is wider than its pitch");
     }
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
-        return refuse(call, cudaErrorInvalidMemcpyDirection, "no such direction");
+        return refuse(call, cudaErrorInvalidMemcpyDirection, "invalid copy direction");
     }
     Operation operation = {OperationKind::copy, call, caller};
     operation.rows = rows;
@@ -259,13 +259,13 @@ cudaError_t symbol_address(void** address, const void* symbol) {
     bool known = find_symbol(symbol, &variable);
     *sandbox::result(address) = known ? variable.base : nullptr;
     if (known) return cudaSuccess;
-    return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+    return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
 }
 
 cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
     }
     *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
@@ -275,10 +275,10 @@ cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* fro
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return refuse(call, cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
-        return refuse(call, cudaErrorInvalidValue, "more bytes than the variable has");
+        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
     }
     Rows rows = one_row(variable.base + offset, from, bytes);
     return copy(call, rows, kind, stream, async, __builtin_return_address(0));
@@ -288,10 +288,10 @@ cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, siz
                              cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "this is no __device__ or __constant__ variable");
+        return refuse(call, cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
-        return refuse(call, cudaErrorInvalidValue, "more bytes than the variable has");
+        return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
     }
     Rows rows = one_row(to, variable.base + offset, bytes);
     return copy(call, rows, kind, stream, async, __builtin_return_address(0));

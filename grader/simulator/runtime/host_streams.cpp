@@ -45,7 +45,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
     if (flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) {
-        return refuse("cudaStreamCreate", cudaErrorInvalidValue, "the flags are cudaStreamDefault or -NonBlocking");
+        return refuse("cudaStreamCreate", cudaErrorInvalidValue,
+                      "the flags must be cudaStreamDefault or cudaStreamNonBlocking");
     }
     *sandbox::result(stream) = streams::create_stream(!(flags & cudaStreamNonBlocking), priority);
     return cudaSuccess;
@@ -95,7 +96,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned int flags) {
     DeviceLock lock;
     const char* call = "cudaStreamWaitEvent";
-    if (flags > 1) return refuse(call, cudaErrorInvalidValue, "the flags are cudaEventWaitDefault or -External");
+    if (flags > 1)
+        return refuse(call, cudaErrorInvalidValue, "the flags must be cudaEventWaitDefault or cudaEventWaitExternal");
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     CUevent_st* event = streams::find(event_handle);
@@ -116,7 +118,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     const char* call = "cudaStreamAddCallback";
     if (CUstream_st* known = streams::find(stream); known && known->capture) {
         known->capture->invalid = true;
-        return refuse(call, cudaErrorStreamCaptureUnsupported, "not in a capture: use cudaLaunchHostFunc");
+        return refuse(call, cudaErrorStreamCaptureUnsupported, "not allowed during a capture: use cudaLaunchHostFunc");
     }
     Callback what = {stream, callback, data};
     auto run = [](void* context) {
@@ -158,7 +160,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event_handle, cudaStream_t handle, unsigned int flags) {
     DeviceLock lock;
     const char* call = "cudaEventRecord";
-    if (flags > 1) return refuse(call, cudaErrorInvalidValue, "the flags are cudaEventRecordDefault or -External");
+    if (flags > 1)
+        return refuse(call, cudaErrorInvalidValue,
+                      "the flags must be cudaEventRecordDefault or cudaEventRecordExternal");
     CUstream_st* stream = streams::find(handle);
     if (!stream) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_stream);
     CUevent_st* event = streams::find(event_handle);
@@ -168,7 +172,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event_handle, cudaStream_t hand
     event->nanoseconds = static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
     if (stream->capture) {
         if (stream->capture->invalid) {
-            return refuse(call, cudaErrorStreamCaptureInvalidated, "an error during the capture has spoiled it");
+            return refuse(call, cudaErrorStreamCaptureInvalidated,
+                          "the capture is invalid because of an error during it");
         }
         if (flags) return captures::forbids_external(call, *stream);
         event->capture = stream->capture->number;
@@ -225,13 +230,13 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, 
                       "both events must have been recorded, and created with timing");
     }
     if (start->capture || end->capture) {
-        return refuse(call, cudaErrorCapturedEvent, "an event was recorded in a stream that was being captured");
+        return refuse(call, cudaErrorCapturedEvent, "an event was recorded during a capture");
     }
     const Clock& host = streams::host_clock();
     if (!host.covers(start->known) || !host.covers(end->known)) {
         // cudaErrorNotReady is not an error that cudaGetLastError returns.
         events::refused(nullptr, call, cudaErrorNotReady,
-                        "nothing has waited for the events: call cudaEventSynchronize(end) before");
+                        "the events may not be complete: call cudaEventSynchronize(end) first");
         return cudaErrorNotReady;
     }
     *milliseconds = static_cast<float>(static_cast<double>(end->nanoseconds - start->nanoseconds) * 1e-6);

@@ -33,7 +33,7 @@ CUresult invalid(const char* format, Values... values) {
 
 CUresult not_simulated(const char* what) {
     char why[224];
-    snprintf(why, sizeof why, "%s is not simulated", what);
+    snprintf(why, sizeof why, "the simulator does not support %s", what);
     events::refused(nullptr, name, CUDA_ERROR_NOT_SUPPORTED, why);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -49,7 +49,7 @@ const char* not_simulated_type(CUtensorMapDataType type) {
         case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B:
         case CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B:
         case CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B:
-            return "a tensor of 4-bit or 6-bit elements";
+            return "tensors of 4-bit or 6-bit elements";
         default:
             return nullptr;
     }
@@ -64,15 +64,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
                                 const cuuint32_t* steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill oob_fill) {
     if (!map || reinterpret_cast<uintptr_t>(map) % 64)
-        return invalid("tensorMap is %p: it is aligned to 64 bytes", static_cast<void*>(map));
+        return invalid("tensorMap is %p: it must be aligned to 64 bytes", static_cast<void*>(map));
     if (const char* what = not_simulated_type(data_type)) return not_simulated(what);
     if (data_type > CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) return invalid("tensorDataType is %d", int(data_type));
     auto type = static_cast<ElementType>(data_type);
     unsigned element = bytes_of(type);
-    if (rank < 1 || rank > most_dimensions) return invalid("tensorRank is %u: it is 1 to 5", rank);
+    if (rank < 1 || rank > most_dimensions) return invalid("tensorRank is %u: it must be 1 to 5", rank);
     sandbox::result(map);
     if (!address || reinterpret_cast<uintptr_t>(address) % 16)
-        return invalid("globalAddress is %p: it is aligned to 16 bytes", address);
+        return invalid("globalAddress is %p: it must be aligned to 16 bytes", address);
     if (!sizes || !boxes || !steps || (rank > 1 && !strides))
         return invalid("globalDim, globalStrides, boxDim or elementStrides is a null pointer");
     if (interleave == CU_TENSOR_MAP_INTERLEAVE_16B) return not_simulated("CU_TENSOR_MAP_INTERLEAVE_16B");
@@ -82,15 +82,16 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
     if (swizzle > CU_TENSOR_MAP_SWIZZLE_128B) return not_simulated("CU_TENSOR_MAP_SWIZZLE_128B_ATOM_* (of sm_100)");
     if (promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B) return invalid("l2Promotion is %d", int(promotion));
     if (oob_fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) return invalid("oobFill is %d", int(oob_fill));
-    if (oob_fill && !is_float(type)) return invalid("oobFill asks for NaN, and tensorDataType is no type of floats");
+    if (oob_fill && !is_float(type))
+        return invalid("oobFill requests NaN, but tensorDataType is not a floating-point type");
 
     EncodedMap encoded;
     memset(&encoded, 0, sizeof encoded);
     for (unsigned d = 0; d < rank; ++d) {
         if (sizes[d] == 0 || sizes[d] > uint64_t(1) << 32)
-            return invalid("globalDim[%u] is %llu: it is 1 to 2^32", d, static_cast<unsigned long long>(sizes[d]));
-        if (boxes[d] == 0 || boxes[d] > 256) return invalid("boxDim[%u] is %u: it is 1 to 256", d, boxes[d]);
-        if (steps[d] == 0 || steps[d] > 8) return invalid("elementStrides[%u] is %u: it is 1 to 8", d, steps[d]);
+            return invalid("globalDim[%u] is %llu: it must be 1 to 2^32", d, static_cast<unsigned long long>(sizes[d]));
+        if (boxes[d] == 0 || boxes[d] > 256) return invalid("boxDim[%u] is %u: it must be 1 to 256", d, boxes[d]);
+        if (steps[d] == 0 || steps[d] > 8) return invalid("elementStrides[%u] is %u: it must be 1 to 8", d, steps[d]);
         encoded.last[d] = static_cast<uint32_t>(sizes[d] - 1);
         encoded.box[d] = static_cast<uint16_t>(boxes[d]);
         encoded.step[d] = static_cast<uint8_t>(steps[d]);
@@ -98,21 +99,22 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
     for (unsigned d = 0; d + 1 < rank; ++d) {
         auto stride = static_cast<unsigned long long>(strides[d]);
         if (stride % 16 || stride >= 1ull << 40)
-            return invalid("globalStrides[%u] is %llu bytes: it is a multiple of 16, below 2^40", d, stride);
+            return invalid("globalStrides[%u] is %llu bytes: it must be a multiple of 16 and below 2^40", d, stride);
         encoded.stride[d] = strides[d];
     }
     unsigned row = boxes[0] * element;
     if (row % 16) {
-        return invalid("boxDim[0] is %u, with elements of %u bytes: a row of a box is a multiple of 16 bytes", boxes[0],
-                       element);
+        return invalid("boxDim[0] is %u, with elements of %u bytes: a row of the box must be a multiple of 16 bytes",
+                       boxes[0], element);
     }
     if (unsigned span = swizzle ? 16u << swizzle : 0) {
         if (row > span) {
             return invalid(
-                "boxDim[0] is %u, with elements of %u bytes: a row of a box has at most the %u of its swizzle",
+                "boxDim[0] is %u, with elements of %u bytes: a row of the box must not exceed the %u bytes of the "
+                "swizzle",
                 boxes[0], element, span);
         }
-        if (row < span) return not_simulated("a box whose rows are shorter than the span of its swizzle");
+        if (row < span) return not_simulated("boxes with rows shorter than the swizzle span");
     }
     encoded.address = reinterpret_cast<uintptr_t>(address);
     encoded.dimensions = static_cast<uint8_t>(rank);
@@ -128,7 +130,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version,
                                              unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
     constexpr const char* call = "cudaGetDriverEntryPointByVersion";
-    if (!symbol || !function) return refuse(call, cudaErrorInvalidValue, "the name or the place for it is null");
+    if (!symbol || !function)
+        return refuse(call, cudaErrorInvalidValue, "the name or the pointer to the function is null");
     if (flags > cudaEnablePerThreadDefaultStream) return refuse(call, cudaErrorInvalidValue, "flags has unknown bits");
     *sandbox::result(function) = nullptr;
     auto result = cudaDriverEntryPointSymbolNotFound;
@@ -139,7 +142,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     if (status) *sandbox::result(status) = result;
     if (result == cudaDriverEntryPointSymbolNotFound) {
         char why[160];
-        snprintf(why, sizeof why, "the simulator has no %.80s: of the driver it has cuTensorMapEncodeTiled", symbol);
+        snprintf(why, sizeof why,
+                 "the simulator does not support %.80s: its only driver function is cuTensorMapEncodeTiled", symbol);
         events::refused(nullptr, call, CUDA_ERROR_NOT_FOUND, why);
     }
     return cudaSuccess;

@@ -136,7 +136,9 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     }
     bool waited = grid.faulted && waits_for_host(grid.fault);
     if (waited)
-        grid.fault.detail = "it waits for the host, which goes on when the kernel has ended: this is not simulated";
+        grid.fault.detail =
+            "it waits for the host, which continues only after the kernel has ended: the simulator does not support "
+            "this";
     if (grid.faulted && !(waited && is_program())) events::fault(grid, grid.fault);
     events::launch_end(grid);
     if (waited) program_waits_for_host(name, grid.fault.address);
@@ -217,7 +219,7 @@ int validate_cluster(const LaunchConfig& config, const char** why) {
     dim3 cluster = config.cluster, fixed = cluster_dimensions_of(config.kernel), grid = config.grid;
     bool asked = cluster.x || cluster.y || cluster.z;
     if (asked && fixed.x && (cluster.x != fixed.x || cluster.y != fixed.y || cluster.z != fixed.z)) {
-        *why = "the launch asks for other clusters than the kernel's __cluster_dims__";
+        *why = "the launch's cluster dimensions differ from the kernel's __cluster_dims__";
         return cudaErrorInvalidClusterSize;
     }
     if (!asked) cluster = fixed;
@@ -230,13 +232,12 @@ int validate_cluster(const LaunchConfig& config, const char** why) {
     if (blocks > simulated.cluster_blocks ||
         (blocks > limits::portable_cluster && !non_portable_cluster_allowed(config.kernel))) {
         *why =
-            "the cluster is too large: at most 8 blocks, or as many as the device has with "
-            "cudaFuncSetAttribute(kernel, "
-            "cudaFuncAttributeNonPortableClusterSizeAllowed, 1), which are 16";
+            "the cluster is too large: at most 8 blocks, or 16 on this device after cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeNonPortableClusterSizeAllowed, 1)";
         return cudaErrorInvalidClusterSize;
     }
     if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
-        *why = "the grid is no whole number of clusters in each dimension";
+        *why = "the grid dimensions must be multiples of the cluster dimensions";
         return cudaErrorInvalidClusterSize;
     }
     return 0;
@@ -267,7 +268,7 @@ int validate(const LaunchConfig& config, const char** why) {
         return cudaErrorInvalidValue;
     }
     if (static_cast<uint64_t>(block.x) * block.y * block.z > block_threads) {
-        *why = "the block is too large: at most 1024 threads in all";
+        *why = "the block is too large: at most 1024 threads in total";
         return cudaErrorInvalidValue;
     }
     size_t limit = shared_limit_of(config.kernel);
@@ -286,8 +287,8 @@ int validate(const LaunchConfig& config, const char** why) {
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
     if (config.cooperative && blocks > resident_blocks(config)) {
         *why =
-            "a cooperative launch needs all its blocks on the device at once: ask "
-            "cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit";
+            "too many blocks for a cooperative launch: all must be resident at once, "
+            "cudaOccupancyMaxActiveBlocksPerMultiprocessor returns how many fit";
         return cudaErrorCooperativeLaunchTooLarge;
     }
     return 0;

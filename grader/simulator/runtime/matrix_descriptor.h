@@ -60,13 +60,13 @@ struct MatrixDescriptor {
 constexpr const char* tensor_descriptor_fault(uint64_t bits) {
     uint64_t swizzle = bits >> 61;
     if ((bits >> 46 & 7) != 1)
-        return "bits 46-48 of a matrix descriptor of tcgen05 are 1: this one was made for wgmma, or not at all";
-    if (bits >> 53 & 0xff) return "bits 53-60 of a matrix descriptor of tcgen05 are 0";
+        return "bits 46-48 of a tcgen05 matrix descriptor must be 0b001: this one may be a descriptor of wgmma";
+    if (bits >> 53 & 0xff) return "bits 53-60 of a tcgen05 matrix descriptor must be 0";
     if (bits >> 52 & 1)
-        return "a leading dimension in absolute bytes (bit 52 of the matrix descriptor) is not simulated";
-    if (swizzle == 1) return "the 128-byte swizzle of 32-byte atoms is not simulated";
+        return "the simulator does not support absolute leading dimensions (bit 52 of the matrix descriptor)";
+    if (swizzle == 1) return "the simulator does not support the 128-byte swizzle with 32-byte atoms";
     if (swizzle % 2)
-        return "the swizzle of a matrix descriptor of tcgen05 is 0 (none), 2 (128 bytes), 4 (64) or 6 (32)";
+        return "the swizzle mode of a tcgen05 matrix descriptor must be 0 (none), 2 (128 bytes), 4 (64) or 6 (32)";
     return nullptr;
 }
 

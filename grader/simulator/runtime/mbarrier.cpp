@@ -44,15 +44,13 @@ enum class Reach { block, cluster };
 // Returns the block whose shared memory holds the object.
 Block& check_object(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     Block* owner = shared_owner(*self.block, object);
-    if (!owner) misused(self, site, "an mbarrier is an object in shared memory");
+    if (!owner) misused(self, site, "the mbarrier is not in shared memory: declare it __shared__");
     if (reach == Reach::block && owner != self.block) {
-        misused(
-            self, site,
-            "this mbarrier is in the shared memory of another block, where a thread can arrive and complete bytes, but "
-            "not wait");
+        misused(self, site, "the mbarrier is in another block's shared memory: threads may arrive there but not wait");
     }
-    if (reinterpret_cast<uintptr_t>(object) % 8 != 0) misused(self, site, "an mbarrier is aligned to 8 bytes");
-    if (owner->live == 0) misused(self, site, "this mbarrier is in the shared memory of a block that has ended");
+    if (reinterpret_cast<uintptr_t>(object) % 8 != 0)
+        misused(self, site, "misaligned mbarrier: its address must be a multiple of 8 bytes");
+    if (owner->live == 0) misused(self, site, "the mbarrier is in the shared memory of a block that has ended");
     return *owner;
 }
 
@@ -94,14 +92,15 @@ bool complete_phase(Mbarrier& barrier) {
 void add_bytes(Thread& self, Site site, Mbarrier& barrier, int64_t bytes) {
     int64_t sum = barrier.bytes + bytes;
     if (sum > most || sum < -static_cast<int64_t>(most)) {
-        misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+        misused(self, site, "too many pending bytes on the mbarrier: the tx-count is at most 1,048,575");
     }
     barrier.bytes = static_cast<int32_t>(sum);
 }
 
 uint64_t state_of(const Mbarrier& barrier) { return static_cast<uint64_t>(barrier.phase) << 20 | barrier.pending; }
 
-constexpr const char* too_many = "more arrive at the mbarrier in one phase than mbarrier.init was told";
+constexpr const char* too_many =
+    "too many arrivals at the mbarrier in one phase: more than the count given to mbarrier.init";
 
 void perform_operation(const MbarrierOperation& operation) {
     Mbarrier& barrier = *operation.barrier;
@@ -166,10 +165,9 @@ void mbarrier_init(Site site, void* object, uint32_t count) {
     if (!self) return;
     enter(*self, site, CALLER);
     check_object(*self, site, object);
-    if (count == 0 || count > most) misused(*self, site, "mbarrier.init takes a count of 1 to 1,048,575 arrivals");
+    if (count == 0 || count > most) misused(*self, site, "invalid count for mbarrier.init: it must be 1 to 1,048,575");
     if (find(*self->block, object)) {
-        misused(*self, site,
-                "there is an mbarrier here already: mbarrier.inval must end it before it is initialized again");
+        misused(*self, site, "second mbarrier.init of the same mbarrier: execute mbarrier.inval first");
     }
     auto* barrier = static_cast<Mbarrier*>(calloc(1, sizeof(Mbarrier)));
     if (!barrier) out_of_copies(self->call_address);
@@ -188,7 +186,7 @@ void mbarrier_invalidate(Site site, void* object) {
     enter(*self, site, CALLER);
     Mbarrier& barrier = the_mbarrier(*self, site, object);
     if (barrier.operations)
-        misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are under way");
+        misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are pending");
     if (checked(*self->block)) events::mbarrier_end(self, barrier, self->call_address);
     Mbarrier** link = &self->block->mbarriers;
     while (*link != &barrier) link = &(*link)->next;
@@ -203,7 +201,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
-        misused(*self, site, count ? too_many : "an arrival counts at least once");
+        misused(*self, site, count ? too_many : "invalid arrival count 0: it must be at least 1");
     }
     if (bytes) add_bytes(*self, site, barrier, bytes);
     uint64_t state = state_of(barrier);
@@ -239,7 +237,7 @@ bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquire
     Thread* self = current_thread;
     if (!self) return true;
     enter(*self, site, CALLER);
-    if (parity > 1) misused(*self, site, "the parity of a phase is 0 or 1");
+    if (parity > 1) misused(*self, site, "invalid phase parity: it must be 0 or 1");
     Mbarrier& barrier = the_mbarrier(*self, site, object);
     auto complete = [](const Mbarrier& b, uint64_t wanted) { return (b.phase & 1) != wanted; };
     return waits_for_phase(*self, barrier, complete, parity, acquires);
@@ -270,9 +268,10 @@ void async_copy_arrive(Site site, void* object, bool counted) {
 
 void check_bulk_copy(Thread& self, Site site, const void* shared, const void* global, uint32_t bytes) {
     auto together = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(global) | bytes;
-    if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a bulk copy is none");
+    if (!shared_owner(*self.block, shared))
+        misused(self, site, "the shared-memory operand of the bulk copy is not in shared memory");
     if (together % 16 != 0) {
-        misused(self, site, "cp.async.bulk copies a multiple of 16 bytes, and both addresses are aligned to 16 bytes");
+        misused(self, site, "misaligned bulk copy: size and both addresses must be multiples of 16 bytes");
     }
 }
 
@@ -280,7 +279,7 @@ void check_bulk_copy(Thread& self, Site site, const void* shared, const void* gl
 const Block& the_target(Thread& self, Site site, const void* shared, const void* object) {
     const Block* target = shared_owner(*self.block, shared);
     if (!target || target != shared_owner(*self.block, object)) {
-        misused(self, site, "a copy goes to the shared memory of the block that has its mbarrier");
+        misused(self, site, "the destination and the mbarrier of the copy must be in the same block's shared memory");
     }
     return *target;
 }
@@ -288,7 +287,8 @@ const Block& the_target(Thread& self, Site site, const void* shared, const void*
 // `value`: the value to store, when it comes from registers.
 void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
     Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
-    if (copy.bytes() > most) misused(self, site, "an mbarrier counts at most 1,048,575 bytes that have yet to arrive");
+    if (copy.bytes() > most)
+        misused(self, site, "too many pending bytes on the mbarrier: the tx-count is at most 1,048,575");
     uint64_t number = next_number(self);
     MbarrierOperation operation = {copy,  {}, &barrier, &self,   site,   self.call_address,
                                    false, 0,  number,   nullptr, nullptr};
@@ -313,14 +313,14 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
         const Block* to = shared_owner(*self.block, copy.shared);
         const Block* at = shared_owner(*self.block, object);
         if (!to || !at || to->rank / 2 != at->rank / 2)
-            misused(self, site, "a copy of cta_group::2 goes to a block of the pair of blocks that has its mbarrier");
+            misused(self, site, "the destination and the mbarrier of a cta_group::2 copy must be in the same CTA pair");
         return start_copy(self, site, copy, nullptr, true, object);
     }
     const Block& owner = the_target(self, site, copy.shared, object);
     if (!multicast) return start_copy(self, site, copy, nullptr, true, object);
     uint32_t blocks = multicast & (multicast_to - 1);
     if (blocks == 0 || blocks >> cluster.size) {
-        misused(self, site, "the mask of this multicast names no block, or one that the cluster does not have");
+        misused(self, site, "invalid multicast mask: it must name at least one block, and only blocks of the cluster");
     }
     bool first = true;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
@@ -340,7 +340,7 @@ void start_commit(Thread& self, Site site, void* object, uint32_t multicast) {
     Block& owner = check_object(self, site, object, Reach::cluster);
     uint32_t blocks = multicast ? multicast & (multicast_to - 1) : 1u << owner.rank;
     if (blocks == 0 || blocks >> cluster.size)
-        misused(self, site, "the mask of this multicast names no block, or one that the cluster does not have");
+        misused(self, site, "invalid multicast mask: it must name at least one block, and only blocks of the cluster");
     uint64_t last = cluster.blocks[0]->operation_count;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (!(blocks >> rank & 1)) continue;
@@ -360,7 +360,7 @@ void async_store(Site site, void* shared, const void* value, unsigned bytes, voi
     enter(*self, site, CALLER);
     the_target(*self, site, shared, object);
     if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
-        misused(*self, site, "st.async takes an address that is a multiple of its size");
+        misused(*self, site, "misaligned st.async: the address must be a multiple of its size");
     }
     start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), nullptr, bytes), value, false, object);
 }

@@ -165,7 +165,7 @@ void program_waits_for_host(const char* kernel, const void* place) {
 void program_wants_too_much(const char* call, const void* place) {
     char refused[160];
     snprintf(refused, sizeof refused,
-             "%s asks for more than the %zu MiB that there are for the device and what it reaches of the host", call,
+             "%s requests more than the %zu MiB that the simulator reserved for device and pinned memory", call,
              arena::reserved_bytes() >> 20);
     end_refused(place, "", refused);
 }

@@ -337,7 +337,7 @@ void run_thread(Worker& worker, Thread& thread) {
         worker.grid->body(worker.grid->context);
     } catch (...) {
         raise_fault(events::FaultKind::device_exception, cudaErrorLaunchFailure, nullptr, nullptr,
-                    "a C++ exception left the kernel; device code has none");
+                    "a C++ exception left the kernel; device code does not support exceptions");
     }
     exit_thread(worker, thread);
 }
@@ -447,7 +447,7 @@ void let_others_run() {
 }
 
 void kill_launch(int cuda_error) {
-    in_block_order("its blocks do what ends it");
+    in_block_order("one of its blocks ends the launch");
     Worker& worker = *current_worker;
     Grid& grid = *worker.grid;
     if (grid.stop.raise()) grid.error = cuda_error;
@@ -458,14 +458,14 @@ void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
     // With checks, the rerun in block order finds it again.
     grid.taken_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
-    if (grid.taken_back) grid.one_worker_because = "its blocks do what ends it";
+    if (grid.taken_back) grid.one_worker_because = "one of its blocks ends the launch";
     grid.fault = fault;
     grid.faulted = true;
     grid.error = cuda_error;
 }
 
 void raise_fault(events::FaultKind kind, int cuda_error, const void* data, const void* address, const char* detail) {
-    in_block_order("its blocks do what ends it");
+    in_block_order("one of its blocks ends the launch");
     Worker& worker = *current_worker;
     record_fault(*worker.grid, {kind, current_thread, data, address, detail, data != nullptr}, cuda_error);
     leave_grid(worker);

@@ -43,7 +43,7 @@ uint32_t static_window(const Block& block) {
 
 // Assigns the array an offset for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
-    if (grid.helped) in_block_order("its shared arrays are placed in the order of their use");
+    if (grid.helped) in_block_order("its shared arrays are placed in order of first use");
     pthread_mutex_lock(&placing);
     if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker was faster
         pthread_mutex_unlock(&placing);
@@ -56,11 +56,9 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     const char* excess = nullptr;
     int error = cudaErrorInvalidValue;
     if (packed > limits::static_shared) {
-        excess =
-            "the static shared arrays of this kernel take more than 48 KB, the most that CUDA gives to "
-            "static ones (use dynamic shared memory)";
+        excess = "the kernel's static shared arrays exceed 48 KB: use dynamic shared memory";
     } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
-        excess = "static and dynamic shared memory together exceed what this kernel may use";
+        excess = "static and dynamic shared memory together exceed the kernel's limit";
     } else if (end + red_zone > static_region) {
         excess = "too many shared arrays for the simulator";
     }
@@ -185,11 +183,9 @@ void* shared_window_address(uint32_t address, bool of_cluster) {
     if (rank == block.rank) return place_in_window(block, offset);
     self->call_address = __builtin_return_address(0);
     const Cluster& cluster = *block.cluster;
-    if (rank >= cluster.size) misused(*self, {}, "this address is in the shared memory of no block of the cluster");
+    if (rank >= cluster.size) misused(*self, {}, "the address is outside of the shared memory of the cluster's blocks");
     if (!of_cluster) {
-        misused(*self, {},
-                "this address is in the shared memory of another block: the instruction takes one of "
-                "shared::cluster only where it says so");
+        misused(*self, {}, "the address is in another block's shared memory: use an instruction with .shared::cluster");
     }
     return place_in_window(*cluster.blocks[rank], offset);
 }

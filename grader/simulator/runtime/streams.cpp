@@ -157,7 +157,7 @@ cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32
 
 cudaError_t forbids_host_function(const char* call) {
     if (!in_host_function) return cudaSuccess;
-    return refuse(call, cudaErrorNotPermitted, "a function of the host that a stream runs must not call CUDA");
+    return refuse(call, cudaErrorNotPermitted, "a host function in a stream must not call CUDA");
 }
 
 cudaError_t submit(const Operation& operation, cudaStream_t handle) {

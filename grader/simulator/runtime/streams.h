@@ -42,8 +42,8 @@ struct CUevent_st {
 
 namespace sim::streams {
 
-constexpr const char* no_stream = "no such stream: it was never created, or has been destroyed";
-constexpr const char* no_event = "no such event: it was never created, or has been destroyed";
+constexpr const char* no_stream = "invalid stream: it was never created, or was destroyed";
+constexpr const char* no_event = "invalid event: it was never created, or was destroyed";
 
 // Returns the stream behind a handle, or null if it was never created or was destroyed.
 CUstream_st* find(cudaStream_t handle);

@@ -38,28 +38,25 @@ void check_instruction(Thread& self, Site site, const TensorProduct& product) {
     ProductShape shape = shape_of(bits);
     unsigned d = bits >> 4 & 3, a = bits >> 7 & 7, b = bits >> 10 & 7;
     if (bits & (15u | 1u << 6 | 1u << 23 | 7u << 29))
-        misused(
-            self, site,
-            "the instruction descriptor of tcgen05.mma has bits set that kind::f16 does not have: bits 0-3, 6, 23 and "
-            "29-31 are 0 (sparse products are not simulated)");
+        misused(self, site,
+                "invalid instruction descriptor of tcgen05.mma: for kind::f16, bits 0-3, 6, 23 and 29-31 must be 0 "
+                "(sparse MMAs are not simulated)");
     if (d > 1 || a > 1 || b > 1)
-        misused(
-            self, site,
-            "the instruction descriptor of tcgen05.mma names a type that kind::f16 does not have: d is f16 (0) or f32 "
-            "(1), a and b are f16 (0) or bf16 (1)");
-    if (d == 0 && (a || b)) misused(self, site, "accumulators of tcgen05.mma are f16 only where a and b are");
+        misused(self, site,
+                "invalid type in the instruction descriptor of tcgen05.mma: for kind::f16, d must be f16 (0) or f32 "
+                "(1), a and b f16 (0) or bf16 (1)");
+    if (d == 0 && (a || b)) misused(self, site, "f16 accumulators of tcgen05.mma require f16 operands");
     bool fits = product.pair    ? (shape.m == 128 || shape.m == 256) && shape.n % 32 == 0 && shape.n
                 : shape.m == 64 ? shape.n % 8 == 0 && shape.n
                                 : shape.m == 128 && shape.n % 16 == 0 && shape.n;
     if (!fits || shape.n > 256)
-        misused(
-            self, site,
-            "tcgen05.mma has no such shape: cta_group::1 takes M 64 (N a multiple of 8) or 128 (of 16), cta_group::2 "
-            "128 or 256 (of 32); N is 256 at most");
+        misused(self, site,
+                "invalid shape of tcgen05.mma: M is 64 (N a multiple of 8) or 128 (of 16) for cta_group::1, 128 or 256 "
+                "(of 32) for cta_group::2; N is at most 256");
     if (!product.a_in_tensor_memory) return;
-    if (shape.a_mn_major) misused(self, site, "an A in tensor memory has its elements along K: it is not transposed");
+    if (shape.a_mn_major) misused(self, site, "an A operand in tensor memory must be K-major: it cannot be transposed");
     if (shape.m != (product.pair ? 256u : 128u))
-        misused(self, site, "an A in tensor memory is simulated for 128 rows a block alone");
+        misused(self, site, "the simulator supports an A operand in tensor memory only with 128 rows per block");
 }
 
 unsigned columns_of_d(const TensorOperation& operation) {
@@ -71,9 +68,9 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
     check_group(self, site, operation.product.pair);
     Block& block = *self.block;
     if (operation.product.pair && block.rank % 2)
-        misused(self, site, "tcgen05.mma and cp of a pair are executed by the block of even rank");
+        misused(self, site, "tcgen05.mma and cp with cta_group::2 must be executed by the block of even rank");
     if (operation.product.d >> 16)
-        misused(self, site, "the address of accumulators is of lane 0: they fill the lanes from there");
+        misused(self, site, "invalid accumulator address of tcgen05.mma: its lane must be 0");
     for (unsigned which = 0; which <= operation.product.pair; ++which) {
         Block& of = which ? neighbor_of(block) : block;
         check_columns(self, site, of, operation.product.d, columns_of_d(operation), what);
@@ -83,7 +80,7 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
     auto* copy = static_cast<TensorOperation*>(malloc(sizeof operation));
     if (!copy)
         raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, self.call_address,
-                    "no memory for products under way");
+                    "the simulator is out of memory for pending MMAs");
     operation.thread = &self;
     operation.address = self.call_address;
     operation.number = ++block.cluster->blocks[0]->operation_count;
@@ -157,7 +154,7 @@ void multiply(const TensorOperation& operation) {
     if (!own.operands) own.operands = static_cast<Operands*>(aligned_alloc(alignof(Operands), sizeof(Operands)));
     if (!own.operands)
         raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, operation.address,
-                    "no memory for the operands of a product");
+                    "the simulator is out of memory for the operands of an MMA");
     Operands& operands = *own.operands;
     unsigned blocks = product.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
     Block* of[2] = {operation.thread->block, nullptr};

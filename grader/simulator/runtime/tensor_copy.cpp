@@ -30,13 +30,14 @@ bool is_parameter(const Launch& launch, const void* data) {
 TensorMap the_map(Thread& self, Site site, const void* data) {
     if (!is_parameter(*self.block->launch, data) && !is_global(data)) {
         misused(self, site,
-                "a tensor map lies in a kernel's parameter that is const __grid_constant__, in a __constant__ variable "
-                "or in global memory");
+                "the tensor map must be a const __grid_constant__ kernel parameter, a __constant__ variable, or in "
+                "global memory");
     }
-    if (reinterpret_cast<uintptr_t>(data) % 64) misused(self, site, "a tensor map is aligned to 64 bytes");
+    if (reinterpret_cast<uintptr_t>(data) % 64)
+        misused(self, site, "misaligned tensor map: its address must be a multiple of 64 bytes");
     TensorMap map;
     if (!decode(*static_cast<const CUtensorMap*>(data), &map))
-        misused(self, site, "there is no tensor map that cuTensorMapEncodeTiled has written");
+        misused(self, site, "invalid tensor map: it was not written by cuTensorMapEncodeTiled");
     return map;
 }
 
@@ -56,15 +57,17 @@ BulkCopy box(Thread& self, Site site, const void* shared, const void* map, unsig
     BulkCopy copy = {
         const_cast<char*>(static_cast<const char*>(shared)), map_of(self, site, map, dimensions), {}, reduction};
     for (unsigned d = 0; d < dimensions; ++d) copy.at[d] = at[d];
-    if (!shared_owner(*self.block, shared)) misused(self, site, "the shared memory of a tensor copy is none");
+    if (!shared_owner(*self.block, shared))
+        misused(self, site, "the shared-memory operand of the tensor copy is not in shared memory");
     if (reinterpret_cast<uintptr_t>(shared) % 128)
-        misused(self, site, "the shared memory of a tensor copy is aligned to 128 bytes");
+        misused(self, site, "misaligned tensor copy: the shared-memory address must be a multiple of 128 bytes");
     if (declared_alignment(shared) < 128)
         misused(self, site,
-                "the shared memory of a tensor copy is aligned to 128 bytes: declare its array alignas(128)");
+                "misaligned tensor copy: the shared-memory address must be a multiple of 128 bytes: declare the array "
+                "alignas(128)");
     // Undocumented: an H200 ends the kernel with an illegal instruction.
     if (at[0] * static_cast<int64_t>(bytes_of(copy.map.type)) % 16)
-        misused(self, site, "the first coordinate of a box lies at a multiple of 16 bytes of its row");
+        misused(self, site, "misaligned box: its first coordinate must be at a multiple of 16 bytes in the row");
     return copy;
 }
 
@@ -102,11 +105,13 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
     if (!self) return;
     BulkCopy copy = box(*self, site, shared, map, dimensions, at, reduction);
     if (!exists(reduction, copy.map.type))
-        misused(*self, site, "cp.reduce.async.bulk.tensor has no such reduction of the elements of this tensor map");
+        misused(*self, site,
+                "cp.reduce.async.bulk.tensor does not support this reduction for the tensor map's element type");
     // The CUDA C++ Programming Guide allows this for loads only; for stores an H200 ends the kernel with an illegal
     // instruction.
     for (unsigned d = 0; d < dimensions; ++d) {
-        if (at[d] < 0) misused(*self, site, "the box of a store to a tensor begins at no negative coordinate");
+        if (at[d] < 0)
+            misused(*self, site, "negative coordinate in a tensor store: boxes of stores must begin inside the tensor");
     }
     // Undocumented: an H200 cuts the rows that it writes at multiples of 16 bytes. The box is written up to the next
     // multiple behind a row's end.

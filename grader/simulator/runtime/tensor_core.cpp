@@ -186,7 +186,7 @@ Product product(Mma wanted, const void* caller) {
 #undef SIM_MMA
     }
     raise_fault(events::FaultKind::illegal_instruction, cudaErrorIllegalInstruction, nullptr, caller,
-                "a product on tensor cores of a kind that there is not");
+                "unsupported mma shape or types");
 }
 
 // The 8x8 matrices of 16-bit elements of ldmatrix, stmatrix and movmatrix: [matrix][row][column].

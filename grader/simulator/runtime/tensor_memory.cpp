@@ -26,7 +26,7 @@ constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
 [[noreturn]] void out_of_memory(const void* address) {
     raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, address,
-                "no memory for the tensor memory of a block");
+                "the simulator is out of memory for tensor memory");
 }
 
 bool checked(const Block& block) { return block.launch->checks_enabled; }
@@ -59,18 +59,18 @@ unsigned find_place(const TensorMemory& memory, unsigned columns) {
 
 void allocate(Thread& self, TensorMemory& memory, const Allocation& asked) {
     if (asked.columns < 32 || asked.columns > tensor_columns || !is_power_of_two(asked.columns))
-        misused(self, asked.site, "tcgen05.alloc takes 32, 64, 128, 256 or 512 columns");
+        misused(self, asked.site, "invalid tcgen05.alloc: the number of columns must be 32, 64, 128, 256 or 512");
     if (memory.gave_up)
         misused(self, asked.site, "tcgen05.alloc after the block has executed tcgen05.relinquish_alloc_permit");
     Block* owner = shared_owner(*self.block, asked.address_goes_to);
     if (owner != self.block || reinterpret_cast<uintptr_t>(asked.address_goes_to) % 4)
         misused(self, asked.site,
-                "tcgen05.alloc writes the address to 4 bytes of the block's shared memory, aligned to 4");
+                "invalid destination of tcgen05.alloc: it must be 4 aligned bytes in the block's shared memory");
     unsigned first = find_place(memory, asked.columns);
     if (first == tensor_columns)
         misused(self, asked.site,
-                "tcgen05.alloc waits for ever: the block itself holds columns of tensor memory that it would have to "
-                "give back first");
+                "tcgen05.alloc would wait forever: the block itself holds the columns, free them with tcgen05.dealloc "
+                "first");
     ++memory.allocations;
     for (unsigned c = 0; c < asked.columns; ++c)
         memory.allocation[first + c] = static_cast<uint16_t>(memory.allocations);
@@ -88,15 +88,15 @@ void release(Thread& self, TensorMemory& memory, const Allocation& asked) {
     while (number && end < tensor_columns && memory.allocation[end] == number) ++end;
     if (!number || asked.address >> 16 || begin != first || end - begin != asked.columns)
         misused(self, asked.site,
-                "tcgen05.dealloc takes an address that tcgen05.alloc gave and that was not given back, and as many "
-                "columns as were allocated there");
+                "invalid tcgen05.dealloc: pass an address from tcgen05.alloc that was not deallocated yet, with the "
+                "same number of columns");
     if (checked(*self.block)) events::tensor_released(self, first, asked.columns);
     for (unsigned c = begin; c < end; ++c) memory.allocation[c] = 0;
 }
 
 void allocate_or_release(void* const* arguments, unsigned participants) {
     check_warp(*current_thread, participants,
-               "tcgen05.alloc, dealloc and relinquish_alloc_permit need all 32 threads of a warp");
+               "tcgen05.alloc, dealloc and relinquish_alloc_permit require all 32 threads of a warp");
     Thread& self = current_thread->warp->threads[0];
     auto* asked = static_cast<const Allocation*>(arguments[0]);
     for (unsigned lane = 1; lane < lanes_per_warp; ++lane) {
@@ -104,7 +104,8 @@ void allocate_or_release(void* const* arguments, unsigned participants) {
         if (other->address == asked->address && other->columns == asked->columns &&
             other->address_goes_to == asked->address_goes_to)
             continue;
-        misused(*current_thread, asked->site, "the lanes of a warp give tcgen05.alloc or dealloc different operands");
+        misused(*current_thread, asked->site,
+                "the lanes of a warp pass different operands to tcgen05.alloc or dealloc");
     }
     check_group(self, asked->site, asked->pair);
     TensorMemory& memory = tensor_memory_of(*self.block, self.call_address);
@@ -122,7 +123,7 @@ void manage(const Allocation& asked, const char* name, const void* caller) {
     Thread* self = current_thread;
     if (!self) return;
     if (compute_capability() != 100)
-        misused(*self, asked.site, "only sm_100a has tensor memory, and the simulated device is of another one");
+        misused(*self, asked.site, "tensor memory requires sm_100a, but the simulated device has another architecture");
     Allocation own = asked;
     warp_exchange_from(asked.site, name, ~0u, &own, allocate_or_release, caller, allocation_detail);
 }
@@ -177,22 +178,22 @@ void check_lanes(Thread& self, const Transfer& asked) {
     bool begins = lane == quarter || (asked.lanes() == 16 && lane == quarter + 16);
     if (begins) return;
     static thread_local char text[200];
-    snprintf(text, sizeof text,
-             "warp %u reaches lanes %u to %u of tensor memory (its number modulo 4 says which), and the address is of "
-             "lane %u",
-             self.warp->index, quarter, quarter + 31, lane);
+    snprintf(
+        text, sizeof text,
+        "warp %u can access lanes %u to %u of tensor memory (by its number modulo 4), but the address is of lane %u",
+        self.warp->index, quarter, quarter + 31, lane);
     misused(self, asked.site, text);
 }
 
 void transfer_all(void* const* arguments, unsigned participants) {
-    check_warp(*current_thread, participants, "tcgen05.ld and st need all 32 threads of a warp: some have exited");
+    check_warp(*current_thread, participants, "tcgen05.ld and st require all 32 threads of a warp: some have exited");
     Warp& warp = *current_thread->warp;
     Thread& self = warp.threads[0];
     auto* const* lanes = reinterpret_cast<Transfer* const*>(arguments);
     const Transfer& first = *lanes[0];
     for (unsigned lane = 1; lane < lanes_per_warp; ++lane)
         if (lanes[lane]->address != first.address)
-            misused(warp.threads[lane], first.site, "the lanes of a warp give tcgen05.ld or st different addresses");
+            misused(warp.threads[lane], first.site, "the lanes of a warp pass different addresses to tcgen05.ld or st");
     check_lanes(self, first);
     unsigned column = first.address & 0xffff, row = first.address >> 16;
     check_columns(self, first.site, *warp.block, column, first.columns(), first.stores ? "tcgen05.st" : "tcgen05.ld");
@@ -226,7 +227,7 @@ void transfer_all(void* const* arguments, unsigned participants) {
 }
 
 void wait_for_loads(void* const* arguments, unsigned participants) {
-    check_warp(*current_thread, participants, "tcgen05.wait needs all 32 threads of a warp: some have exited");
+    check_warp(*current_thread, participants, "tcgen05.wait requires all 32 threads of a warp: some have exited");
     Warp& warp = *current_thread->warp;
     bool stores = *static_cast<const bool*>(arguments[0]);
     if (checked(*warp.block)) events::tensor_waited(warp, stores);
@@ -270,10 +271,11 @@ Block& neighbor_of(const Block& block) { return *block.cluster->blocks[block.ran
 
 void check_group(Thread& self, Site site, bool pair) {
     if (pair && self.block->cluster->size % 2)
-        misused(self, site, "cta_group::2 needs pairs of blocks: a cluster of an even number of them");
+        misused(self, site, "cta_group::2 requires CTA pairs: launch clusters with an even number of blocks");
     unsigned& group = tensor_memory_of(*self.block, self.call_address).group;
     unsigned asked = pair ? 2 : 1;
-    if (group && group != asked) misused(self, site, "all tcgen05 instructions of a kernel have the same cta_group");
+    if (group && group != asked)
+        misused(self, site, "different cta_groups in one kernel: all its tcgen05 instructions must use the same");
     group = asked;
 }
 

@@ -18,7 +18,7 @@ void check_registers(Thread& self, Site site) {
         total += block.warps[w].registers * lanes_per_warp;
     }
     if (total > limits::registers) {
-        misused(self, site, "the warps ask for more registers by setmaxnreg than an SM has: they wait for ever");
+        misused(self, site, "setmaxnreg would wait forever: the warps request more registers than an SM has");
     }
 }
 
@@ -30,7 +30,7 @@ void set_registers(Warp* first, void* const* arguments) {
         Thread& thread = warp.threads[i % lanes_per_warp];
         uint32_t count = *static_cast<const uint32_t*>(arguments[i]);
         if (asked && *static_cast<const uint32_t*>(asked) != count) {
-            misused(thread, thread.wait_site, "the warps of a warpgroup execute setmaxnreg with different numbers");
+            misused(thread, thread.wait_site, "the warps of a warpgroup execute setmaxnreg with different counts");
         }
         asked = arguments[i];
         warp.registers = count;
@@ -44,7 +44,7 @@ void set_max_registers(Site site, uint32_t count) {
     if (!self) return;
     self->call_address = __builtin_return_address(0);
     if (self->block->warp_count % warps_per_group != 0) {
-        misused(*self, site, "setmaxnreg needs whole warpgroups: a block of a multiple of 128 threads");
+        misused(*self, site, "setmaxnreg requires whole warpgroups: use a multiple of 128 threads per block");
     }
     warpgroup_exchange(site, "setmaxnreg", &count, set_registers, self->call_address);
     check_registers(*self, site);

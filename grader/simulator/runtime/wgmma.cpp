@@ -37,7 +37,7 @@ bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
 
 [[noreturn]] void out_of_memory(const void* address) {
     raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, address,
-                "no memory for products under way");
+                "the simulator is out of memory for pending MMAs");
 }
 
 // Returns a T, from the list of used ones if possible.
@@ -122,7 +122,7 @@ void give_accumulators(Tile& tile, Warp& warp) {
         for (unsigned i = 0; i < tile.kind.registers(); ++i) {
             if (is_alive(thread, variables[i]) && *variables[i] == taken) continue;
             misused(thread, thread.wait_site,
-                    "accumulators of a wgmma were written, or ceased to exist, before wgmma.wait_group");
+                    "accumulators of a wgmma were written, or their lifetime ended, before wgmma.wait_group");
         }
         for (unsigned i = 0; i < count; ++i) {
             if (!halves)
@@ -148,8 +148,8 @@ Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
             for (unsigned j = 0; j < tile->kind.registers(); ++j) {
                 if (lanes[0]->variables[i] != tile->variables[0][j]) continue;
                 misused(warp.threads[0], lanes[0]->site,
-                        "wgmma uses accumulators of one under way that has another shape or other accumulators: "
-                        "wgmma.wait_group must stand between them");
+                        "wgmma shares accumulators with a pending wgmma of another shape or with other accumulators: "
+                        "execute wgmma.wait_group between them");
             }
         }
     }
@@ -204,13 +204,13 @@ void begin_all(Warp* warps, void* const* arguments) {
     }
     Thread& example = *current_thread;
     if (missing)
-        misused(example, first->site, "wgmma.mma_async needs all 128 threads of a warpgroup: some have exited");
+        misused(example, first->site, "wgmma.mma_async requires all 128 threads of a warpgroup: some have exited");
     for (unsigned i = 1; i < warps_per_group * lanes_per_warp; ++i) {
         bool descriptors = lanes[i]->b == first->b && (first->kind.a_in_registers || lanes[i]->a01 == first->a01);
         if (descriptors && lanes[i]->adds == first->adds) continue;
         misused(warps[i / lanes_per_warp].threads[i % lanes_per_warp], first->site,
-                descriptors ? "the threads of a warpgroup give wgmma.mma_async different values of scale-d"
-                            : "the threads of a warpgroup give wgmma.mma_async different matrix descriptors");
+                descriptors ? "the threads of a warpgroup pass different values of scale-d to wgmma.mma_async"
+                            : "the threads of a warpgroup pass different matrix descriptors to wgmma.mma_async");
     }
     for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
     if (warps->block->launch->checks_enabled) {
@@ -255,7 +255,7 @@ void make_step(void* const* arguments, unsigned participants) {
     const Step& step = *static_cast<const Step*>(arguments[__builtin_ctz(participants)]);
     if (participants != ~0u) {
         misused(*current_thread, current_thread->wait_site,
-                "wgmma.fence, commit_group and wait_group need all 32 threads of a warp: some have exited");
+                "wgmma.fence, commit_group and wait_group require all 32 threads of a warp: some have exited");
     }
     switch (step.kind) {
         case Step::fence:
@@ -277,10 +277,10 @@ void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int ad
     if (!self) return;
     self->call_address = CALLER;
     if (compute_capability() != 90)
-        misused(*self, site, "only sm_90a has wgmma, and the simulated device is of another one");
+        misused(*self, site, "wgmma requires sm_90a, but the simulated device has another architecture");
     constexpr unsigned threads = warps_per_group * lanes_per_warp;
     if ((self->linear / threads + 1) * threads > self->block->thread_count)
-        misused(*self, site, "wgmma.mma_async needs a whole warpgroup, and the block has no 128 threads for this one");
+        misused(*self, site, "wgmma.mma_async requires a whole warpgroup: use a multiple of 128 threads per block");
     Operands operands;
     operands.kind = kind;
     operands.a01 = a01;

@@ -181,7 +181,8 @@ const Block_* find_block(const void* pointer) {
     bool reports = in_call || current_thread;
     if (reports) events::not_its_own(kind, data, bytes, write, code);
     if (current_thread) kill_launch(cudaErrorIllegalAddress);
-    if (!in_call) end_process("code that runs while the kernel is loaded touches memory that is not its own");
+    if (!in_call)
+        end_process("code that runs while the kernel is loaded accesses memory that does not belong to the submission");
     set_fault(cudaErrorIllegalAddress);
     longjmp(landing, 1);
 }

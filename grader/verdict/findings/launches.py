@@ -85,7 +85,7 @@ KINDS = (
         look="the instruction",
         stage="correct",
         payload=Reason,
-        sample=Reason(reason="an mbarrier is aligned to 8 bytes"),
+        sample=Reason(reason="misaligned mbarrier: its address must be a multiple of 8 bytes"),
     ),
     FindingKind(
         name="shared_memory_exceeded",

@@ -36,7 +36,7 @@ def test_more_than_the_simulator_can_give_is_refused_and_not_a_finding(program: 
     assert outcome.exit_code == 2
     asks = line_of("more than any device has", FILE)
     assert ending(outcome).startswith(
-        f"The program was stopped at {FILE.name}:{asks}: cudaMallocManaged asks for more than the "
+        f"The program was stopped at {FILE.name}:{asks}: cudaMallocManaged requests more than the "
     )
 
 

@@ -111,7 +111,8 @@ class Call {
         const char* end = static_cast<const char*>(data) + bytes;
         bool inside =
             arena::contains(data, bytes) || (find_global(data, &variable) && end <= variable.base + variable.bytes);
-        if (!inside) fails(CUBLAS_STATUS_EXECUTION_FAILED, "an operand is not device memory of so many elements");
+        if (!inside)
+            fails(CUBLAS_STATUS_EXECUTION_FAILED, "an operand is not in device memory, or has too few elements there");
         return inside;
     }
 
@@ -127,7 +128,7 @@ class Call {
         if (!check(matrix, base, rows, columns)) return nullptr;
         auto* values = static_cast<double*>(malloc(static_cast<size_t>(rows * columns + 1) * sizeof(double)));
         if (!values) {
-            fails(CUBLAS_STATUS_ALLOC_FAILED, "there is no memory on the host for it");
+            fails(CUBLAS_STATUS_ALLOC_FAILED, "the host is out of memory");
             return nullptr;
         }
         bool turned = matrix.operation != CUBLAS_OP_N;
@@ -160,7 +161,8 @@ class Call {
         if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
         CUstream_st* stream = streams::find(handle_->stream);
         if (stream && stream->capture) {
-            fails(CUBLAS_STATUS_NOT_SUPPORTED, "cuBLAS in a capture is not simulated");
+            fails(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "the simulator does not support cuBLAS during stream capture: call it outside of the capture");
             return status_;
         }
         Operation operation = {OperationKind::host_function, name_, caller_};
@@ -179,7 +181,7 @@ class Call {
         long long lines = turned ? rows : columns, length = turned ? columns : rows;
         if (rows < 0 || columns < 0 || matrix.ld < (length > 1 ? length : 1) || !bytes_of(matrix.type)) {
             fails(CUBLAS_STATUS_INVALID_VALUE,
-                  "a leading dimension is less than the rows of its matrix, or a size is negative");
+                  "a leading dimension is smaller than the number of rows, or a size is negative");
             return false;
         }
         if (!lines || !length) return true;

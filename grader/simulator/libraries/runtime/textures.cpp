@@ -41,14 +41,16 @@ cudaError_t add(const char* call, unsigned long long* handle, const Object& made
     while (i < most_objects && objects[i].used) ++i;
     if (i < most_objects) objects[i] = made;
     pthread_mutex_unlock(&lock);
-    if (i == most_objects) return refuse(call, cudaErrorMemoryAllocation, "there are 1,024 objects already", caller);
+    if (i == most_objects)
+        return refuse(call, cudaErrorMemoryAllocation,
+                      "too many texture and surface objects: at most 1,024, destroy some first", caller);
     *sandbox::result(handle) = i + 1;
     return cudaSuccess;
 }
 
 cudaError_t remove(const char* call, unsigned long long handle, bool surface, const void* caller) {
     bool known = handle - 1 < most_objects && objects[handle - 1].used && objects[handle - 1].surface == surface;
-    if (!known) return refuse(call, cudaErrorInvalidValue, "there is no such object", caller);
+    if (!known) return refuse(call, cudaErrorInvalidValue, "the object was never created, or was destroyed", caller);
     objects[handle - 1].used = false;
     return cudaSuccess;
 }
@@ -71,7 +73,7 @@ const char* take_resource(Object& object, const cudaResourceDesc& resource) {
     size_t base_multiple = 256, pitch_multiple = 32;
     switch (resource.resType) {
         case cudaResourceTypeArray:
-            if (!find_array(resource.res.array.array)) return "this is no array, or it has been freed already";
+            if (!find_array(resource.res.array.array)) return "not a CUDA array, or it was freed already";
             take_array(object, *resource.res.array.array);
             return nullptr;
         case cudaResourceTypeLinear: {
@@ -96,15 +98,15 @@ const char* take_resource(Object& object, const cudaResourceDesc& resource) {
             object.dimensions = 2;
             object.pitch = from.pitchInBytes;
             if (object.pitch % pitch_multiple || object.pitch < from.width * object.element)
-                return "the pitch is no multiple of 32 bytes, or less than a row";
+                return "the pitch must be a multiple of 32 bytes and at least the size of a row";
             break;
         }
         default:
-            return "mipmapped arrays are not simulated";
+            return "the simulator does not support mipmapped arrays: use one array per level";
     }
-    if (!object.element) return "channels have 8, 16 or 32 bits, and there are one, two or four of them";
+    if (!object.element) return "invalid channel format: one, two or four channels of 8, 16 or 32 bits";
     if (!object.base || reinterpret_cast<uintptr_t>(object.base) % base_multiple)
-        return "the memory of a texture begins where cudaMalloc makes it begin";
+        return "misaligned texture memory: bind the pointer that cudaMalloc returned";
     return nullptr;
 }
 
@@ -114,7 +116,7 @@ bool reads_floats(const Object& object) {
 
 const char* wrong_texture(const Object& object) {
     const cudaTextureDesc& texture = object.texture;
-    if (texture.sRGB || texture.maxAnisotropy > 1) return "sRGB and anisotropic filters are not simulated";
+    if (texture.sRGB || texture.maxAnisotropy > 1) return "the simulator does not support sRGB and anisotropic filters";
     if (texture.filterMode == cudaFilterModeLinear && !reads_floats(object))
         return "cudaFilterModeLinear needs elements that are floats, or cudaReadModeNormalizedFloat";
     if (texture.readMode == cudaReadModeNormalizedFloat && object.channels.f != cudaChannelFormatKindFloat &&
@@ -129,8 +131,8 @@ const char* wrong_texture(const Object& object) {
 
 const Object& find(unsigned long long handle, bool surface, const void* caller) {
     if (handle - 1 >= most_objects || !objects[handle - 1].used || objects[handle - 1].surface != surface)
-        misused(surface ? "there is no such surface object, or it was destroyed"
-                        : "there is no such texture object, or it was destroyed",
+        misused(surface ? "invalid surface object: it was never created, or was destroyed"
+                        : "invalid texture object: it was never created, or was destroyed",
                 caller);
     return objects[handle - 1];
 }
@@ -138,8 +140,8 @@ const Object& find(unsigned long long handle, bool surface, const void* caller) 
 const Object& find_texture(cudaTextureObject_t handle, unsigned wanted, const void* caller) {
     const Object& object = find(handle, false, caller);
     if (reads_floats(object) != !!(wanted & fetch::floats))
-        misused(reads_floats(object) ? "a texture that gives floats is read as integers"
-                                     : "a texture that gives integers is read as floats",
+        misused(reads_floats(object) ? "a texture of floats is read as integers: use the element type of the texture"
+                                     : "a texture of integers is read as floats: use the element type of the texture",
                 caller);
     return object;
 }
@@ -201,9 +203,9 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
     const Object& object = find_texture(handle, wanted, CALLER);
     unsigned dimensions = wanted & 3;
     bool layered = wanted & fetch::layered;
-    if (object.linear) misused("a texture of linear memory is read by tex1Dfetch alone", CALLER);
+    if (object.linear) misused("a texture of linear memory can only be read with tex1Dfetch", CALLER);
     if (dimensions != object.dimensions || layered != object.layered)
-        misused("the texture has not the dimensions of the function that reads it", CALLER);
+        misused("the texture's number of dimensions differs from that of the fetch function", CALLER);
     float coordinates[3] = {x, y, z}, weight = 1;
     long long index[3] = {};
     bool border = false;
@@ -223,7 +225,7 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
 // Zeros outside: the border of a texture of linear memory.
 Texel texel_at(cudaTextureObject_t handle, unsigned wanted, int index) {
     const Object& object = find_texture(handle, wanted, CALLER);
-    if (!object.linear) misused("tex1Dfetch reads textures of linear memory alone", CALLER);
+    if (!object.linear) misused("tex1Dfetch requires a texture of linear memory", CALLER);
     bool outside = index < 0 || static_cast<size_t>(index) >= object.size[0];
     return texel_of(object, outside ? nullptr : object.base + static_cast<size_t>(index) * object.element, 1, 1);
 }
@@ -239,7 +241,7 @@ void* surface_element(cudaSurfaceObject_t handle, unsigned wanted, int x, int y,
     unsigned dimensions = wanted & 3;
     bool layered = wanted & fetch::layered;
     if (dimensions != object.dimensions || layered != object.layered)
-        misused("the surface has not the dimensions of the function that uses it", CALLER);
+        misused("the surface's number of dimensions differs from that of the access function", CALLER);
     long long index[3] = {x, y, z};
     long long size[3] = {static_cast<long long>(object.pitch), static_cast<long long>(object.size[1]),
                          static_cast<long long>(object.size[2])};
@@ -270,7 +272,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
                                     const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
     constexpr const char* call = "cudaCreateTextureObject";
     if (!object || !resource || !texture) return refuse(call, cudaErrorInvalidValue, "a null pointer", CALLER);
-    if (view) return refuse(call, cudaErrorNotSupported, "resource views are not simulated", CALLER);
+    if (view)
+        return refuse(call, cudaErrorNotSupported, "the simulator does not support resource views: pass null", CALLER);
     Object made = {};
     made.used = true;
     made.texture = *texture;
@@ -288,10 +291,10 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResou
     constexpr const char* call = "cudaCreateSurfaceObject";
     if (!object || !resource) return refuse(call, cudaErrorInvalidValue, "a null pointer", CALLER);
     if (resource->resType != cudaResourceTypeArray || !find_array(resource->res.array.array))
-        return refuse(call, cudaErrorInvalidValue, "a surface is made of an array", CALLER);
+        return refuse(call, cudaErrorInvalidValue, "a surface object requires an array", CALLER);
     const cudaArray& array = *resource->res.array.array;
     if (!(array.flags & cudaArraySurfaceLoadStore))
-        return refuse(call, cudaErrorInvalidValue, "the array was made without cudaArraySurfaceLoadStore", CALLER);
+        return refuse(call, cudaErrorInvalidValue, "the array must be created with cudaArraySurfaceLoadStore", CALLER);
     Object made = {};
     made.used = made.surface = true;
     take_array(made, array);
