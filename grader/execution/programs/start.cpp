@@ -1,5 +1,5 @@
-// What each program for the simulated GPU has beside its own code: before its first line libsim learns that it starts, and it learns
-// where the program's threads meet.
+// Linked into every program for the simulated GPU. It registers the program with libsim before its first line runs, and
+// reports synchronization between the program's host threads.
 #include <dlfcn.h>
 
 extern "C" void sim_program_starts(const char* const* reporter, const void* base);
@@ -12,8 +12,9 @@ __attribute__((constructor(101))) static void start() {
 }
 
 #if defined(__x86_64__)
-// The objects are compiled as for a jail, where libsim looks at each call through a pointer (simulator/submission_sandbox/indirect_calls.cpp). A program
-// is not confined, and has these functions of its own: where the loader binds libsim's at the first call, that loses r10 and r11.
+// The objects are compiled as for a jail, where libsim checks each call through a pointer
+// (simulator/submission_sandbox/indirect_calls.cpp). A program is not confined, so it has thunks of its own: lazy
+// binding of libsim's thunks at their first call would clobber r10 and r11.
 asm(R"(
     .pushsection .text
     .macro straight register
@@ -32,14 +33,14 @@ __x86_indirect_thunk_\register:
 )");
 #endif
 
-// The C library's functions of threads, as an executable may define them in its place: libstdc++'s std::thread calls these, too.
-// Declared here and not by <pthread.h>, which says noexcept of some.
+// Replacements of the C library's thread functions, which libstdc++'s std::thread calls, too. Declared here rather than
+// by <pthread.h>, which declares some of them noexcept.
 extern "C" void sim_host_release(const void* object);
 extern "C" void sim_host_acquire(const void* object);
 extern "C" int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), void* thread,
                               const void* attributes, void* (*function)(void*), void* argument);
 
-// Of some there is an older one, which a search without a version finds.
+// Some functions also have an older version, which a search without a version would find.
 static void* find(const char* name) {
     void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
     return found ? found : dlsym(RTLD_NEXT, name);

@@ -1,7 +1,7 @@
 // The two 8-bit floating-point formats: storage, and conversions from and to float and half.
 //
-//  e4m3   1 sign, 4 exponent, 3 mantissa bits   largest 448, no infinity, NaN is 0x7f
-//  e5m2   1 sign, 5 exponent, 2 mantissa bits   largest 57344
+//   e4m3   1 sign, 4 exponent, 3 mantissa bits   largest 448, no infinity, NaN is 0x7f
+//   e5m2   1 sign, 5 exponent, 2 mantissa bits   largest 57344
 //
 // Values that are too large become the largest number (satfinite), as in the constructors of CUDA's types.
 #pragma once

@@ -6,10 +6,10 @@
 // sectors and bank conflicts are counted as on the hardware:
 //
 // clang-format off
-//  f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
-//  other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
-//  f32 accumulators, layout along the rows     64 bits a lane for each tile
-//  f32 accumulators the other way, tf32        32 bits a lane for each element
+//   f16 operands from shared memory             ldmatrix: a lane reads 16 bytes, a row of a tile
+//   other 16-bit elements                       32 bits a lane for each tile, transposed in registers where needed
+//   f32 accumulators, layout along the rows     64 bits a lane for each tile
+//   f32 accumulators the other way, tf32        32 bits a lane for each element
 // clang-format on
 //
 // 8-bit operands are loaded as 32 bits along k and byte by byte the other way, f64 element by element; this was not

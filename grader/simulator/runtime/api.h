@@ -27,19 +27,19 @@ SIM_EXPORT void sim_expect_output(void* device);
 SIM_EXPORT void sim_tensor_readonly(void* device);
 
 // Changes a setting until the next change. Returns 0, or -1 for an unknown key or an invalid value.
-//  checks             0 | 1      report accesses and synchronization to the checks (default 1)
-//  workers            1..64      OS threads that run blocks whose order does not matter (default 1). Results do not
-//                                depend on this number
-//  explain            0 | 1      print on stderr why a kernel runs on one worker although more are allowed (default 0)
-//  watchdog_seconds   number     CPU seconds without the end of a block after which the launch counts as an infinite
-//                                loop (default 10)
-//  spin_rounds        number     rounds in which every live thread polls unchanged memory, after which the
-//                                launch counts as an infinite loop (default 1000000; with one worker)
-//  schedule           forward | reverse | random:SEED     order in which ready threads run
-//  arena_megabytes    number     size of device memory; only before the first allocation
-//  stack_kilobytes    number     stack of one CUDA thread; 0: 576, or 128 with less than 4 GB of address space
-//  (default 0)
-//  any other key is passed to the checks (max_findings, ...)
+//   checks             0 | 1      report accesses and synchronization to the checks (default 1)
+//   workers            1..64      OS threads that run blocks whose order does not matter (default 1). Results do not
+//                                 depend on this number
+//   explain            0 | 1      print on stderr why a kernel runs on one worker although more are allowed (default 0)
+//   watchdog_seconds   number     CPU seconds without the end of a block after which the launch counts as an infinite
+//                                 loop (default 10)
+//   spin_rounds        number     rounds in which every live thread polls unchanged memory, after which the
+//                                 launch counts as an infinite loop (default 1000000; with one worker)
+//   schedule           forward | reverse | random:SEED     order in which ready threads run
+//   arena_megabytes    number     size of device memory; only before the first allocation
+//   stack_kilobytes    number     stack of one CUDA thread; 0: 576, or 128 with less than 4 GB of address space
+//   (default 0)
+//   any other key is passed to the checks (max_findings, ...)
 SIM_EXPORT int sim_configure(const char* key, const char* value);
 
 // Returns the report as JSON: launches, findings, counters. Valid until the next call of sim_report or sim_reset.

@@ -44,7 +44,7 @@ Span* spans = nullptr;     // in order of address
 size_t span_count = 0, span_capacity = 0;
 size_t live_bytes = 0;  // on the device
 size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
-bool taken_away = false;
+bool host_protected = false;
 
 struct Lock {
     Lock() { pthread_mutex_lock(&lock); }
@@ -208,14 +208,14 @@ bool contains(const void* address, size_t bytes) {
     return false;
 }
 
-void take_away_host_memory() {
+void protect_host_memory() {
     Lock guard;
     for (size_t i = 0; i < span_count; ++i)
         if (spans[i].live && spans[i].home == Home::host) protect(spans[i], PROT_NONE);
-    taken_away = true;
+    host_protected = true;
 }
 
-bool give_back_host_memory(const void* address) {
+bool unprotect_host_memory(const void* address) {
     Lock guard;
     const char* byte = static_cast<const char*>(address);
     bool within = false;
@@ -223,9 +223,9 @@ bool give_back_host_memory(const void* address) {
         const Span& span = spans[i];
         if (!span.live || span.home != Home::host) continue;
         within = within || (byte >= span.base && byte < span.base + span.bytes);
-        if (taken_away) protect(span, PROT_READ | PROT_WRITE);
+        if (host_protected) protect(span, PROT_READ | PROT_WRITE);
     }
-    taken_away = false;
+    host_protected = false;
     return within;
 }
 
@@ -234,7 +234,7 @@ bool release(void* base, size_t* bytes, bool from_heap) {
     size_t i = index_of(base);
     if (i == span_count || (spans[i].home == Home::heap) != from_heap) return false;
     *bytes = spans[i].bytes;
-    if (taken_away && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
+    if (host_protected && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
     if (spans[i].home == Home::device) live_bytes -= spans[i].bytes;
     if (from_heap) live_heap_bytes -= spans[i].bytes;
     if (spans[i].bytes > largest_filled) forget(spans[i]);

@@ -28,8 +28,8 @@ void release_all();
 
 // Makes every access to Home::host memory fault until it is unprotected. unprotect_host_memory returns true when the
 // address lies in such memory.
-void take_away_host_memory();
-bool give_back_host_memory(const void* address);
+void protect_host_memory();
+bool unprotect_host_memory(const void* address);
 
 bool set_megabytes(size_t megabytes);  // before the first allocation
 size_t total_bytes();                  // of the device

@@ -1,8 +1,8 @@
 // Asynchronous operations, and the mechanisms that complete them:
 //
-//  CopyGroups   per thread: the groups of cp.async and the bulk async-groups of stores, which it commits and waits for
-//  Mbarrier     per block: an object in shared memory that counts arrivals and bytes. Any thread of the block may
-//               wait for a phase; threads of the whole cluster may arrive
+//   CopyGroups   per thread: the groups of cp.async and the bulk async-groups of stores, which it commits and waits for
+//   Mbarrier     per block: an object in shared memory that counts arrivals and bytes. Any thread of the block may
+//                wait for a phase; threads of the whole cluster may arrive
 //
 // An operation is performed as late as the program allows: in a group, when its thread waits; on an mbarrier, when no
 // thread of the worker can continue otherwise. A kernel that does not wait therefore reads the old contents.

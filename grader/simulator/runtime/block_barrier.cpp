@@ -81,7 +81,7 @@ inline void go_on(Thread& self) {
 }
 
 // Returns when all live threads of the block have arrived; the barrier then has the number of true predicates.
-inline Barrier* meet_block(Site site, bool predicate, const void* address) {
+inline Barrier* block_sync(Site site, bool predicate, const void* address) {
     Thread* self = current_thread;
     if (!self) return nullptr;
     Block& block = *self->block;
@@ -166,20 +166,20 @@ void forget_arrivals(Block& block) {
         for (auto& at : block.warps[w].at_barrier) at = {0, 0};
 }
 
-void block_barrier(Site site) { meet_block(site, false, CALLER); }
+void block_barrier(Site site) { block_sync(site, false, CALLER); }
 
 int block_barrier_count(Site site, int predicate) {
-    Barrier* barrier = meet_block(site, predicate != 0, CALLER);
+    Barrier* barrier = block_sync(site, predicate != 0, CALLER);
     return barrier ? static_cast<int>(barrier->was_true) : predicate != 0;
 }
 
 int block_barrier_and(Site site, int predicate) {
-    Barrier* barrier = meet_block(site, predicate != 0, CALLER);
+    Barrier* barrier = block_sync(site, predicate != 0, CALLER);
     return barrier ? barrier->was_true == barrier->participants : predicate != 0;
 }
 
 int block_barrier_or(Site site, int predicate) {
-    Barrier* barrier = meet_block(site, predicate != 0, CALLER);
+    Barrier* barrier = block_sync(site, predicate != 0, CALLER);
     return barrier ? barrier->was_true != 0 : predicate != 0;
 }
 
@@ -187,7 +187,7 @@ void named_barrier_sync(Site site, unsigned id, unsigned threads) {
     Thread* self = current_thread;
     if (!self) return;
     if (threads == 0 && id == 0) {
-        meet_block(site, false, CALLER);
+        block_sync(site, false, CALLER);
         return;
     }
     if (threads == 0) threads = self->block->warp_count * lanes_per_warp;

@@ -29,13 +29,13 @@ struct Locked {
 // Kernels that did not run on several workers, or for which it failed.
 struct Known {
     char name[128];
-    unsigned taken_back;
-    bool told;
+    unsigned rolled_back;
+    bool explained;
 };
 Known known[256];
 // After this many rolled-back launches a kernel stays on one worker. A single rollback may have had a cause that occurs
 // only once: an array is placed, shadow cells are split.
-constexpr unsigned most_taken_back = 2;
+constexpr unsigned max_rollbacks = 2;
 
 Known* known_kernel(const char* name) {
     for (Known& one : known) {
@@ -46,16 +46,16 @@ Known* known_kernel(const char* name) {
 }
 
 // From now on the launch has one worker, as if it had been planned that way.
-void go_alone(Grid& grid, const char* what) {
+void fall_back_to_one_worker(Grid& grid, const char* what) {
     grid.workers = 1;
-    grid.one_worker_because = what;
+    grid.one_worker_reason = what;
     if (grid.checks_enabled) events::fall_back_to_one_worker(grid);
 }
 
-void take_back(Grid& grid, const char* what) {
+void roll_back(Grid& grid, const char* what) {
     if (!grid.stop.raise()) return;
-    grid.taken_back = true;
-    grid.one_worker_because = what;
+    grid.rolled_back = true;
+    grid.one_worker_reason = what;
 }
 
 bool is_oldest(const Worker& worker) {
@@ -86,9 +86,9 @@ void in_block_order(const char* what) {
     if (!worker || !worker->grid || worker->grid->workers == 1) return;
     Grid& grid = *worker->grid;
     if (!grid.helped) {
-        go_alone(grid, what);
+        fall_back_to_one_worker(grid, what);
     } else if (grid.checks_enabled) {
-        take_back(grid, what);
+        roll_back(grid, what);
         leave_grid(*worker);
     } else if (!wait_for_turn(*worker)) {
         leave_grid(*worker);
@@ -114,7 +114,7 @@ void cluster_ended(Worker& worker) {
     if (!grid.helped) {
         grid.helped = true;
         if (!start_helpers(grid)) {
-            go_alone(grid, "no other OS threads could be started");
+            fall_back_to_one_worker(grid, "no other OS threads could be started");
             return;
         }
     }
@@ -143,29 +143,29 @@ void let_later_blocks_go(Grid& grid) {
 
 unsigned workers_for(Grid& grid) {
     if (settings.workers == 1 || grid.cluster_count == 1) return 1;
-    const char* because = nullptr;
+    const char* reason = nullptr;
     Known* kernel = known_kernel(grid.kernel_name);
     if (grid.cooperative)
-        because = "its blocks synchronize at a grid barrier";
+        reason = "its blocks synchronize at a grid barrier";
     else if (settings.order != Order::forward)
-        because = "a schedule is set for its threads";
-    else if (!kernel || kernel->taken_back >= most_taken_back)
-        because = "its blocks had to run in order in an earlier launch";
+        reason = "a schedule is set for its threads";
+    else if (!kernel || kernel->rolled_back >= max_rollbacks)
+        reason = "its blocks had to run in order in an earlier launch";
     else if (grid.checks_enabled)
-        because = events::needs_one_worker(grid);
-    grid.one_worker_because = because;
-    if (because) return 1;
+        reason = events::needs_one_worker(grid);
+    grid.one_worker_reason = reason;
+    if (reason) return 1;
     return grid.cluster_count < settings.workers ? static_cast<unsigned>(grid.cluster_count) : settings.workers;
 }
 
 void remember_order(const Grid& grid) {
-    if (!grid.one_worker_because) return;
+    if (!grid.one_worker_reason) return;
     Known* kernel = known_kernel(grid.kernel_name);
     if (!kernel) return;
-    if (grid.taken_back) ++kernel->taken_back;
-    if (!settings.explain || kernel->told) return;
-    kernel->told = true;
-    fprintf(stderr, "%s ran on one worker: %s\n", grid.kernel_name, grid.one_worker_because);
+    if (grid.rolled_back) ++kernel->rolled_back;
+    if (!settings.explain || kernel->explained) return;
+    kernel->explained = true;
+    fprintf(stderr, "%s ran on one worker: %s\n", grid.kernel_name, grid.one_worker_reason);
 }
 
 void forget_orders() { memset(known, 0, sizeof known); }

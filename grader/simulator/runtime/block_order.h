@@ -6,9 +6,9 @@
 //
 // The first cluster runs alone. If it performs such an operation, later clusters will do the same, and the launch stays
 // on one worker. If a later cluster is the first to do so:
-//  without checks, the cluster waits until all earlier clusters have ended, and all later ones wait until it ends;
-//  with checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and
-//  call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
+//   without checks, the cluster waits until all earlier clusters have ended, and all later ones wait until it ends;
+//   with checks, the launch is rolled back and runs again on one worker. The checks also see plain accesses, and
+//   call this function when two blocks conflict (checks/synchronization/parallel_blocks.h).
 //
 // Two cases go unnoticed without checks. Blocks that communicate through plain or volatile accesses alone, without an
 // atomic operation or a fence: their result is undefined on a GPU as well. And a block that polls for a change by a

@@ -11,9 +11,10 @@ namespace {
 Capture* active = nullptr;
 uint64_t numbers = 0;
 
-constexpr const char* spoiled = "the capture is invalid because of an earlier error: end it with cudaStreamEndCapture";
+constexpr const char* invalid_capture =
+    "the capture is invalid because of an earlier error: end it with cudaStreamEndCapture";
 
-cudaError_t spoil(const char* call, Capture& capture, cudaError_t error, const char* why) {
+cudaError_t invalidate(const char* call, Capture& capture, cudaError_t error, const char* why) {
     capture.invalid = true;
     return refuse(call, error, why);
 }
@@ -74,12 +75,12 @@ cudaError_t finish(CUstream_st& stream, CUgraph_st** graph) {
     Capture* capture = stream.capture;
     if (!capture) return refuse(call, cudaErrorIllegalState, "the stream is not being captured");
     if (capture->origin != &stream) {
-        return spoil(call, *capture, cudaErrorStreamCaptureUnmatched,
-                     "the capture began in another stream: end it there");
+        return invalidate(call, *capture, cudaErrorStreamCaptureUnmatched,
+                          "the capture began in another stream: end it there");
     }
     if (capture->mode != cudaStreamCaptureModeRelaxed && !pthread_equal(capture->thread, pthread_self())) {
-        return spoil(call, *capture, cudaErrorStreamCaptureWrongThread,
-                     "the capture began in another host thread: end it there");
+        return invalidate(call, *capture, cudaErrorStreamCaptureWrongThread,
+                          "the capture began in another host thread: end it there");
     }
     cudaError_t error = cudaSuccess;
     if (capture->invalid) {
@@ -127,9 +128,9 @@ void depend_on_known(CUgraphNode_st& node) {
 
 cudaError_t add(const Operation& operation, CUstream_st& stream) {
     Capture& capture = *stream.capture;
-    if (capture.invalid) return refuse(operation.call, cudaErrorStreamCaptureInvalidated, spoiled);
+    if (capture.invalid) return refuse(operation.call, cudaErrorStreamCaptureInvalidated, invalid_capture);
     if (operation.kind == OperationKind::allocation || operation.kind == OperationKind::release) {
-        return spoil(
+        return invalidate(
             operation.call, capture, cudaErrorNotSupported,
             "the simulator does not support memory nodes: allocate before the capture, free after the last launch");
     }
@@ -151,30 +152,30 @@ cudaError_t forbids_unsafe(const char* call) {
         bool forbidden =
             capture->mode == cudaStreamCaptureModeGlobal || (capture->mode == cudaStreamCaptureModeThreadLocal && here);
         if (!forbidden) continue;
-        return spoil(call, *capture, cudaErrorStreamCaptureUnsupported,
-                     "not allowed during a stream capture, except in mode cudaStreamCaptureModeRelaxed");
+        return invalidate(call, *capture, cudaErrorStreamCaptureUnsupported,
+                          "not allowed during a stream capture, except in mode cudaStreamCaptureModeRelaxed");
     }
     return cudaSuccess;
 }
 
 cudaError_t forbids_device(const char* call) {
     if (!active) return cudaSuccess;
-    return spoil(call, *active, cudaErrorStreamCaptureUnsupported,
-                 "a stream is being captured: its work does not run and cannot be waited for");
+    return invalidate(call, *active, cudaErrorStreamCaptureUnsupported,
+                      "a stream is being captured: its work does not run and cannot be waited for");
 }
 
 cudaError_t forbids_stream(const char* call, CUstream_st& stream) {
     if (streams::is_legacy(stream)) return forbids_legacy(call);
     if (!stream.capture) return cudaSuccess;
-    if (stream.capture->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
-    return spoil(call, *stream.capture, cudaErrorStreamCaptureUnsupported,
-                 "the stream is being captured: its work does not run and cannot be waited for");
+    if (stream.capture->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, invalid_capture);
+    return invalidate(call, *stream.capture, cudaErrorStreamCaptureUnsupported,
+                      "the stream is being captured: its work does not run and cannot be waited for");
 }
 
 cudaError_t forbids_event(const char* call, CUevent_st& event) {
     if (!event.capture) return cudaSuccess;
     const char* why = "the event was recorded during a capture: it is part of the graph";
-    if (Capture* capture = find(event.capture)) return spoil(call, *capture, cudaErrorCapturedEvent, why);
+    if (Capture* capture = find(event.capture)) return invalidate(call, *capture, cudaErrorCapturedEvent, why);
     return refuse(call, cudaErrorCapturedEvent, why);
 }
 
@@ -187,10 +188,10 @@ constexpr const char* legacy_would_wait =
 // Returns a capture of a stream that the legacy default stream synchronizes with, or null.
 Capture* of_blocking_stream() {
     Capture* found = nullptr;
-    auto look = [](CUstream_st& stream, void* result) {
+    auto visit = [](CUstream_st& stream, void* result) {
         if (stream.capture && stream.blocking) *static_cast<Capture**>(result) = stream.capture;
     };
-    if (active) streams::each(look, &found);
+    if (active) streams::each(visit, &found);
     return found;
 }
 
@@ -198,7 +199,7 @@ Capture* of_blocking_stream() {
 
 cudaError_t forbids_legacy(const char* call) {
     Capture* capture = of_blocking_stream();
-    return capture ? spoil(call, *capture, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
+    return capture ? invalidate(call, *capture, cudaErrorStreamCaptureImplicit, legacy_would_wait) : cudaSuccess;
 }
 
 cudaError_t forbids_legacy_status(const char* call) {
@@ -206,8 +207,8 @@ cudaError_t forbids_legacy_status(const char* call) {
 }
 
 cudaError_t forbids_external(const char* call, CUstream_st& stream) {
-    return spoil(call, *stream.capture, cudaErrorNotSupported,
-                 "the simulator does not support event nodes: record the event before or after cudaGraphLaunch");
+    return invalidate(call, *stream.capture, cudaErrorNotSupported,
+                      "the simulator does not support event nodes: record the event before or after cudaGraphLaunch");
 }
 
 cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
@@ -216,20 +217,21 @@ cudaError_t wait(CUstream_st& stream, CUevent_st& event) {
     if (event.capture && !other) {
         return refuse(call, cudaErrorCapturedEvent, "the event is part of a graph whose capture has ended");
     }
-    if (other && other->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
+    if (other && other->invalid) return refuse(call, cudaErrorStreamCaptureInvalidated, invalid_capture);
     if (!stream.capture) {
         if (streams::is_legacy(stream)) {
-            return spoil(call, *other, cudaErrorStreamCaptureImplicit, "the legacy default stream cannot be captured");
+            return invalidate(call, *other, cudaErrorStreamCaptureImplicit,
+                              "the legacy default stream cannot be captured");
         }
         join(stream, *other);
     } else if (stream.capture->invalid) {
-        return refuse(call, cudaErrorStreamCaptureInvalidated, spoiled);
+        return refuse(call, cudaErrorStreamCaptureInvalidated, invalid_capture);
     } else if (!other) {
-        return spoil(call, *stream.capture, cudaErrorStreamCaptureIsolation,
-                     "the event was recorded outside of the capture: a graph cannot wait for it");
+        return invalidate(call, *stream.capture, cudaErrorStreamCaptureIsolation,
+                          "the event was recorded outside of the capture: a graph cannot wait for it");
     } else if (other != stream.capture) {
         other->invalid = true;
-        return spoil(call, *stream.capture, cudaErrorStreamCaptureMerge, "the event belongs to another capture");
+        return invalidate(call, *stream.capture, cudaErrorStreamCaptureMerge, "the event belongs to another capture");
     }
     stream.captured.join(event.captured);
     return cudaSuccess;

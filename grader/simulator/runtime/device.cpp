@@ -19,7 +19,7 @@ int64_t nanoseconds(clockid_t clock) {
 
 // Polling reads of one address, and of several addresses in turn, after which the other threads get a turn.
 constexpr unsigned polls_before_spin = 2;
-constexpr unsigned looks_before_spin = 16;
+constexpr unsigned reads_before_spin = 16;
 
 uint64_t value_at(const void* address, unsigned bytes) {
     uint64_t value = 0;
@@ -67,9 +67,9 @@ void polled(Thread& self, const void* address, unsigned bytes) {
     if (saw_something_new(self, address, bytes)) current_worker->stalled_rounds = 0;
     self.polls = self.polled == address ? self.polls + 1 : 1;
     self.polled = address;
-    if (self.polls < polls_before_spin && ++self.looks < looks_before_spin) return;
+    if (self.polls < polls_before_spin && ++self.polling_reads < reads_before_spin) return;
     spin(self);
-    self.looks = 0;
+    self.polling_reads = 0;
     self.polled = address;
     self.polls = polls_before_spin - 1;
 }

@@ -28,7 +28,7 @@ void* take(size_t bytes, const void* caller) {
 
 }  // namespace
 
-bool given_back_by_kernel(void* pointer, const void* caller) {
+bool freed_by_kernel(void* pointer, const void* caller) {
     ArenaRange arena = arena_range();
     auto* byte = static_cast<const char*>(pointer);
     if (!current_thread || byte < arena.base || byte >= arena.base + arena.bytes) return false;
@@ -59,7 +59,7 @@ SIM_EXPORT void* sim_malloc(size_t bytes) {
 }
 
 SIM_EXPORT void sim_free(void* pointer) {
-    if (given_back_by_kernel(pointer, __builtin_return_address(0))) return;
+    if (freed_by_kernel(pointer, __builtin_return_address(0))) return;
     // Confined host code may free only what sandbox::allocate returned.
     if (!sandbox::confined) free(pointer);
     sandbox::release(pointer);

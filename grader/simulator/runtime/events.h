@@ -37,7 +37,7 @@ const char* needs_one_worker(const Launch& launch);
 // A launch that was planned for several workers continues with one. Only its first cluster has started.
 void fall_back_to_one_worker(Launch& launch);
 // Replaces launch_end for a launch that is rolled back. On the host's stack.
-void launch_taken_back(Launch& launch);
+void launch_rolled_back(Launch& launch);
 
 // --- the life of a grid (launch_* on the host's stack; block_* on a worker's) ---
 void launch_begin(Launch& launch);
@@ -60,24 +60,24 @@ void syncwarp(Warp& warp, unsigned mask, unsigned participants);
 void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants);
 // An mma on the tensor cores, once per warp. `operations` counts additions and multiplications. `address` is the
 // kernel's return address.
-void tensor_product(Warp& warp, TensorType type, unsigned operations, const void* address);
+void tensor_core_mma(Warp& warp, TensorType type, unsigned operations, const void* address);
 // A wgmma of a warpgroup begins; from now on the hardware may read its operands in shared memory.
-struct WarpgroupProduct {
+struct WgmmaIssue {
     Wgmma kind;
     uint64_t a, b;    // matrix descriptors
     uint64_t number;  // within its warpgroup, from 1
     const void* address;
 };
-void product(Warp* warps, const WarpgroupProduct& product);
+void wgmma_issued(Warp* warps, const WgmmaIssue& wgmma_issued);
 // The warp has waited for all wgmma up to this number. Its accumulators are not updated yet.
-void products_done(Warp& warp, uint64_t number);
-void product_fence(Warp& warp);
+void wgmma_done(Warp& warp, uint64_t number);
+void wgmma_fenced(Warp& warp);
 // Variables of the thread that are accumulators: before a wgmma uses them, unless an earlier one does already, and
 // after their results are available.
-void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count);
-void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count);
+void accumulators_pending(Thread& thread, uint32_t* const* variables, unsigned count);
+void accumulators_ready(Thread& thread, uint32_t* const* variables, unsigned count);
 // The block ended before the warp waited for a wgmma.
-void product_at_exit(Warp& warp, const void* address);
+void wgmma_at_exit(Warp& warp, const void* address);
 // Tensor memory (runtime/tensor_memory.h). The block owns these columns from now on; the address is written to shared
 // memory.
 void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned first, unsigned count);
@@ -90,8 +90,8 @@ struct TensorRange {
 void tensor_transfer(Warp& warp, const TensorRange& range, bool stores, const void* address);
 void tensor_waited(Warp& warp, bool stores);
 // Variables of the thread that a load will fill: no code may read or write them before the wait.
-void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned count);
-void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned count);
+void tensor_registers_pending(Thread& thread, uint32_t* const* variables, unsigned count);
+void tensor_registers_ready(Thread& thread, uint32_t* const* variables, unsigned count);
 // tcgen05.mma or tcgen05.cp begins.
 void tensor_operation(Thread& thread, const TensorOperation& operation);
 // Operation `number` will arrive at the mbarrier when all tensor operations that the thread has started are complete.

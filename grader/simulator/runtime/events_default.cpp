@@ -11,7 +11,7 @@ WEAK void submitted() {}
 WEAK void graph_instantiated() {}
 WEAK const char* needs_one_worker(const Launch&) { return nullptr; }
 WEAK void fall_back_to_one_worker(Launch&) {}
-WEAK void launch_taken_back(Launch&) {}
+WEAK void launch_rolled_back(Launch&) {}
 WEAK void launch_begin(Launch&) {}
 WEAK void launch_end(Launch&) {}
 WEAK void block_begin(Block&) {}
@@ -22,19 +22,19 @@ WEAK void barrier(Block&, unsigned, const unsigned*) {}
 WEAK void barrier_arrive(Thread&, unsigned) {}
 WEAK void syncwarp(Warp&, unsigned, unsigned) {}
 WEAK void warp_collective(Warp&, Wait, unsigned, unsigned) {}
-WEAK void tensor_product(Warp&, TensorType, unsigned, const void*) {}
-WEAK void product(Warp*, const WarpgroupProduct&) {}
-WEAK void products_done(Warp&, uint64_t) {}
-WEAK void product_fence(Warp&) {}
-WEAK void accumulators_taken(Thread&, uint32_t* const*, unsigned) {}
-WEAK void accumulators_given(Thread&, uint32_t* const*, unsigned) {}
-WEAK void product_at_exit(Warp&, const void*) {}
+WEAK void tensor_core_mma(Warp&, TensorType, unsigned, const void*) {}
+WEAK void wgmma_issued(Warp*, const WgmmaIssue&) {}
+WEAK void wgmma_done(Warp&, uint64_t) {}
+WEAK void wgmma_fenced(Warp&) {}
+WEAK void accumulators_pending(Thread&, uint32_t* const*, unsigned) {}
+WEAK void accumulators_ready(Thread&, uint32_t* const*, unsigned) {}
+WEAK void wgmma_at_exit(Warp&, const void*) {}
 WEAK void tensor_allocated(Thread&, const void*, unsigned, unsigned) {}
 WEAK void tensor_released(Thread&, unsigned, unsigned) {}
 WEAK void tensor_transfer(Warp&, const TensorRange&, bool, const void*) {}
 WEAK void tensor_waited(Warp&, bool) {}
-WEAK void tensor_registers_taken(Thread&, uint32_t* const*, unsigned) {}
-WEAK void tensor_registers_given(Thread&, uint32_t* const*, unsigned) {}
+WEAK void tensor_registers_pending(Thread&, uint32_t* const*, unsigned) {}
+WEAK void tensor_registers_ready(Thread&, uint32_t* const*, unsigned) {}
 WEAK void tensor_operation(Thread&, const TensorOperation&) {}
 WEAK void tensor_committed(Thread&, Mbarrier&, uint64_t, const void*) {}
 WEAK void tensor_fence(Thread&, bool) {}

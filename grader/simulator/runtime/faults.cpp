@@ -218,7 +218,7 @@ const void* place_of(const void* context, const Worker& worker) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
     // As a return address: behind the instruction.
-    if (was_looked_at(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
+    if (was_poll_sample(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
     Worker* worker = current_worker;
     if (!worker || !worker->grid) {
         pass_on(signal, info, context);
@@ -270,7 +270,7 @@ void on_tick(int, siginfo_t*, void* context) {
         record_fault(grid, fault, cudaErrorLaunchTimeout);
     }
     bool may_wait = !grid.checks_enabled && is_program() && idle_seconds > settings.watchdog_seconds / 2;
-    if (may_wait && in_kernel) look_at_next_access();
+    if (may_wait && in_kernel) sample_next_access();
     if (grid.stop.is_raised()) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
@@ -356,7 +356,7 @@ FaultHandlers::FaultHandlers(Grid& grid) {
 }
 
 FaultHandlers::~FaultHandlers() {
-    end_looking();
+    end_poll_sampling();
     running_grid = nullptr;
     if (has_handler(previous_interrupt)) sigaction(SIGINT, &previous_interrupt, nullptr);
     sigaction(tick_signal, &previous_tick, nullptr);

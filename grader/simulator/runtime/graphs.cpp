@@ -229,25 +229,25 @@ bool same_shape(const CUgraph_st& graph, const CUgraph_st& other, CUgraphNode_st
     *type_differs = false;
     *differing = nullptr;
     if (graph.count != other.count) return false;
-    const CUgraphNode_st* mine = graph.first;
-    for (CUgraphNode_st* node = other.first; node; node = node->next, mine = mine->next) {
+    const CUgraphNode_st* own = graph.first;
+    for (CUgraphNode_st* node = other.first; node; node = node->next, own = own->next) {
         *differing = node;
-        if (mine->before.size() != node->before.size()) return false;
+        if (own->before.size() != node->before.size()) return false;
         for (size_t i = 0; i < node->before.size(); ++i)
-            if (mine->before[i]->position != node->before[i]->position) return false;
-        *type_differs = mine->type != node->type;
+            if (own->before[i]->position != node->before[i]->position) return false;
+        *type_differs = own->type != node->type;
         if (*type_differs) return false;
-        if (node->child && !same_shape(*mine->child, *node->child, differing, type_differs)) return false;
+        if (node->child && !same_shape(*own->child, *node->child, differing, type_differs)) return false;
     }
     *differing = nullptr;
     return true;
 }
 
 void take_work(CUgraph_st& graph, const CUgraph_st& other) {
-    CUgraphNode_st* mine = graph.first;
-    for (const CUgraphNode_st* node = other.first; node; node = node->next, mine = mine->next) {
-        mine->work.copy(node->work);
-        if (node->child) take_work(*mine->child, *node->child);
+    CUgraphNode_st* own = graph.first;
+    for (const CUgraphNode_st* node = other.first; node; node = node->next, own = own->next) {
+        own->work.copy(node->work);
+        if (node->child) take_work(*own->child, *node->child);
     }
 }
 

@@ -13,11 +13,11 @@ namespace sim {
 
 namespace {
 
-constexpr size_t most_arrays = 1024, pitch_multiple = 512;
+constexpr size_t max_arrays = 1024, pitch_multiple = 512;
 constexpr const char* no_array = "not a CUDA array, or it was freed already";
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-cudaArray arrays[most_arrays];  // one without memory is free
+cudaArray arrays[max_arrays];  // one without memory is free
 
 cudaError_t invalid(const char* call, const char* why, const void* caller) {
     return refuse(call, cudaErrorInvalidValue, why, caller);
@@ -40,10 +40,10 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
     made.base = static_cast<char*>(base);
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < most_arrays && arrays[i].base) ++i;
-    if (i < most_arrays) arrays[i] = made;
+    while (i < max_arrays && arrays[i].base) ++i;
+    if (i < max_arrays) arrays[i] = made;
     pthread_mutex_unlock(&lock);
-    if (i == most_arrays)
+    if (i == max_arrays)
         return refuse(call, cudaErrorMemoryAllocation, "too many arrays: at most 1,024, free some first", caller);
     *array = &arrays[i];
     return cudaSuccess;
@@ -128,7 +128,7 @@ cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream
 }
 
 const cudaArray* find_array(cudaArray_const_t array) {
-    bool inside = array >= arrays && array < arrays + most_arrays;
+    bool inside = array >= arrays && array < arrays + max_arrays;
     return inside && array == arrays + (array - arrays) && array->base ? array : nullptr;
 }
 

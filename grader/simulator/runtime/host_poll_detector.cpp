@@ -10,7 +10,7 @@ namespace sim {
 namespace {
 
 // Consecutive samples with the same value after which a thread counts as polling: fewer may be chance.
-constexpr unsigned certain_looks = 8;
+constexpr unsigned certain_samples = 8;
 
 bool is_write([[maybe_unused]] const void* context) {
 #if defined(__linux__) && defined(__x86_64__)
@@ -22,13 +22,13 @@ bool is_write([[maybe_unused]] const void* context) {
 
 }  // namespace
 
-void look_at_next_access() { arena::take_away_host_memory(); }
+void sample_next_access() { arena::protect_host_memory(); }
 
-void end_looking() { arena::give_back_host_memory(nullptr); }
+void end_poll_sampling() { arena::unprotect_host_memory(nullptr); }
 
-bool was_looked_at(int signal, const siginfo_t* info, const void* context, const void* place) {
+bool was_poll_sample(int signal, const siginfo_t* info, const void* context, const void* place) {
     // Several workers may have faulted before the first of them unprotected the memory.
-    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::give_back_host_memory(info->si_addr)) return false;
+    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !arena::unprotect_host_memory(info->si_addr)) return false;
     Thread* thread = current_thread;
     if (!thread) return true;  // an access by the host
     unsigned char value;
@@ -41,6 +41,6 @@ bool was_looked_at(int signal, const siginfo_t* info, const void* context, const
     return true;
 }
 
-bool seen_polling(const Thread& thread) { return thread.seen_alike >= certain_looks; }
+bool seen_polling(const Thread& thread) { return thread.seen_alike >= certain_samples; }
 
 }  // namespace sim

@@ -9,12 +9,12 @@
 
 namespace sim {
 
-void look_at_next_access();
+void sample_next_access();
 // Returns whether a fault came from that protection. If so, the memory is accessible again and the access can be
 // repeated.
-bool was_looked_at(int signal, const siginfo_t* info, const void* context, const void* place);
+bool was_poll_sample(int signal, const siginfo_t* info, const void* context, const void* place);
 // Makes the protected memory accessible again, at the end of a launch at the latest.
-void end_looking();
+void end_poll_sampling();
 
 // Returns whether the thread read the same value at the same address in each sample.
 bool seen_polling(const Thread& thread);

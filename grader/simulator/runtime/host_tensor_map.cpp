@@ -69,7 +69,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType data_type,
     if (data_type > CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) return invalid("tensorDataType is %d", int(data_type));
     auto type = static_cast<ElementType>(data_type);
     unsigned element = bytes_of(type);
-    if (rank < 1 || rank > most_dimensions) return invalid("tensorRank is %u: it must be 1 to 5", rank);
+    if (rank < 1 || rank > max_dimensions) return invalid("tensorRank is %u: it must be 1 to 5", rank);
     sandbox::result(map);
     if (!address || reinterpret_cast<uintptr_t>(address) % 16)
         return invalid("globalAddress is %p: it must be aligned to 16 bytes", address);

@@ -13,7 +13,7 @@ namespace sim::host_threads {
 
 namespace {
 
-// The simulator's own locks and threads do not order a program. (The direct caller cannot tell, because its last call
+// The simulator's own locks and threads do not order a program. (The direct caller cannot add_knowledge, because its last call
 // may be a tail call.)
 bool of_simulator(const void* place) { return place >= __ehdr_start && place < _end; }
 
@@ -36,7 +36,7 @@ thread_local Knowledge* of_function = nullptr;  // while a stream runs a host fu
 thread_local unsigned generation = 0;           // of `own`
 thread_local const void* to_acquire = nullptr;
 
-Knowledge*& mine() {
+Knowledge*& own_knowledge() {
     if (of_function) return of_function;
     if (generation != current_generation && own) own->clock.clear();
     generation = current_generation;
@@ -54,7 +54,7 @@ Knowledge* left_at(const void* object) {
 }
 
 void learn(const Clock& clock) {
-    Knowledge*& known = mine();
+    Knowledge*& known = own_knowledge();
     if (!known) known = new Knowledge();
     known->clock.join(clock);
 }
@@ -97,13 +97,13 @@ HistoryLock::~HistoryLock() {
 
 bool knows(uint32_t lane, uint32_t number) {
     if (to_acquire) acquire(to_acquire);
-    Knowledge* known = mine();
+    Knowledge* known = own_knowledge();
     return known && known->clock.covers(lane, number);
 }
 
-void tell(Clock& clock) {
+void add_knowledge(Clock& clock) {
     if (to_acquire) acquire(to_acquire);
-    if (Knowledge* known = mine()) clock.join(known->clock);
+    if (Knowledge* known = own_knowledge()) clock.join(known->clock);
 }
 
 void begin_function(const Clock& known, uint32_t lane, uint32_t number) {
@@ -119,7 +119,7 @@ void end_function(Clock& after) {
 }
 
 void release(const void* object) {
-    Knowledge* known = mine();
+    Knowledge* known = own_knowledge();
     if (!known || !known->clock.lanes()) return;
     HistoryLock lock;
     Knowledge* there = left_at(object);
@@ -173,7 +173,7 @@ int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), v
     if (of_simulator(reinterpret_cast<const void*>(function))) return create(thread, attributes, function, argument);
     several = true;
     auto* start = new Start{function, argument, {}};
-    tell(start->known);
+    add_knowledge(start->known);
     int error = create(thread, attributes, run_thread, start);
     if (error) delete start;
     return error;

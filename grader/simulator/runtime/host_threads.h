@@ -29,7 +29,7 @@ class HistoryLock {
 // Returns whether the calling thread knows this operation to be complete, beyond streams::host_clock().
 bool knows(uint32_t lane, uint32_t number);
 // Adds to a clock what the calling thread knows beyond streams::host_clock().
-void tell(Clock& clock);
+void add_knowledge(Clock& clock);
 
 // Called before and after a host function, which is ordered after `known` and is itself operation `number` of its lane.
 // `after` receives what it learned from other threads.

@@ -126,8 +126,8 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     events::launch_begin(grid);
     run_workers(grid);
     remember_order(grid);
-    if (grid.taken_back) {
-        events::launch_taken_back(grid);
+    if (grid.rolled_back) {
+        events::launch_rolled_back(grid);
         grid = again;
         grid.id = ++launch_count;
         grid.workers = 1;

@@ -49,10 +49,10 @@ WRAP(void*, _ZnamRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
 }
 
 // A confined submission does not own memory that was allocated before confinement.
-#define DELETE(NAME, PARAMETERS, CALL)                                               \
-    WRAP(void, NAME) PARAMETERS {                                                    \
-        if (sim::given_back_by_kernel(pointer, __builtin_return_address(0))) return; \
-        if (!sim::sandbox::release(pointer) && !confined) CALL;                      \
+#define DELETE(NAME, PARAMETERS, CALL)                                          \
+    WRAP(void, NAME) PARAMETERS {                                               \
+        if (sim::freed_by_kernel(pointer, __builtin_return_address(0))) return; \
+        if (!sim::sandbox::release(pointer) && !confined) CALL;                 \
     }
 DELETE(_ZdlPv, (void* pointer), ::operator delete(pointer))
 DELETE(_ZdaPv, (void* pointer), ::operator delete[](pointer))

@@ -65,7 +65,7 @@ void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
 
 // Returns the mbarrier at an address. If another thread has not initialized it yet, the thread waits: the race check
 // decides whether the order is guaranteed.
-Mbarrier& the_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
+Mbarrier& find_mbarrier(Thread& self, Site site, const void* object, Reach reach = Reach::block) {
     for (;;) {
         if (Mbarrier* barrier = find(check_object(self, site, object, reach), object)) return *barrier;
         wait_for_others(self, nullptr, 0);
@@ -184,7 +184,7 @@ void mbarrier_invalidate(Site site, void* object) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = find_mbarrier(*self, site, object);
     if (barrier.operations)
         misused(*self, site, "mbarrier.inval while copies that complete on the mbarrier are pending");
     if (checked(*self->block)) events::mbarrier_end(self, barrier, self->call_address);
@@ -198,7 +198,7 @@ uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t coun
     Thread* self = current_thread;
     if (!self) return 0;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
+    Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, arrival.releases, self->call_address);
     if (count == 0 || count > barrier.pending) {
         misused(*self, site, count ? too_many : "invalid arrival count 0: it must be at least 1");
@@ -216,7 +216,7 @@ void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
+    Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, bytes);
     something_happened();
@@ -226,7 +226,7 @@ void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object, Reach::cluster);
+    Mbarrier& barrier = find_mbarrier(*self, site, object, Reach::cluster);
     if (checked(*self->block)) events::mbarrier_arrive(*self, barrier, false, self->call_address);
     add_bytes(*self, site, barrier, -static_cast<int64_t>(bytes));
     complete_phase(barrier);
@@ -238,7 +238,7 @@ bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquire
     if (!self) return true;
     enter(*self, site, CALLER);
     if (parity > 1) misused(*self, site, "invalid phase parity: it must be 0 or 1");
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = find_mbarrier(*self, site, object);
     auto complete = [](const Mbarrier& b, uint64_t wanted) { return (b.phase & 1) != wanted; };
     return waits_for_phase(*self, barrier, complete, parity, acquires);
 }
@@ -247,7 +247,7 @@ bool mbarrier_test_state(Site site, void* object, uint64_t state, bool acquires)
     Thread* self = current_thread;
     if (!self) return true;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = find_mbarrier(*self, site, object);
     auto complete = [](const Mbarrier& b, uint64_t wanted) { return b.phase != static_cast<uint32_t>(wanted >> 20); };
     return waits_for_phase(*self, barrier, complete, state, acquires);
 }
@@ -256,7 +256,7 @@ void async_copy_arrive(Site site, void* object, bool counted) {
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    Mbarrier& barrier = the_mbarrier(*self, site, object);
+    Mbarrier& barrier = find_mbarrier(*self, site, object);
     if (!counted) ++barrier.pending;
     uint64_t copies = self->async_copies ? self->async_copies->copies.added() : 0;
     uint64_t number = next_number(*self);
@@ -276,7 +276,7 @@ void check_bulk_copy(Thread& self, Site site, const void* shared, const void* gl
 }
 
 // Returns the block whose shared memory receives an asynchronous operation, and which has its mbarrier.
-const Block& the_target(Thread& self, Site site, const void* shared, const void* object) {
+const Block& target_block(Thread& self, Site site, const void* shared, const void* object) {
     const Block* target = shared_owner(*self.block, shared);
     if (!target || target != shared_owner(*self.block, object)) {
         misused(self, site, "the destination and the mbarrier of the copy must be in the same block's shared memory");
@@ -286,7 +286,7 @@ const Block& the_target(Thread& self, Site site, const void* shared, const void*
 
 // `value`: the value to store, when it comes from registers.
 void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
-    Mbarrier& barrier = the_mbarrier(self, site, object, Reach::cluster);
+    Mbarrier& barrier = find_mbarrier(self, site, object, Reach::cluster);
     if (copy.bytes() > most)
         misused(self, site, "too many pending bytes on the mbarrier: the tx-count is at most 1,048,575");
     uint64_t number = next_number(self);
@@ -316,7 +316,7 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
             misused(self, site, "the destination and the mbarrier of a cta_group::2 copy must be in the same CTA pair");
         return start_copy(self, site, copy, nullptr, true, object);
     }
-    const Block& owner = the_target(self, site, copy.shared, object);
+    const Block& owner = target_block(self, site, copy.shared, object);
     if (!multicast) return start_copy(self, site, copy, nullptr, true, object);
     uint32_t blocks = multicast & (multicast_to - 1);
     if (blocks == 0 || blocks >> cluster.size) {
@@ -345,7 +345,7 @@ void start_commit(Thread& self, Site site, void* object, uint32_t multicast) {
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (!(blocks >> rank & 1)) continue;
         const char* there = cluster.blocks[rank]->shared + (static_cast<char*>(object) - owner.shared);
-        Mbarrier& barrier = the_mbarrier(self, site, there, Reach::cluster);
+        Mbarrier& barrier = find_mbarrier(self, site, there, Reach::cluster);
         uint64_t number = next_number(self);
         MbarrierOperation operation = {{},   {},   &barrier, &self,   site,  self.call_address,
                                        true, last, number,   nullptr, &block};
@@ -358,7 +358,7 @@ void async_store(Site site, void* shared, const void* value, unsigned bytes, voi
     Thread* self = current_thread;
     if (!self) return;
     enter(*self, site, CALLER);
-    the_target(*self, site, shared, object);
+    target_block(*self, site, shared, object);
     if (reinterpret_cast<uintptr_t>(shared) % bytes != 0) {
         misused(*self, site, "misaligned st.async: the address must be a multiple of its size");
     }
@@ -370,7 +370,7 @@ void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void
     if (!self) return;
     enter(*self, site, CALLER);
     check_bulk_copy(*self, site, from, shared, bytes);
-    the_target(*self, site, shared, object);
+    target_block(*self, site, shared, object);
     char* source = const_cast<char*>(static_cast<const char*>(from));
     start_copy(*self, site, run_of_bytes(static_cast<char*>(shared), source, bytes), nullptr, true, object);
 }

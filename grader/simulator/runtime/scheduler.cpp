@@ -148,7 +148,7 @@ bool start_next_cluster(Worker& worker) {
 // Frees the block's storage: its cluster has ended.
 void retire_block(Worker& worker, BlockStorage* block) {
     if (block->mbarriers || block->operations) finish_mbarriers(*block, true);
-    finish_products(*block);
+    finish_wgmma(*block);
     finish_tensor_memory(*block);
     for (const Barrier& barrier : block->barriers)
         if (barrier.arrived) forget_arrivals(*block);
@@ -329,7 +329,7 @@ void run_thread(Worker& worker, Thread& thread) {
     thread.wait = Wait::none;
     thread.call_address = nullptr;
     thread.polled = thread.watched = thread.seen = nullptr;
-    thread.looks = thread.seen_alike = 0;
+    thread.polling_reads = thread.seen_alike = 0;
     thread.async_copies = nullptr;
     current_thread = &thread;
     if (worker.grid->checks_enabled) events::thread_begin(thread);
@@ -457,8 +457,8 @@ void kill_launch(int cuda_error) {
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
     // With checks, the rerun in block order finds it again.
-    grid.taken_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
-    if (grid.taken_back) grid.one_worker_because = "one of its blocks ends the launch";
+    grid.rolled_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
+    if (grid.rolled_back) grid.one_worker_reason = "one of its blocks ends the launch";
     grid.fault = fault;
     grid.faulted = true;
     grid.error = cuda_error;
@@ -511,7 +511,7 @@ void run_blocks(Worker& worker, Grid& grid) {
             if (block->threads[i].async_copies) finish_async_copies(block->threads[i], false);
         }
         if (block->mbarriers || block->operations) finish_mbarriers(*block, false);
-        finish_products(*block);
+        finish_wgmma(*block);
         finish_tensor_memory(*block);
         forget_arrivals(*block);
         give_storage(worker, block);

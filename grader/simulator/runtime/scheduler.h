@@ -43,9 +43,9 @@ struct Grid : Launch {
     events::Fault fault;
     uint64_t residency;  // blocks that can be resident on the device at once
     // For block_order.h.
-    bool helped;                     // other workers have started
-    bool taken_back;                 // it will run again, on one worker
-    const char* one_worker_because;  // null: it has several workers, or only one was requested
+    bool helped;                    // other workers have started
+    bool rolled_back;               // it will run again, on one worker
+    const char* one_worker_reason;  // null: it has several workers, or only one was requested
 };
 
 // The memory of a block, reused by later blocks.
@@ -168,7 +168,7 @@ void poison_shared_memory(BlockStorage& block);
 
 void finish_async_copies(Thread& thread, bool perform);
 // The block or its launch has ended: drops wgmma that no warp has waited for.
-void finish_products(Block& block);
+void finish_wgmma(Block& block);
 void finish_tensor_memory(Block& block);
 
 }  // namespace sim

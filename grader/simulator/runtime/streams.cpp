@@ -119,7 +119,7 @@ void each(void (*visit)(CUstream_st&, void*), void* context) {
 // The legacy default stream synchronizes with all blocking streams.
 void advance(CUstream_st& stream) {
     stream.known.join(host);
-    host_threads::tell(stream.known);
+    host_threads::add_knowledge(stream.known);
     if (!several) return;
     if (&stream == &legacy) {
         legacy.known.join(orphans);

@@ -33,9 +33,9 @@ void check_descriptor(Thread& self, Site site, uint64_t bits) {
 }
 
 // PTX ISA, "Instruction descriptor" for .kind::f16, and the table of shapes.
-void check_instruction(Thread& self, Site site, const TensorProduct& product) {
-    uint32_t bits = product.instruction;
-    ProductShape shape = shape_of(bits);
+void check_instruction(Thread& self, Site site, const Tcgen05Mma& mma) {
+    uint32_t bits = mma.instruction;
+    MmaShape shape = shape_of(bits);
     unsigned d = bits >> 4 & 3, a = bits >> 7 & 7, b = bits >> 10 & 7;
     if (bits & (15u | 1u << 6 | 1u << 23 | 7u << 29))
         misused(self, site,
@@ -46,36 +46,35 @@ void check_instruction(Thread& self, Site site, const TensorProduct& product) {
                 "invalid type in the instruction descriptor of tcgen05.mma: for kind::f16, d must be f16 (0) or f32 "
                 "(1), a and b f16 (0) or bf16 (1)");
     if (d == 0 && (a || b)) misused(self, site, "f16 accumulators of tcgen05.mma require f16 operands");
-    bool fits = product.pair    ? (shape.m == 128 || shape.m == 256) && shape.n % 32 == 0 && shape.n
+    bool fits = mma.pair        ? (shape.m == 128 || shape.m == 256) && shape.n % 32 == 0 && shape.n
                 : shape.m == 64 ? shape.n % 8 == 0 && shape.n
                                 : shape.m == 128 && shape.n % 16 == 0 && shape.n;
     if (!fits || shape.n > 256)
         misused(self, site,
                 "invalid shape of tcgen05.mma: M is 64 (N a multiple of 8) or 128 (of 16) for cta_group::1, 128 or 256 "
                 "(of 32) for cta_group::2; N is at most 256");
-    if (!product.a_in_tensor_memory) return;
+    if (!mma.a_in_tensor_memory) return;
     if (shape.a_mn_major) misused(self, site, "an A operand in tensor memory must be K-major: it cannot be transposed");
-    if (shape.m != (product.pair ? 256u : 128u))
+    if (shape.m != (mma.pair ? 256u : 128u))
         misused(self, site, "the simulator supports an A operand in tensor memory only with 128 rows per block");
 }
 
 unsigned columns_of_d(const TensorOperation& operation) {
     if (operation.copy_bits) return operation.copy_bits / 32;
-    return operation.shape.m == 128 && operation.product.pair ? operation.shape.n / 2 : operation.shape.n;
+    return operation.shape.m == 128 && operation.mma.pair ? operation.shape.n / 2 : operation.shape.n;
 }
 
 void start(Thread& self, Site site, TensorOperation operation, const char* what) {
-    check_group(self, site, operation.product.pair);
+    check_group(self, site, operation.mma.pair);
     Block& block = *self.block;
-    if (operation.product.pair && block.rank % 2)
+    if (operation.mma.pair && block.rank % 2)
         misused(self, site, "tcgen05.mma and cp with cta_group::2 must be executed by the block of even rank");
-    if (operation.product.d >> 16)
-        misused(self, site, "invalid accumulator address of tcgen05.mma: its lane must be 0");
-    for (unsigned which = 0; which <= operation.product.pair; ++which) {
+    if (operation.mma.d >> 16) misused(self, site, "invalid accumulator address of tcgen05.mma: its lane must be 0");
+    for (unsigned which = 0; which <= operation.mma.pair; ++which) {
         Block& of = which ? neighbor_of(block) : block;
-        check_columns(self, site, of, operation.product.d, columns_of_d(operation), what);
-        if (operation.product.a_in_tensor_memory)
-            check_columns(self, site, of, static_cast<uint32_t>(operation.product.a), product_depth / 2, what);
+        check_columns(self, site, of, operation.mma.d, columns_of_d(operation), what);
+        if (operation.mma.a_in_tensor_memory)
+            check_columns(self, site, of, static_cast<uint32_t>(operation.mma.a), mma_depth / 2, what);
     }
     auto* copy = static_cast<TensorOperation*>(malloc(sizeof operation));
     if (!copy)
@@ -94,7 +93,7 @@ void start(Thread& self, Site site, TensorOperation operation, const char* what)
 
 // --- arithmetic ---
 
-constexpr unsigned most_rows = 256, most_columns = 256, lane_columns = 8;
+constexpr unsigned max_rows = 256, max_columns = 256, lane_columns = 8;
 typedef double Eight __attribute__((vector_size(8 * sizeof(double))));
 
 double decode(bool is_bf16, uint16_t bits) {
@@ -129,8 +128,8 @@ void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned row
 
 // Decoded operands of an mma.
 struct Operands {
-    double a[most_rows][product_depth];
-    Eight b[product_depth][most_columns / lane_columns];
+    double a[max_rows][mma_depth];
+    Eight b[mma_depth][max_columns / lane_columns];
 };
 
 namespace {
@@ -139,41 +138,41 @@ namespace {
 // layout organization").
 unsigned lane_of(const TensorOperation& operation, unsigned row, unsigned column) {
     if (operation.shape.m == 64) return row / 16 * 32 + row % 16;
-    if (operation.shape.m == 128 && operation.product.pair) return column < operation.shape.n / 2 ? row : row + 64;
+    if (operation.shape.m == 128 && operation.mma.pair) return column < operation.shape.n / 2 ? row : row + 64;
     return row;
 }
 unsigned column_of(const TensorOperation& operation, unsigned column) {
-    bool halves = operation.shape.m == 128 && operation.product.pair;
+    bool halves = operation.shape.m == 128 && operation.mma.pair;
     return halves ? column % (operation.shape.n / 2) : column;
 }
 
 void multiply(const TensorOperation& operation) {
-    const TensorProduct& product = operation.product;
-    const ProductShape& shape = operation.shape;
+    const Tcgen05Mma& mma = operation.mma;
+    const MmaShape& shape = operation.shape;
     TensorMemory& own = *operation.thread->block->tensor_memory;
     if (!own.operands) own.operands = static_cast<Operands*>(aligned_alloc(alignof(Operands), sizeof(Operands)));
     if (!own.operands)
         raise_fault(events::FaultKind::out_of_memory, cudaErrorMemoryAllocation, nullptr, operation.address,
                     "the simulator is out of memory for the operands of an MMA");
     Operands& operands = *own.operands;
-    unsigned blocks = product.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
+    unsigned blocks = mma.pair ? 2 : 1, rows = shape.m / blocks, columns = shape.n / blocks;
     Block* of[2] = {operation.thread->block, nullptr};
-    if (product.pair) of[1] = &neighbor_of(*of[0]);
+    if (mma.pair) of[1] = &neighbor_of(*of[0]);
     double sign_a = shape.negate_a ? -1 : 1, sign_b = shape.negate_b ? -1 : 1;
     for (unsigned which = 0; which < blocks; ++which) {
         auto* a = operands.a + which * rows;
-        if (product.a_in_tensor_memory) {
+        if (mma.a_in_tensor_memory) {
             for (unsigned row = 0; row < rows; ++row) {
-                const uint32_t* words = of[which]->tensor_memory->value[row] + (product.a & 0xffff);
-                for (unsigned k = 0; k < product_depth; ++k)
+                const uint32_t* words = of[which]->tensor_memory->value[row] + (mma.a & 0xffff);
+                for (unsigned k = 0; k < mma_depth; ++k)
                     a[row][k] = sign_a * decode(shape.a_is_bf16, static_cast<uint16_t>(words[k / 2] >> 16 * (k % 2)));
             }
         } else {
-            each_element(*of[which], product.a, shape.a_mn_major, rows, [&](unsigned row, unsigned k, uint16_t bits) {
+            each_element(*of[which], mma.a, shape.a_mn_major, rows, [&](unsigned row, unsigned k, uint16_t bits) {
                 a[row][k] = sign_a * decode(shape.a_is_bf16, bits);
             });
         }
-        each_element(*of[which], product.b, shape.b_mn_major, columns, [&](unsigned column, unsigned k, uint16_t bits) {
+        each_element(*of[which], mma.b, shape.b_mn_major, columns, [&](unsigned column, unsigned k, uint16_t bits) {
             unsigned n = which * columns + column;
             operands.b[k][n / lane_columns][n % lane_columns] = sign_b * decode(shape.b_is_bf16, bits);
         });
@@ -182,15 +181,15 @@ void multiply(const TensorOperation& operation) {
         TensorMemory& memory = *of[row / rows]->tensor_memory;
         for (unsigned group = 0; group < shape.n / lane_columns; ++group) {
             Eight sum = {};
-            for (unsigned k = 0; k < product_depth; ++k) sum += operands.a[row][k] * operands.b[k][group];
+            for (unsigned k = 0; k < mma_depth; ++k) sum += operands.a[row][k] * operands.b[k][group];
             unsigned lane = lane_of(operation, row % rows, group * lane_columns);
-            uint32_t* d = memory.value[lane] + (product.d & 0xffff) + column_of(operation, group * lane_columns);
+            uint32_t* d = memory.value[lane] + (mma.d & 0xffff) + column_of(operation, group * lane_columns);
             for (unsigned c = 0; c < lane_columns; ++c) {
                 if (shape.d_is_f32) {
-                    double old = product.adds ? static_cast<double>(bit_cast<float>(d[c])) : 0;
+                    double old = mma.adds ? static_cast<double>(bit_cast<float>(d[c])) : 0;
                     d[c] = truncated(sum[c] + old);
                 } else {
-                    double old = product.adds ? decode(false, static_cast<uint16_t>(d[c])) : 0;
+                    double old = mma.adds ? decode(false, static_cast<uint16_t>(d[c])) : 0;
                     d[c] = small_from_double<F16>(sum[c] + old);
                 }
             }
@@ -199,13 +198,13 @@ void multiply(const TensorOperation& operation) {
 }
 
 void copy(const TensorOperation& operation) {
-    MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(operation.product.a);
-    for (unsigned which = 0; which <= operation.product.pair; ++which) {
+    MatrixDescriptor matrix = MatrixDescriptor::of_tcgen05(operation.mma.a);
+    for (unsigned which = 0; which <= operation.mma.pair; ++which) {
         Block& block = which ? neighbor_of(*operation.thread->block) : *operation.thread->block;
         for (unsigned lane = 0; lane < tensor_lanes; ++lane) {
             for (unsigned k = 0; k < operation.copy_bits / 128; ++k) {
                 const void* from = shared_address_of(block, matrix.piece(false, lane / 8, k, lane % 8));
-                uint32_t* to = block.tensor_memory->value[lane] + (operation.product.d & 0xffff) + 4 * k;
+                uint32_t* to = block.tensor_memory->value[lane] + (operation.mma.d & 0xffff) + 4 * k;
                 if (from)
                     memcpy(to, from, 16);
                 else
@@ -217,7 +216,7 @@ void copy(const TensorOperation& operation) {
 
 }  // namespace
 
-ProductShape shape_of(uint32_t bits) {
+MmaShape shape_of(uint32_t bits) {
     auto bit = [&](unsigned i) { return (bits >> i & 1) != 0; };
     return {(bits >> 24 & 31) * 16, (bits >> 17 & 63) * 8, bit(4), bit(7), bit(10), bit(13), bit(14), bit(15), bit(16)};
 }
@@ -239,13 +238,13 @@ void perform_tensor_operations(Block& block, uint64_t number) {
     }
 }
 
-void tensor_multiply(Site site, const TensorProduct& product) {
+void tensor_multiply(Site site, const Tcgen05Mma& mma) {
     Thread* self = enter(site, CALLER);
     if (!self) return;
-    check_instruction(*self, site, product);
-    if (!product.a_in_tensor_memory) check_descriptor(*self, site, product.a);
-    check_descriptor(*self, site, product.b);
-    start(*self, site, {product, shape_of(product.instruction), 0, nullptr, nullptr, 0, nullptr}, "tcgen05.mma");
+    check_instruction(*self, site, mma);
+    if (!mma.a_in_tensor_memory) check_descriptor(*self, site, mma.a);
+    check_descriptor(*self, site, mma.b);
+    start(*self, site, {mma, shape_of(mma.instruction), 0, nullptr, nullptr, 0, nullptr}, "tcgen05.mma");
 }
 
 void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits) {

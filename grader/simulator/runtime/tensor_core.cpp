@@ -116,9 +116,9 @@ struct saturated {
 
 // One layout serves all shapes (PTX ISA, "Matrix Fragments for mma"). With g = lane / 4 and t = lane % 4, a lane holds
 //
-//  of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
-//  of B   the same of its columns g
-//  of C   rows g (and g + 8), columns 2t and 2t + 1
+//   of A   rows g (and g + 8, of 16 rows), columns t * in_register onwards of each block of 4 * in_register
+//   of B   the same of its columns g
+//   of C   rows g (and g + 8), columns 2t and 2t + 1
 //
 // and the registers of A go down the rows before they go on to the next block.
 template <unsigned M, unsigned K, typename D, typename A, typename B>
@@ -162,14 +162,14 @@ void multiply(void* const arguments[lanes], unsigned participants) {
 }
 
 // One kind of mma.
-struct Product {
+struct MmaKind {
     WarpFinish finish;
     TensorType type;
     unsigned operations;  // additions and multiplications per tile
 };
 
 // An invalid number can only come from a kernel.
-Product product(Mma wanted, const void* caller) {
+MmaKind mma_kind(Mma wanted, const void* caller) {
     bool saturates = static_cast<int>(wanted) & saturating_bit;
     switch (static_cast<Mma>(static_cast<int>(wanted) & ~saturating_bit)) {
 #define SIM_MMA(M, N, K, D, A, B)                                                                               \
@@ -243,7 +243,7 @@ void redistribute(void* const arguments[lanes], unsigned participants) {
 }
 
 // `caller` is the kernel's return address, which findings name.
-Registers meet(Site site, const char* name, Operands& operands, WarpFinish finish, const void* caller) {
+Registers exchange(Site site, const char* name, Operands& operands, WarpFinish finish, const void* caller) {
     warp_exchange_from(site, name, ~0u, &operands, finish, caller);
     return Registers{join(operands.d), join(operands.d + 2)};
 }
@@ -251,17 +251,17 @@ Registers meet(Site site, const char* name, Operands& operands, WarpFinish finis
 }  // namespace
 
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23) {
-    Product wanted = product(kind, CALLER);
+    MmaKind wanted = mma_kind(kind, CALLER);
     Operands operands = {};
     split(a01, operands.a);
     split(a23, operands.a + 2);
     split(b01, operands.b);
     split(c01, operands.c);
     split(c23, operands.c + 2);
-    Registers accumulators = meet(site, "mma.sync", operands, wanted.finish, CALLER);
+    Registers accumulators = exchange(site, "mma.sync", operands, wanted.finish, CALLER);
     Thread& self = *current_thread;
     if (self.lane == 0 && self.warp->block->launch->checks_enabled) {
-        events::tensor_product(*self.warp, wanted.type, wanted.operations, CALLER);
+        events::tensor_core_mma(*self.warp, wanted.type, wanted.operations, CALLER);
     }
     return accumulators;
 }
@@ -270,25 +270,25 @@ Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23) {
     Operands operands = {};
     split(row01, operands.a);
     split(row23, operands.a + 2);
-    return meet(site, "ldmatrix", operands,
-                transposed ? redistribute<Form::row, Form::transposed_pairs> : redistribute<Form::row, Form::pairs>,
-                CALLER);
+    return exchange(site, "ldmatrix", operands,
+                    transposed ? redistribute<Form::row, Form::transposed_pairs> : redistribute<Form::row, Form::pairs>,
+                    CALLER);
 }
 
 Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23) {
     Operands operands = {};
     split(r01, operands.a);
     split(r23, operands.a + 2);
-    return meet(site, "stmatrix", operands,
-                transposed ? redistribute<Form::transposed_pairs, Form::row> : redistribute<Form::pairs, Form::row>,
-                CALLER);
+    return exchange(site, "stmatrix", operands,
+                    transposed ? redistribute<Form::transposed_pairs, Form::row> : redistribute<Form::pairs, Form::row>,
+                    CALLER);
 }
 
 Registers movmatrix(Site site, uint64_t r01, uint64_t r23) {
     Operands operands = {};
     split(r01, operands.a);
     split(r23, operands.a + 2);
-    return meet(site, "movmatrix", operands, redistribute<Form::pairs, Form::transposed_pairs>, CALLER);
+    return exchange(site, "movmatrix", operands, redistribute<Form::pairs, Form::transposed_pairs>, CALLER);
 }
 
 }  // namespace sim

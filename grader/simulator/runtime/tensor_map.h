@@ -11,7 +11,7 @@
 
 namespace sim {
 
-constexpr unsigned most_dimensions = 5;
+constexpr unsigned max_dimensions = 5;
 
 constexpr unsigned bytes_of(ElementType type) {
     constexpr uint8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
@@ -20,10 +20,10 @@ constexpr unsigned bytes_of(ElementType type) {
 
 struct TensorMap {
     char* address;
-    uint64_t size[most_dimensions];    // elements of the tensor
-    uint64_t stride[most_dimensions];  // bytes between consecutive elements
-    uint32_t box[most_dimensions];     // box size in elements
-    uint32_t step[most_dimensions];    // element stride: a box takes every step-th element
+    uint64_t size[max_dimensions];    // elements of the tensor
+    uint64_t stride[max_dimensions];  // bytes between consecutive elements
+    uint32_t box[max_dimensions];     // box size in elements
+    uint32_t step[max_dimensions];    // element stride: a box takes every step-th element
     unsigned dimensions;
     ElementType type;
     unsigned swizzle;  // the rows of a swizzled box are 16 << swizzle bytes; 0: not swizzled
@@ -38,7 +38,7 @@ bool decode(const CUtensorMap& encoded, TensorMap* map);
 struct BulkCopy {
     char* shared;  // address of the box in shared memory, with packed rows
     TensorMap map;
-    int32_t at[most_dimensions];  // coordinates of the box's first element in the tensor
+    int32_t at[max_dimensions];  // coordinates of the box's first element in the tensor
     Reduction reduction;
 
     uint32_t row_bytes() const { return map.box[0] * bytes_of(map.type); }
@@ -64,7 +64,7 @@ void each_row(const BulkCopy& copy, Visit visit) {
     auto clip = [&](int64_t n) { return static_cast<uint32_t>(n < 0 ? 0 : n > wanted ? wanted : n); };
     uint32_t element = bytes_of(map.type);
     uint32_t begin = clip(-first) * element, end = clip(size - first) * element;
-    uint32_t index[most_dimensions] = {};
+    uint32_t index[max_dimensions] = {};
     for (uint32_t offset = 0; offset < bytes; offset += row_bytes) {
         bool inside = begin < end;
         char* global = map.address + first * static_cast<int64_t>(element);

@@ -47,7 +47,7 @@ struct Allocation {
     Site site;
 };
 
-// Returns the first free range of so many columns; tensor_columns: none.
+// Returns the first free range of `columns` columns; tensor_columns if there is none.
 unsigned find_place(const TensorMemory& memory, unsigned columns) {
     for (unsigned first = 0; first + columns <= tensor_columns; first += 32) {
         unsigned free = 0;
@@ -60,7 +60,7 @@ unsigned find_place(const TensorMemory& memory, unsigned columns) {
 void allocate(Thread& self, TensorMemory& memory, const Allocation& asked) {
     if (asked.columns < 32 || asked.columns > tensor_columns || !is_power_of_two(asked.columns))
         misused(self, asked.site, "invalid tcgen05.alloc: the number of columns must be 32, 64, 128, 256 or 512");
-    if (memory.gave_up)
+    if (memory.relinquished)
         misused(self, asked.site, "tcgen05.alloc after the block has executed tcgen05.relinquish_alloc_permit");
     Block* owner = shared_owner(*self.block, asked.address_goes_to);
     if (owner != self.block || reinterpret_cast<uintptr_t>(asked.address_goes_to) % 4)
@@ -115,7 +115,7 @@ void allocate_or_release(void* const* arguments, unsigned participants) {
         case Allocation::release:
             return release(self, memory, *asked);
         case Allocation::give_up:
-            memory.gave_up = true;
+            memory.relinquished = true;
     }
 }
 
@@ -222,7 +222,7 @@ void transfer_all(void* const* arguments, unsigned participants) {
             }
         }
         if (load && checked(*warp.block))
-            events::tensor_registers_taken(warp.threads[lane], load->variables[lane], load->registers);
+            events::tensor_registers_pending(warp.threads[lane], load->variables[lane], load->registers);
     }
 }
 
@@ -245,7 +245,7 @@ void wait_for_loads(void* const* arguments, unsigned participants) {
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
             for (unsigned r = 0; r < load->registers; ++r) *load->variables[lane][r] = load->values[lane][r];
             if (checked(*warp.block))
-                events::tensor_registers_given(warp.threads[lane], load->variables[lane], load->registers);
+                events::tensor_registers_ready(warp.threads[lane], load->variables[lane], load->registers);
         }
         free(load);
     }
@@ -300,7 +300,7 @@ void tensor_allocate(Site site, bool pair, void* to, uint32_t columns) {
 void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns) {
     manage({Allocation::release, pair, nullptr, address, columns, site}, "tcgen05.dealloc", CALLER);
 }
-void tensor_give_up_allocating(Site site, bool pair) {
+void tensor_relinquish_alloc_permit(Site site, bool pair) {
     manage({Allocation::give_up, pair, nullptr, 0, 0, site}, "tcgen05.relinquish_alloc_permit", CALLER);
 }
 

@@ -12,17 +12,17 @@
 namespace sim {
 
 // The fields of an instruction descriptor (PTX ISA, "Instruction descriptor").
-struct ProductShape {
+struct MmaShape {
     unsigned m, n;
     bool d_is_f32, a_is_bf16, b_is_bf16, negate_a, negate_b, a_mn_major, b_mn_major;
 };
-ProductShape shape_of(uint32_t instruction);
-constexpr unsigned product_depth = 16;
+MmaShape shape_of(uint32_t instruction);
+constexpr unsigned mma_depth = 16;
 
 // A tcgen05.mma, or a tcgen05.cp from shared memory to tensor memory.
 struct TensorOperation {
-    TensorProduct product;
-    ProductShape shape;
+    Tcgen05Mma mma;
+    MmaShape shape;
     unsigned copy_bits;  // 0: an mma; else the size of the copy from mma.a to mma.d
     Thread* thread;
     const void* address;
@@ -46,7 +46,7 @@ struct TensorMemory {
     uint16_t allocation[tensor_columns];  // number of the allocation that owns the column, from 1; 0: free
     unsigned allocations;                 // number of allocations so far
     unsigned group;                       // cta_group of the block's instructions, 1 or 2; 0: none yet
-    bool gave_up;                         // tcgen05.relinquish_alloc_permit
+    bool relinquished;                    // tcgen05.relinquish_alloc_permit
     const void* allocated_at;             // by the latest allocation
     Thread* allocated_by;
     TensorOperation* oldest;

@@ -22,7 +22,7 @@ struct Launch;
 struct AsyncCopies;
 struct Mbarrier;
 struct MbarrierOperation;
-struct Products;
+struct PendingWgmma;
 struct TensorMemory;
 
 constexpr unsigned lanes_per_warp = 32;
@@ -79,7 +79,7 @@ struct Thread {
 
     const void* polled;  // the address that it read last while no memory had changed: twice in a row is a spin loop
     unsigned polls;
-    unsigned looks;  // polling reads at any address since it last let others run
+    unsigned polling_reads;  // polling reads at any address since it last let others run
     // the address that it polled last, with the value there: when the value changes, the thread no longer waits
     const void* watched;
     unsigned watched_bytes;  // 0: not read yet
@@ -116,7 +116,7 @@ struct Warp {
     uint64_t tag[lanes_per_warp];       // kind and place: participating lanes must agree
     uint64_t input[lanes_per_warp];     // of a collective, written by each lane on arrival
     uint64_t output[lanes_per_warp];    // written by the last lane for all
-    Products* products;                 // wgmma that no warp has waited for
+    PendingWgmma* wgmma;                // wgmma that no warp has waited for
     void* checks;
 };
 

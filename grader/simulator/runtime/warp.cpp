@@ -221,7 +221,7 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
 }
 
 // Waits for the other lanes. The caller has stored its operand in the warp.
-inline void meet(Thread& self, Wait kind, unsigned detail, unsigned mask, Site site, const void* address) {
+inline void synchronize(Thread& self, Wait kind, unsigned detail, unsigned mask, Site site, const void* address) {
     Warp& warp = *self.warp;
     unsigned lane = self.lane;
     unsigned bit = 1u << lane;
@@ -277,14 +277,14 @@ void exchange(Wait kind, Site site, const char* name, unsigned mask, void* argum
     warp.input[self->lane] = reinterpret_cast<uintptr_t>(arguments);
     warp.output[self->lane] = finish;
     self->wait_label = name;
-    meet(*self, kind, detail, mask, site, address);
+    synchronize(*self, kind, detail, mask, site, address);
 }
 
 }  // namespace
 
 void warp_barrier(Site site, unsigned mask) {
     Thread* self = current_thread;
-    if (self) meet(*self, Wait::warp_barrier, 0, mask, site, CALLER);
+    if (self) synchronize(*self, Wait::warp_barrier, 0, mask, site, CALLER);
 }
 
 uint64_t warp_shuffle(Site site, Shuffle kind, unsigned mask, uint64_t value, unsigned argument, unsigned width) {
@@ -295,7 +295,7 @@ uint64_t warp_shuffle(Site site, Shuffle kind, unsigned mask, uint64_t value, un
     if (__builtin_expect(width > 32 || width == 0 || (width & (width - 1)), false)) width = 32;
     warp.input[lane] = value;
     warp.argument[lane] = source_lane(kind, lane, argument, width);
-    meet(*self, Wait::shuffle, static_cast<unsigned>(kind), mask, site, CALLER);
+    synchronize(*self, Wait::shuffle, static_cast<unsigned>(kind), mask, site, CALLER);
     return warp.output[lane];
 }
 
@@ -303,7 +303,7 @@ unsigned warp_vote(Site site, Vote kind, unsigned mask, bool predicate) {
     Thread* self = current_thread;
     if (!self) return predicate;
     self->warp->input[self->lane] = predicate;
-    meet(*self, Wait::vote, static_cast<unsigned>(kind), mask, site, CALLER);
+    synchronize(*self, Wait::vote, static_cast<unsigned>(kind), mask, site, CALLER);
     return static_cast<unsigned>(self->warp->output[self->lane]);
 }
 
@@ -311,7 +311,7 @@ unsigned warp_match_any(Site site, unsigned mask, uint64_t value) {
     Thread* self = current_thread;
     if (!self) return 1;
     self->warp->input[self->lane] = value;
-    meet(*self, Wait::match, 0, mask, site, CALLER);
+    synchronize(*self, Wait::match, 0, mask, site, CALLER);
     return static_cast<unsigned>(self->warp->output[self->lane]);
 }
 
@@ -320,7 +320,7 @@ unsigned warp_match_all(Site site, unsigned mask, uint64_t value, bool* all_equa
     if (!self) return *all_equal = true;
     Warp& warp = *self->warp;
     warp.input[self->lane] = value;
-    meet(*self, Wait::match, 1, mask, site, CALLER);
+    synchronize(*self, Wait::match, 1, mask, site, CALLER);
     unsigned equal = static_cast<unsigned>(warp.output[self->lane]);
     *all_equal = equal != 0;
     return equal;
@@ -330,7 +330,7 @@ uint32_t warp_reduce(Site site, Reduce kind, unsigned mask, uint32_t value, bool
     Thread* self = current_thread;
     if (!self) return value;
     self->warp->input[self->lane] = value;
-    meet(*self, Wait::reduce, static_cast<unsigned>(kind) | (is_signed ? 8 : 0), mask, site, CALLER);
+    synchronize(*self, Wait::reduce, static_cast<unsigned>(kind) | (is_signed ? 8 : 0), mask, site, CALLER);
     return static_cast<uint32_t>(self->warp->output[self->lane]);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "misuse.h"
-#include "products.h"
+#include "wgmma_operations.h"
 #include "scheduler.h"
 #include "sim/architectures.h"
 #include "sim/error_codes.h"
@@ -23,14 +23,14 @@ namespace {
 constexpr uint32_t taken = 0x7fa07da5;
 
 // Distinguishes the exchanges of these instructions from those of setmaxnreg and mma.sync.
-constexpr unsigned product_detail = 1, step_detail = 2;
+constexpr unsigned wgmma_detail = 1, step_detail = 2;
 
 struct Operands {
     Wgmma kind;
     uint64_t a01, a23, b;
     bool adds;
     Site site;
-    uint32_t* variables[most_registers];
+    uint32_t* variables[max_registers];
 };
 
 bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
@@ -60,16 +60,16 @@ void free_list(T*& list) {
     }
 }
 
-Products& products_of(Warp& warp, const void* address) {
-    if (warp.products) return *warp.products;
-    warp.products = static_cast<Products*>(calloc(1, sizeof(Products)));
-    if (!warp.products) out_of_memory(address);
-    warp.products->end = &warp.products->oldest;
-    return *warp.products;
+PendingWgmma& wgmma_of(Warp& warp, const void* address) {
+    if (warp.wgmma) return *warp.wgmma;
+    warp.wgmma = static_cast<PendingWgmma*>(calloc(1, sizeof(PendingWgmma)));
+    if (!warp.wgmma) out_of_memory(address);
+    warp.wgmma->end = &warp.wgmma->oldest;
+    return *warp.wgmma;
 }
 
 DecodedB& decoded_of(Warp& warp, const void* address) {
-    Products& first = products_of(warp.block->warps[warp.index / warps_per_group * warps_per_group], address);
+    PendingWgmma& first = wgmma_of(warp.block->warps[warp.index / warps_per_group * warps_per_group], address);
     if (!first.decoded) first.decoded = make_decoded();
     if (!first.decoded) out_of_memory(address);
     return *first.decoded;
@@ -79,7 +79,7 @@ DecodedB& decoded_of(Warp& warp, const void* address) {
 // (lane % 4) and the next, of each 8. An f16 accumulator is half a register.
 template <typename F>
 void each_lane(Tile& tile, F visit) {
-    uint32_t* values[2 * most_registers];
+    uint32_t* values[2 * max_registers];
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
         unsigned count = 0;
         for (unsigned column = lane % 4 * 2; column < tile.kind.n; column += 8) {
@@ -93,7 +93,7 @@ void each_lane(Tile& tile, F visit) {
 }
 
 // Reads the accumulators, and marks them as pending.
-void take_accumulators(Tile& tile) {
+void read_accumulators(Tile& tile) {
     bool halves = tile.kind.d == Element::f16;
     each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
         uint32_t* const* variables = tile.variables[lane];
@@ -114,7 +114,7 @@ bool is_alive(const Thread& thread, const void* variable) {
 }
 
 // Writes the results to the accumulators that still exist and were not changed.
-void give_accumulators(Tile& tile, Warp& warp) {
+void write_accumulators(Tile& tile, Warp& warp) {
     bool halves = tile.kind.d == Element::f16;
     each_lane(tile, [&](unsigned lane, uint32_t* const* values, unsigned count) {
         uint32_t* const* variables = tile.variables[lane];
@@ -131,15 +131,15 @@ void give_accumulators(Tile& tile, Warp& warp) {
                 *variables[i / 2] = static_cast<uint32_t>(F16::encode(bit_cast<float>(*values[i + 1]))) << 16 |
                                     F16::encode(bit_cast<float>(*values[i]));
         }
-        if (warp.block->launch->checks_enabled) events::accumulators_given(thread, variables, tile.kind.registers());
+        if (warp.block->launch->checks_enabled) events::accumulators_ready(thread, variables, tile.kind.registers());
     });
 }
 
 // Returns the tile with the accumulators of all lanes: a pending one, which this wgmma continues, or a new one.
-Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
+Tile* tile_of(PendingWgmma& pending, Warp& warp, Operands* const* lanes) {
     const Wgmma& kind = lanes[0]->kind;
     size_t bytes = kind.registers() * sizeof(uint32_t*);
-    for (Tile* tile = products.tiles; tile; tile = tile->next) {
+    for (Tile* tile = pending.tiles; tile; tile = tile->next) {
         bool equal = same(tile->kind, kind);
         for (unsigned lane = 0; lane < lanes_per_warp && equal; ++lane)
             equal = memcmp(tile->variables[lane], lanes[lane]->variables, bytes) == 0;
@@ -153,46 +153,46 @@ Tile* tile_of(Products& products, Warp& warp, Operands* const* lanes) {
             }
         }
     }
-    Tile* tile = take(products.free_tiles, warp.threads[0].call_address);
+    Tile* tile = take(pending.free_tiles, warp.threads[0].call_address);
     tile->kind = kind;
-    tile->products = 0;
+    tile->operations = 0;
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
         memcpy(tile->variables[lane], lanes[lane]->variables, bytes);
         if (warp.block->launch->checks_enabled)
-            events::accumulators_taken(warp.threads[lane], tile->variables[lane], kind.registers());
+            events::accumulators_pending(warp.threads[lane], tile->variables[lane], kind.registers());
     }
-    tile->next = products.tiles;
-    products.tiles = tile;
-    take_accumulators(*tile);
+    tile->next = pending.tiles;
+    pending.tiles = tile;
+    read_accumulators(*tile);
     return tile;
 }
 
 void begin(Warp& warp, Operands* const* lanes) {
     const void* address = warp.threads[0].call_address;
-    Products& products = products_of(warp, address);
-    Tile* tile = tile_of(products, warp, lanes);
-    Product* product = take(products.free_products, address);
+    PendingWgmma& pending = wgmma_of(warp, address);
+    Tile* tile = tile_of(pending, warp, lanes);
+    WgmmaOperation* operation = take(pending.free_operations, address);
     const Operands& first = *lanes[0];
-    product->kind = first.kind;
-    product->a = first.a01;
-    product->b = first.b;
+    operation->kind = first.kind;
+    operation->a = first.a01;
+    operation->b = first.b;
     for (unsigned lane = 0; lane < lanes_per_warp && first.kind.a_in_registers; ++lane) {
         const uint64_t words[] = {lanes[lane]->a01, lanes[lane]->a23};
-        memcpy(product->a_registers[lane], words, sizeof words);
+        memcpy(operation->a_registers[lane], words, sizeof words);
     }
-    product->adds = first.adds;
-    product->tile = tile;
-    ++tile->products;
-    product->group = products.group;
-    product->number = ++products.number;
-    product->address = address;
-    product->next = nullptr;
-    *products.end = product;
-    products.end = &product->next;
+    operation->adds = first.adds;
+    operation->tile = tile;
+    ++tile->operations;
+    operation->group = pending.group;
+    operation->number = ++pending.number;
+    operation->address = address;
+    operation->next = nullptr;
+    *pending.end = operation;
+    pending.end = &operation->next;
 }
 
 // All warps have arrived.
-void begin_all(Warp* warps, void* const* arguments) {
+void issue_all(Warp* warps, void* const* arguments) {
     auto* lanes = reinterpret_cast<Operands* const*>(arguments);
     const Operands* first = nullptr;
     bool missing = false;
@@ -214,34 +214,34 @@ void begin_all(Warp* warps, void* const* arguments) {
     }
     for (unsigned w = 0; w < warps_per_group; ++w) begin(warps[w], lanes + w * lanes_per_warp);
     if (warps->block->launch->checks_enabled) {
-        uint64_t number = warps->products->number;
-        events::product(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
+        uint64_t number = warps->wgmma->number;
+        events::wgmma_issued(warps, {first->kind, first->a01, first->b, number, warps->threads[0].call_address});
     }
 }
 
 void wait(Warp& warp, unsigned may_pend) {
-    Products& products = products_of(warp, warp.threads[0].call_address);
+    PendingWgmma& pending = wgmma_of(warp, warp.threads[0].call_address);
     uint64_t done = 0;
-    while (Product* product = products.oldest) {
-        if (product->group + may_pend >= products.group) break;
-        perform(*product, warp.index % warps_per_group, decoded_of(warp, product->address));
-        done = product->number;
-        --product->tile->products;
-        products.oldest = product->next;
-        if (!products.oldest) products.end = &products.oldest;
-        product->next = products.free_products;
-        products.free_products = product;
+    while (WgmmaOperation* operation = pending.oldest) {
+        if (operation->group + may_pend >= pending.group) break;
+        perform(*operation, warp.index % warps_per_group, decoded_of(warp, operation->address));
+        done = operation->number;
+        --operation->tile->operations;
+        pending.oldest = operation->next;
+        if (!pending.oldest) pending.end = &pending.oldest;
+        operation->next = pending.free_operations;
+        pending.free_operations = operation;
     }
-    if (done && warp.block->launch->checks_enabled) events::products_done(warp, done);
-    for (Tile** link = &products.tiles; Tile* tile = *link;) {
-        if (tile->products) {
+    if (done && warp.block->launch->checks_enabled) events::wgmma_done(warp, done);
+    for (Tile** link = &pending.tiles; Tile* tile = *link;) {
+        if (tile->operations) {
             link = &tile->next;
             continue;
         }
         *link = tile->next;
-        tile->next = products.free_tiles;
-        products.free_tiles = tile;
-        give_accumulators(*tile, warp);
+        tile->next = pending.free_tiles;
+        pending.free_tiles = tile;
+        write_accumulators(*tile, warp);
     }
 }
 
@@ -259,10 +259,10 @@ void make_step(void* const* arguments, unsigned participants) {
     }
     switch (step.kind) {
         case Step::fence:
-            if (warp.block->launch->checks_enabled) events::product_fence(warp);
+            if (warp.block->launch->checks_enabled) events::wgmma_fenced(warp);
             break;
         case Step::commit:
-            ++products_of(warp, warp.threads[0].call_address).group;
+            ++wgmma_of(warp, warp.threads[0].call_address).group;
             break;
         case Step::wait:
             wait(warp, step.groups);
@@ -293,7 +293,7 @@ void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int ad
     for (unsigned i = 0; i < kind.registers(); ++i)
         operands.variables[i] = sandbox::result(va_arg(variables, uint32_t*));
     va_end(variables);
-    warpgroup_exchange(site, "wgmma.mma_async", &operands, begin_all, self->call_address, product_detail);
+    warpgroup_exchange(site, "wgmma.mma_async", &operands, issue_all, self->call_address, wgmma_detail);
 }
 
 namespace {
@@ -306,19 +306,19 @@ void wgmma_fence(Site site) { step(site, "wgmma.fence", {Step::fence, 0}, CALLER
 void wgmma_commit(Site site) { step(site, "wgmma.commit_group", {Step::commit, 0}, CALLER); }
 void wgmma_wait(Site site, unsigned groups) { step(site, "wgmma.wait_group", {Step::wait, groups}, CALLER); }
 
-void finish_products(Block& block) {
+void finish_wgmma(Block& block) {
     for (unsigned w = 0; w < block.warp_count; ++w) {
-        Products* products = block.warps[w].products;
-        if (!products) continue;
-        if (block.live == 0 && block.launch->checks_enabled && products->oldest)
-            events::product_at_exit(block.warps[w], products->oldest->address);
-        free_list(products->oldest);
-        free_list(products->free_products);
-        free_list(products->tiles);
-        free_list(products->free_tiles);
-        free(products->decoded);
-        free(products);
-        block.warps[w].products = nullptr;
+        PendingWgmma* pending = block.warps[w].wgmma;
+        if (!pending) continue;
+        if (block.live == 0 && block.launch->checks_enabled && pending->oldest)
+            events::wgmma_at_exit(block.warps[w], pending->oldest->address);
+        free_list(pending->oldest);
+        free_list(pending->free_operations);
+        free_list(pending->tiles);
+        free_list(pending->free_tiles);
+        free(pending->decoded);
+        free(pending);
+        block.warps[w].wgmma = nullptr;
     }
 }
 

@@ -1,11 +1,11 @@
-// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. Products and
+// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. PendingWgmma and
 // their sums are exact or nearly so, in double precision; the sum with the accumulator is truncated once per
 // instruction. An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2; that is not modeled.
 #include <stdlib.h>
 #include <string.h>
 
 #include "matrix_descriptor.h"
-#include "products.h"
+#include "wgmma_operations.h"
 #include "sim/shared.h"
 #include "tensor_numbers.h"
 
@@ -13,11 +13,11 @@ namespace sim {
 
 namespace {
 
-constexpr unsigned most_k = 32, piece_bytes = 16, block_columns = 8;
+constexpr unsigned max_k = 32, piece_bytes = 16, block_columns = 8;
 
 // An operand in shared memory: core matrices of 8 pieces, two along k for each 8 rows (or columns).
 struct Pieces {
-    uint8_t bytes[most_columns / 8 * 2][8][piece_bytes];
+    uint8_t bytes[max_columns / 8 * 2][8][piece_bytes];
 };
 
 void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_group, unsigned groups, Pieces& pieces) {
@@ -61,7 +61,7 @@ double decode(const uint8_t* piece, unsigned e) {
     }
 }
 
-// Calls put(row or column, k, number) for all elements of so many groups of 8.
+// Calls put(row or column, k, number) for all elements of `groups` groups of 8.
 template <Element TYPE, typename F>
 void decode_all(const Pieces& pieces, bool mn_major, unsigned groups, F put) {
     constexpr unsigned each = TYPE == Element::tf32 ? 4 : TYPE == Element::f16 || TYPE == Element::bf16 ? 8 : 16;
@@ -105,7 +105,7 @@ void decode_as(Element type, const Pieces& pieces, bool mn_major, unsigned group
 // Decoded B, [block of 8 columns][k][column], with the source that it was decoded from: the four warps of a warpgroup
 // share it.
 struct DecodedB {
-    alignas(16) double number[most_columns / block_columns][most_k][block_columns];
+    alignas(16) double number[max_columns / block_columns][max_k][block_columns];
     Pieces pieces, next;
     Element type;
     bool mn_major, negated;
@@ -116,11 +116,11 @@ DecodedB* make_decoded() { return static_cast<DecodedB*>(calloc(1, sizeof(Decode
 
 namespace {
 
-void decode_b(const Product& product, DecodedB& decoded) {
+void decode_b(const WgmmaOperation& operation, DecodedB& decoded) {
     Pieces& pieces = decoded.next;
-    const Wgmma& kind = product.kind;
+    const Wgmma& kind = operation.kind;
     unsigned groups = kind.n / 8u;
-    gather(MatrixDescriptor(product.b), kind.transpose_b, 0, groups, pieces);
+    gather(MatrixDescriptor(operation.b), kind.transpose_b, 0, groups, pieces);
     size_t bytes = groups * sizeof pieces.bytes[0] * 2;
     bool same = decoded.groups == groups && decoded.type == kind.b && decoded.mn_major == kind.transpose_b &&
                 decoded.negated == kind.negate_b && memcmp(&decoded.pieces, &pieces, bytes) == 0;
@@ -136,17 +136,17 @@ void decode_b(const Product& product, DecodedB& decoded) {
     });
 }
 
-void decode_a(const Product& product, unsigned warp, double (*a)[most_k]) {
-    const Wgmma& kind = product.kind;
+void decode_a(const WgmmaOperation& operation, unsigned warp, double (*a)[max_k]) {
+    const Wgmma& kind = operation.kind;
     Pieces pieces;
     if (kind.a_in_registers) {
         // Lane i holds words of 4 bytes: i % 4 of the first piece of row i / 4, of the row 8 below, and of their second
         // pieces.
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
             for (unsigned r = 0; r < 4; ++r)
-                memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &product.a_registers[lane][r], 4);
+                memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &operation.a_registers[lane][r], 4);
     } else {
-        gather(MatrixDescriptor(product.a), kind.transpose_a, 2 * warp, 2, pieces);
+        gather(MatrixDescriptor(operation.a), kind.transpose_a, 2 * warp, 2, pieces);
     }
     double sign = kind.negate_a ? -1 : 1;
     decode_as(kind.a, pieces, !kind.a_in_registers && kind.transpose_a, 2,
@@ -202,17 +202,17 @@ struct AddAndSaturate {
 };
 
 template <typename F>
-void multiply(const Product& product, unsigned warp, DecodedB& b, F added) {
-    const Wgmma& kind = product.kind;
-    alignas(16) double a[warp_rows][most_k], sum[2][block_columns];
-    decode_a(product, warp, a);
-    decode_b(product, b);
+void multiply(const WgmmaOperation& operation, unsigned warp, DecodedB& b, F added) {
+    const Wgmma& kind = operation.kind;
+    alignas(16) double a[warp_rows][max_k], sum[2][block_columns];
+    decode_a(operation, warp, a);
+    decode_b(operation, b);
     for (unsigned block = 0; block < kind.n / block_columns; ++block) {
         for (unsigned row = 0; row < warp_rows; row += 2) {
             multiply_block(a[row], a[row + 1], b.number[block], kind.k(), sum);
             for (unsigned h = 0; h < 2; ++h) {
-                uint32_t* value = &product.tile->value[row + h][block * block_columns];
-                for (unsigned c = 0; c < block_columns; ++c) value[c] = added(product.adds ? value[c] : 0, sum[h][c]);
+                uint32_t* value = &operation.tile->value[row + h][block * block_columns];
+                for (unsigned c = 0; c < block_columns; ++c) value[c] = added(operation.adds ? value[c] : 0, sum[h][c]);
             }
         }
     }
@@ -220,15 +220,15 @@ void multiply(const Product& product, unsigned warp, DecodedB& b, F added) {
 
 }  // namespace
 
-void perform(const Product& product, unsigned warp, DecodedB& decoded) {
-    switch (product.kind.d) {
+void perform(const WgmmaOperation& operation, unsigned warp, DecodedB& decoded) {
+    switch (operation.kind.d) {
         case Element::f16:
-            return multiply(product, warp, decoded, AddF16());
+            return multiply(operation, warp, decoded, AddF16());
         case Element::s32:
-            if (product.kind.saturate) return multiply(product, warp, decoded, AddAndSaturate());
-            return multiply(product, warp, decoded, AddS32());
+            if (operation.kind.saturate) return multiply(operation, warp, decoded, AddAndSaturate());
+            return multiply(operation, warp, decoded, AddS32());
         default:
-            return multiply(product, warp, decoded, AddF32());
+            return multiply(operation, warp, decoded, AddF32());
     }
 }
 

@@ -46,7 +46,7 @@ struct Parts {
     bool address_writable;
 };
 
-int look(dl_phdr_info* info, size_t, void* context) {
+int visit_library(dl_phdr_info* info, size_t, void* context) {
     Parts& parts = *static_cast<Parts*>(context);
     Parts found = {parts.address, {}, {}, {}, {}, false};
     bool here = false;
@@ -78,7 +78,7 @@ int look(dl_phdr_info* info, size_t, void* context) {
 
 bool find_parts(const void* address, Parts& parts) {
     parts = {as_number(address), {}, {}, {}, {}, false};
-    return dl_iterate_phdr(look, &parts) != 0;
+    return dl_iterate_phdr(visit_library, &parts) != 0;
 }
 
 bool is_own_code(const void* code) { return image.contains(as_number(code), 1); }
@@ -130,7 +130,7 @@ bool is_thread_local(uintptr_t address, size_t bytes) {
 
 // --- the pool for new and malloc: blocks of powers of two, with lists of free blocks ---
 constexpr size_t pool_bytes = size_t(512) << 20;
-constexpr unsigned least_log2 = 5, most_log2 = 29;
+constexpr unsigned least_log2 = 5, max_log2 = 29;
 pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 Range pool = {};
 size_t pool_used = 0;
@@ -138,7 +138,7 @@ struct Free {
     void* block;
     Free* next;
 };
-Free* free_blocks[most_log2 + 1];
+Free* free_blocks[max_log2 + 1];
 struct Block_ {
     uintptr_t base;
     unsigned log2;
@@ -254,8 +254,8 @@ void check_variable(const void* data, size_t bytes, const void* code) {
 void* allocate(size_t bytes, size_t alignment) {
     if (alignment > bytes) bytes = alignment;
     unsigned log2 = least_log2;
-    while (log2 <= most_log2 && (size_t(1) << log2) < bytes) ++log2;
-    if (log2 > most_log2) return nullptr;
+    while (log2 <= max_log2 && (size_t(1) << log2) < bytes) ++log2;
+    if (log2 > max_log2) return nullptr;
     size_t size = size_t(1) << log2;
     void* given = nullptr;
     pthread_mutex_lock(&pool_lock);

@@ -130,7 +130,7 @@ CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_n
     BlockState& block = *state_of(grid.block(0));
     const uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(0));
     find_shared(block, address)->cells->write = grid.thread(0, 0).epoch;
-    sim::events::launch_taken_back(grid.launch());
+    sim::events::launch_rolled_back(grid.launch());
     the_launch.first_serial = Epoch::serial_limit;
     end_serials();
     sim::events::launch_begin(grid.launch());
@@ -153,7 +153,7 @@ CASE(a_block_begins_as_if_no_other_had_been) {
             CHECK_EQUAL(block.cluster_first, the_launch.first_serial + b / 2 * 2);
             CHECK(block.time == 1 && block.barrier_time == 1 && !block.barrier_known && !block.remote);
             CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);  // exact: it has clusters
-            CHECK(!block.executed && !block.products && !block.tensor_memory && !block.swizzles);
+            CHECK(!block.executed && !block.wgmma && !block.tensor_memory && !block.swizzles);
             for (const VectorClock* arrival : block.arrivals) CHECK(!arrival);
             for (unsigned w = 0; w < (count + 31) / 32; ++w) {
                 const WarpState& warp = block.warps[w];
@@ -219,7 +219,7 @@ CASE(what_a_block_and_its_threads_had_is_given_back) {
             sim::BulkCopy copy = sim::run_of_bytes(grid.shared(0), x.at(0), 16);
             sim::events::bulk_store(*thread.thread, copy, &registers);
             uint32_t* variables[] = {registers};
-            sim::events::accumulators_taken(*thread.thread, variables, 1);
+            sim::events::accumulators_pending(*thread.thread, variables, 1);
             extras_of(thread).writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof(Growable<PendingWrite>)));
             extras_of(thread).writes->push({});
         }

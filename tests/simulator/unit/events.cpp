@@ -120,15 +120,15 @@ CASE(sectors_that_a_launch_has_touched_are_counted) {
 
 CASE(the_pool_of_a_launch_is_given_back_when_it_is_over) {
     auto held = [] { return mallinfo2().uordblks; };
-    for (bool taken_back : {false, true}) {
+    for (bool rolled_back : {false, true}) {
         Grid grid(1, 32);
         WorkerState& worker = *grid.thread(0, 0).worker;
         worker.pool.clear();
         size_t before = held();
         worker.pool.take(1 << 16);
         CHECK(held() >= before + (1 << 16));
-        if (taken_back)
-            launch_taken_back(grid.launch());
+        if (rolled_back)
+            launch_rolled_back(grid.launch());
         else
             launch_end(grid.launch());
         CHECK(held() < before + (1 << 16));
@@ -300,7 +300,7 @@ CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
     SyncLog& log = new_log(code);
     CHECK(log_of(code) == &log);
     past_launches().back().number = 9;  // in a stream
-    launch_taken_back(grid.launch());
+    launch_rolled_back(grid.launch());
     CHECK(x.cell(3).write == before && *reinterpret_cast<float*>(x.at(3)) == 1);
     CHECK(worker.overwritten.empty() && worker.blocks.empty() && worker.touched.empty());
     CHECK(worker.known_barriers.size() == 0 && worker.sectors->first[0] == words);
@@ -537,7 +537,7 @@ CASE(who_has_waited_for_the_grid_before_comes_after_it) {
 CASE(products_are_counted_by_their_numbers_and_their_line) {
     Grid grid(1, 32);
     for (unsigned turn = 1; turn < 3; ++turn) {
-        tensor_product(grid.warp(0, 0), static_cast<sim::TensorType>(1), 4096, code + 6);
+        tensor_core_mma(grid.warp(0, 0), static_cast<sim::TensorType>(1), 4096, code + 6);
         CHECK(the_launch.tensor_operations[1] == 4096 * turn && the_launch.tensor_operations[0] == 0);
         CHECK_EQUAL(*the_launch.tensor_operations_at.find(key(code + 6)), 4096 * turn);
     }

@@ -155,7 +155,7 @@ CASE(who_counts_executions_runs_blocks_in_their_order) {
             auto once = [] { call(5, std::make_integer_sequence<unsigned, place_count>()); };
             CHECK_EQUAL(unit::as_thread(grid.thread(block, 3), once, several), 0);
             CHECK_EQUAL(several.workers, first ? 1 : 2);  // said once for each block
-            CHECK(!several.one_worker_because == !first);
+            CHECK(!several.one_worker_reason == !first);
         }
     }
     for (unsigned block : {0, 1}) collect(grid, block);

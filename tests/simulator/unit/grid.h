@@ -14,14 +14,14 @@
 
 namespace unit {
 
-constexpr unsigned most_blocks = 4, most_threads = 128;
+constexpr unsigned max_blocks = 4, max_threads = 128;
 constexpr size_t shared_bytes = 16384;
 
 // What lies within half a megabyte from its begin is taken for a block's shared memory.
 inline char* shared_memory(unsigned block) {
     constexpr size_t bytes = size_t(1) << 20;
     static char* all = static_cast<char*>(
-        mmap(nullptr, most_blocks * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        mmap(nullptr, max_blocks * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     return all + block * bytes;
 }
 
@@ -127,10 +127,10 @@ class Grid {
 
     unsigned blocks_, threads_;
     sim::Launch launch_ = {};
-    sim::Cluster cluster_[most_blocks] = {};
-    sim::Block block_[most_blocks] = {};
-    sim::Warp warp_[most_blocks][most_threads / 32] = {};
-    sim::Thread thread_[most_blocks][most_threads] = {};
+    sim::Cluster cluster_[max_blocks] = {};
+    sim::Block block_[max_blocks] = {};
+    sim::Warp warp_[max_blocks][max_threads / 32] = {};
+    sim::Thread thread_[max_blocks][max_threads] = {};
 };
 
 // A tensor of floats that kernels may write, with one site that reads and one that writes it.

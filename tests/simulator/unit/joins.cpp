@@ -442,7 +442,7 @@ CASE(a_block_that_becomes_exact_keeps_its_times_and_its_launch_one_worker) {
     sim::Grid run = {};
     run.workers = 2;
     unit::as_thread(grid.thread(0, 3), [&] { become_exact(block); }, run);
-    CHECK(run.workers == 1 && run.one_worker_because && block.exact);
+    CHECK(run.workers == 1 && run.one_worker_reason && block.exact);
     for (unsigned thread : {0u, 3u, 39u}) {
         CHECK(grid.thread(0, thread).covered == Epoch::none() && grid.thread(0, thread).warp_covered == Epoch::none());
         CHECK_EQUAL(grid.thread(0, thread).time(), 2);

@@ -55,7 +55,7 @@ struct Stack : Words {
     bool access(size_t byte, size_t bytes = 4, Access access = Access::read) {
         forget_findings();
         address = reinterpret_cast<uintptr_t>(words) + byte;
-        if (looks_red(address, bytes)) red_access(grid.thread(0, 7), address, bytes, access, code);
+        if (may_be_red(address, bytes)) red_access(grid.thread(0, 7), address, bytes, access, code);
         return finding_count() != 0;
     }
     bool missed(const char* name, uint64_t bytes, long offset) const {

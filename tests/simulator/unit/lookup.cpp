@@ -337,7 +337,7 @@ CASE(pieces_of_elements_of_the_device_want_one_worker) {
         uintptr_t address = number(shared ? grid.shared(0) : data) + 1;
         unit::as_thread(thread, [&] { prepare_and_log(thread, address, Access::write, 0, code); }, launch);
         CHECK_EQUAL(launch.workers, shared ? 2 : 1);
-        CHECK(shared || !strcmp(launch.one_worker_because, "its threads access pieces of elements"));
+        CHECK(shared || !strcmp(launch.one_worker_reason, "its threads access pieces of elements"));
         CHECK_EQUAL(finding_count(), 0);
     }
     forget_regions();

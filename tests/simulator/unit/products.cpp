@@ -20,7 +20,7 @@ const char code[16] = {};  // places in a kernel
 // A warpgroup, one thread of which has sixteen registers.
 struct Registers {
     Registers(bool fenced = true) : grid(1, 128), thread(grid.thread(0, 37)) {
-        if (fenced) product_fence(grid.warp(0, 1));
+        if (fenced) wgmma_fenced(grid.warp(0, 1));
     }
     template <typename F>
     void with(F event, unsigned first, unsigned count, const void* place = code) {
@@ -30,9 +30,9 @@ struct Registers {
         event(*thread.thread, variables, count);
     }
     void take(unsigned first, unsigned count, const void* place = code) {
-        with(accumulators_taken, first, count, place);
+        with(accumulators_pending, first, count, place);
     }
-    void give(unsigned first, unsigned count) { with(accumulators_given, first, count); }
+    void give(unsigned first, unsigned count) { with(accumulators_ready, first, count); }
     void touch(unsigned i, unsigned count = 1, Access access = Access::read, const void* place = code + 1) {
         local_access(thread, reinterpret_cast<uintptr_t>(d + i), 4 * count, access, place);
     }
@@ -82,7 +82,7 @@ CASE(what_was_read_written_or_changed_needs_another_fence) {
             if (what == read || what == written)
                 registers.touch(2, 1, Access::atomic, code + 3);  // the first one counts
             if (what == changed) registers.d[7] = 1;
-            if (fenced) product_fence(registers.grid.warp(0, 1));
+            if (fenced) wgmma_fenced(registers.grid.warp(0, 1));
             registers.take(0, 8, code + 2);
             CHECK_FOUND(fenced || what == untouched ? "nothing" : "missing_wgmma_fence");
             if (!finding_count()) continue;
@@ -116,20 +116,20 @@ CASE(registers_side_by_side_are_one_run_and_others_are_not) {
     Registers registers;
     uint32_t* d = registers.d;
     uint32_t* variables[] = {d + 2, d + 3, d + 4, d + 6, d + 9, d + 8};
-    accumulators_taken(*registers.thread.thread, variables, 6);
+    accumulators_pending(*registers.thread.thread, variables, 6);
     for (unsigned i = 0; i < 16; ++i)
         CHECK_EQUAL(registers.watched(i), (i >= 2 && i <= 4) || i == 6 || i == 8 || i == 9);
     sim::checks::forget_findings();
     registers.touch(2, 3);
     CHECK_EQUAL(finding(0).count, 1);
-    accumulators_given(*registers.thread.thread, variables, 3);
+    accumulators_ready(*registers.thread.thread, variables, 3);
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i == 6 || i == 8 || i == 9);
     Registers others;
     uint32_t* apart[] = {others.d + 9, others.d + 4};
-    accumulators_taken(*others.thread.thread, apart, 2);
+    accumulators_pending(*others.thread.thread, apart, 2);
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(others.watched(i), i == 4 || i == 9);
     uint32_t* alone = others.d;
-    accumulators_taken(*others.thread.thread, &alone, 1);
+    accumulators_pending(*others.thread.thread, &alone, 1);
     CHECK(others.watched(0) && !others.watched(1));
 }
 
@@ -159,15 +159,15 @@ CASE(another_product_takes_the_accumulators_of_those_before_it) {
 CASE(what_a_load_fills_is_not_there_before_the_wait) {
     Registers registers;
     registers.take(12, 4);
-    for (unsigned first : {0, 4, 8}) registers.with(tensor_registers_taken, first, 4, code + 2);
+    for (unsigned first : {0, 4, 8}) registers.with(tensor_registers_pending, first, 4, code + 2);
     for (unsigned given : {4, 0}) {
         CHECK(registers.watched(5) == (given == 4) && registers.watched(3) && registers.watched(8));
         CHECK(!strcmp(name_of(finding(0).kind), "tensor_load_not_awaited") && finding(0).other.address == code + 2);
-        registers.with(tensor_registers_given, given, 4);
+        registers.with(tensor_registers_ready, given, 4);
         CHECK(registers.thread.watches);
     }
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 8);
-    registers.with(tensor_registers_given, 8, 8);  // the last ones are a product's
+    registers.with(tensor_registers_ready, 8, 8);  // the last ones are a product's
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 12);
     CHECK(!strcmp(name_of(finding(0).kind), "accumulator_not_awaited"));
 }
@@ -176,9 +176,9 @@ CASE(a_thread_is_watched_while_a_load_fills_its_registers) {
     Registers registers(false);
     CHECK(!registers.thread.watches);
     for (unsigned turn = 0; turn < 2; ++turn) {
-        registers.with(tensor_registers_taken, 0, 4);
+        registers.with(tensor_registers_pending, 0, 4);
         CHECK(registers.thread.watches && registers.watched(0));
-        registers.with(tensor_registers_given, 0, 4);
+        registers.with(tensor_registers_ready, 0, 4);
         CHECK(!registers.thread.watches && !registers.watched(0));
     }
 }
@@ -192,8 +192,8 @@ CASE(what_is_known_of_registers_takes_no_more_memory_from_turn_to_turn) {
         Registers registers;
         for (unsigned turn = 0; turn < 4; ++turn) {
             unsigned first = turn / 2 * (count / 2);
-            accumulators_taken(*registers.thread.thread, variables + first, count);
-            accumulators_given(*registers.thread.thread, variables + first, count);
+            accumulators_pending(*registers.thread.thread, variables + first, count);
+            accumulators_ready(*registers.thread.thread, variables + first, count);
         }
     }));
 }
@@ -203,9 +203,9 @@ CASE(what_a_thread_did_before_it_is_settled_first) {
         Registers registers;
         race(registers.grid);
         if (event == 0) registers.take(0, 4);
-        if (event == 1) registers.with(tensor_registers_taken, 0, 4);
-        if (event == 2) product_fence(registers.grid.warp(0, 1));
-        if (event == 3) products_done(registers.grid.warp(0, 1), 1);
+        if (event == 1) registers.with(tensor_registers_pending, 0, 4);
+        if (event == 2) wgmma_fenced(registers.grid.warp(0, 1));
+        if (event == 3) wgmma_done(registers.grid.warp(0, 1), 1);
         CHECK_FOUND("within_block");
         CHECK(!registers.thread.pending);
     }
@@ -213,7 +213,7 @@ CASE(what_a_thread_did_before_it_is_settled_first) {
 
 CASE(a_product_that_nobody_waits_for_is_its_warps) {
     Grid grid(1, 128);
-    product_at_exit(grid.warp(0, 2), code + 5);
+    wgmma_at_exit(grid.warp(0, 2), code + 5);
     CHECK_FOUND("wgmma_at_exit");
     CHECK(finding(0).side.thread == 64 && finding(0).side.address == code + 5);
 }
@@ -244,10 +244,10 @@ struct Operands {
         sim::Wgmma kind = {
             8,    sim::Element::f32, sim::Element::bf16, sim::Element::bf16, a_in_registers, false, false, false, false,
             false};
-        product(&grid.warp(0, 0), {kind, describe(of_a), describe(of_b + b * b_bytes), number, place});
+        wgmma_issued(&grid.warp(0, 0), {kind, describe(of_a), describe(of_b + b * b_bytes), number, place});
         sim::current_thread = nullptr;
     }
-    void wait(unsigned warp, uint64_t number) { products_done(grid.warp(0, warp), number); }
+    void wait(unsigned warp, uint64_t number) { wgmma_done(grid.warp(0, warp), number); }
     // Whether a write there is found to overtake a product.
     bool overtakes(unsigned thread, unsigned at) {
         sim::checks::forget_findings();

@@ -82,7 +82,7 @@ void step_alone(Grid& grid, Tensor& x, const Step& step) {
 }
 
 // Null, or why the launch is taken back.
-const char* taken_back(Grid& grid, Tensor& x, const Step& step) {
+const char* rolled_back(Grid& grid, Tensor& x, const Step& step) {
     ThreadState& thread = begin(grid, step);
     sim::Grid launch = of_two_workers();
     uintptr_t address = reinterpret_cast<uintptr_t>(bytes) + 4 * step.granule;
@@ -97,8 +97,8 @@ const char* taken_back(Grid& grid, Tensor& x, const Step& step) {
         launch);
     thread.pending = false;
     CHECK(!thread.worker->held);
-    CHECK(launch.taken_back == launch.stop.is_raised());
-    return launch.taken_back ? launch.one_worker_because : nullptr;
+    CHECK(launch.rolled_back == launch.stop.is_raised());
+    return launch.rolled_back ? launch.one_worker_reason : nullptr;
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
         if (findings && !conflict) continue;  // those of one block are for other tests
         Grid grid(3, 64);
         const char* why = nullptr;
-        for (unsigned i = 0; i < count && !why; ++i) why = taken_back(grid, x, steps[i]);
+        for (unsigned i = 0; i < count && !why; ++i) why = rolled_back(grid, x, steps[i]);
         CHECK_EQUAL(why != nullptr, conflict);
         CHECK(!why || within_block || !strcmp(why, "its blocks access the same memory, and some write to it"));
         ++(why ? conflicts : went_on);
@@ -197,7 +197,7 @@ CASE(what_was_written_can_be_undone) {
     x.cell(15).write_site = 9;
     for (unsigned i = 0; i < 64; ++i) bytes[i] = static_cast<char>(i);
     for (const Step& one : {Step{0, 0, 15, true}, Step{1, 0, 2, true}, Step{1, 0, 2, true}})
-        CHECK(!taken_back(grid, x, one));
+        CHECK(!rolled_back(grid, x, one));
     CHECK_EQUAL(worker.overwritten.size(), 2);
     memset(bytes, 77, sizeof bytes);
     undo_written(worker);
@@ -206,7 +206,7 @@ CASE(what_was_written_can_be_undone) {
         bool undone = i / 4 == 2 || i / 4 == 15;
         CHECK_EQUAL(bytes[i], undone && i < 63 ? i : 77);  // the last one is no part of the tensor
     }
-    CHECK(!taken_back(grid, x, {0, 0, 15, true}));
+    CHECK(!rolled_back(grid, x, {0, 0, 15, true}));
     keep_written(worker);
     CHECK(worker.overwritten.empty() && x.cell(15).write == grid.thread(0, 0).epoch);
 }
@@ -219,5 +219,5 @@ CASE(a_finding_takes_a_launch_of_several_workers_back) {
     CHECK(made.count == 1 && made.launch == grid.launch().id && made.kernel == the_launch.kernel);
     CHECK(made.side.has_thread && made.side.serial == thread.block->serial && made.side.address == bytes);
     unit::as_thread(thread, [&] { add_finding(made); }, launch);
-    CHECK(launch.taken_back && finding_count() == 0);
+    CHECK(launch.rolled_back && finding_count() == 0);
 }

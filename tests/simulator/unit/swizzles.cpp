@@ -23,7 +23,7 @@ struct Filled {
     // By a descriptor of its own.
     void read(unsigned piece, unsigned line) {
         SwizzleCheck check(grid.thread(0, 3), code + 1, line);
-        check.look(*grid.thread(0, 3).block, begin + 16 * piece, cell, site);
+        check.check(*grid.thread(0, 3).block, begin + 16 * piece, cell, site);
     }
     static inline const char code[2] = {};
     Grid grid;
@@ -63,7 +63,7 @@ CASE(a_swizzle_that_differs_is_said_once_for_each_descriptor) {
     memory.fill(0, 4, 128);
     SwizzleCheck check(memory.grid.thread(0, 3), Filled::code + 1, 64);
     for (unsigned piece = 2; piece < 4; ++piece)
-        check.look(*memory.grid.thread(0, 3).block, memory.begin + 16 * piece, memory.cell, memory.site);
+        check.check(*memory.grid.thread(0, 3).block, memory.begin + 16 * piece, memory.cell, memory.site);
     CHECK_EQUAL(finding_count(), 1);
     const Finding& one = finding(0);
     CHECK(!strcmp(name_of(one.kind), "swizzle_differs") && one.count == 1 && unit::number_in(one) == 64 &&

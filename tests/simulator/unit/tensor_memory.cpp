@@ -68,10 +68,10 @@ struct Block {
         sim::current_thread = nullptr;
         return offset >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32;
     }
-    sim::TensorOperation product(uint64_t number, unsigned m) {
+    sim::TensorOperation wgmma_issued(uint64_t number, unsigned m) {
         sim::TensorOperation operation = {};
-        operation.product.a = describe(0);
-        operation.product.b = describe(of_b);
+        operation.mma.a = describe(0);
+        operation.mma.b = describe(of_b);
         operation.shape.m = m;
         operation.shape.n = 32;
         operation.number = number;
@@ -79,20 +79,20 @@ struct Block {
     }
     void multiply(uint64_t number, unsigned m = 128, bool adds = false, unsigned thread = 0,
                   bool a_in_tensor_memory = false) {
-        sim::TensorOperation operation = product(number, m);
-        if (a_in_tensor_memory) operation.product.a = 64;
-        operation.product.adds = adds;
-        operation.product.a_in_tensor_memory = a_in_tensor_memory;
+        sim::TensorOperation operation = wgmma_issued(number, m);
+        if (a_in_tensor_memory) operation.mma.a = 64;
+        operation.mma.adds = adds;
+        operation.mma.a_in_tensor_memory = a_in_tensor_memory;
         begin(operation, thread);
     }
     void multiply_by_both(unsigned m) {
-        sim::TensorOperation operation = product(1, m);
-        operation.product.pair = true;
+        sim::TensorOperation operation = wgmma_issued(1, m);
+        operation.mma.pair = true;
         begin(operation, 0);
     }
     void copy(uint64_t number) {  // of 128 lanes and 4 columns
         sim::TensorOperation operation = {};
-        operation.product.a = describe(0);
+        operation.mma.a = describe(0);
         operation.copy_bits = 128;
         operation.number = number;
         begin(operation, 0);

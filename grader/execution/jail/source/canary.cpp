@@ -1,7 +1,8 @@
-// Takes the place of a kernel, and tries from its constructor what no kernel may do. Prints what worked.
+// Loaded in place of a kernel: its constructor tries operations that the jail must prevent, and prints those that
+// worked.
 //
-// Its orders come by standard input, one a line: "read PATH", "write FOLDER", "change FILE", "connect PORT", "talk SOCKET",
-// "parent PID".
+// Its commands come from standard input, one per line: "read PATH", "write FOLDER", "change FILE", "connect PORT",
+// "talk SOCKET", "parent PID".
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,9 +1,9 @@
-// Confines itself and becomes a compiler.
+// Confines itself and executes a compiler.
 //
 // usage: compile FOLDER MEGABYTES CPU_SECONDS PROCESSES [PATH...] -- COMPILER ARGUMENTS...
 //
-// FOLDER is the working folder and the only one that may be written; PATHs may be read, and only they (without any
-// PATH, what can be read is up to a bubblewrap around this program).
+// FOLDER is the working folder and the only writable one. Only the PATHs may be read; without any PATH, a bubblewrap
+// around this program restricts reading.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

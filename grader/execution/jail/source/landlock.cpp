@@ -1,4 +1,4 @@
-// Landlock by its raw system calls: a process gives up every file except those that it names.
+// Landlock by its raw system calls: a process gives up access to all files except those that it names.
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// The kernel's structures, written out: older systems have no header for them.
+// The kernel's structures, declared here because older systems have no header for them.
 struct Ruleset {
     uint64_t files;
     uint64_t network;
@@ -27,7 +27,7 @@ enum : uint64_t {
     read_folder = 1 << 3,
     truncate_file = 1 << 14,
     device_control = 1 << 15,
-    first_rights = (1 << 13) - 1,  // version 1 of the interface
+    first_rights = (1 << 13) - 1,  // version 1 of the ABI
     tcp = 3,                       // bind and connect
     scope = 3,                     // abstract sockets and signals
 };
@@ -36,7 +36,7 @@ enum { create_ruleset = 444, add_rule = 445, restrict_self = 446, rule_of_path =
 
 bool allow(int ruleset, const char* path, uint64_t rights) {
     int place = open(path, O_PATH | O_CLOEXEC);
-    if (place < 0) return true;  // not there: nothing to allow
+    if (place < 0) return true;  // it does not exist: nothing to allow
     struct stat status;
     if (fstat(place, &status) == 0 && !S_ISDIR(status.st_mode)) rights &= file_rights;
     PathRule rule{rights, place};
@@ -53,7 +53,7 @@ bool only_files(const char* const* readable, int reads, const char* const* writa
     long version = syscall(create_ruleset, nullptr, 0, ask_version);
     if (version < 1) return false;
     Ruleset wanted{first_rights, 0, 0};
-    if (version >= 2) wanted.files |= 1 << 13;  // moving files between folders
+    if (version >= 2) wanted.files |= 1 << 13;  // moving files between folders (LANDLOCK_ACCESS_FS_REFER)
     if (version >= 3) wanted.files |= truncate_file;
     if (version >= 5) wanted.files |= device_control;
     if (version >= 4) wanted.network = tcp;

@@ -1,4 +1,4 @@
-// Limits on what a process may use.
+// Resource limits of a process.
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,11 +22,11 @@ namespace confine {
 
 void limit(const Limits& limits) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0);  // processes of the same user cannot trace it or read its memory
+    prctl(PR_SET_DUMPABLE, 0);  // other processes of the same user may not trace it or read its memory
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     __user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3]{};
-    syscall(SYS_capset, &self, nothing);  // for a root that could not change its user
+    syscall(SYS_capset, &self, nothing);  // the capabilities of a root process that could not switch to another user
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     set(RLIMIT_AS, static_cast<rlim_t>(limits.megabytes) << 20);

@@ -1,11 +1,11 @@
-// Gives up root's rights and becomes another program.
+// Drops root's rights and executes another program.
 //
 // usage: nobody USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
 //
-// Without a program the exit status says whether that works: 0 if it does.
+// Without a program, the exit status says whether that works: 0 if it does.
 //
-// Python can do so itself, but copies the page tables of its whole process for it (fork in place of vfork): with torch loaded
-// that takes ten times as long as this program.
+// Python could do this itself, but copies the page tables of its whole process (fork instead of vfork). With torch
+// loaded, that takes ten times as long as this program.
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>

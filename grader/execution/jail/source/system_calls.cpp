@@ -1,4 +1,4 @@
-// Which system calls are left (seccomp): a small program that the kernel runs before each of them.
+// The seccomp filter: a small program that the kernel runs before each system call.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -16,7 +16,7 @@
 
 #include "confine.h"
 
-extern "C" const char confine_called[];  // behind the instruction of confine_call
+extern "C" const char confine_called[];  // address behind the instruction of confine_call
 
 namespace {
 
@@ -25,10 +25,10 @@ constexpr unsigned machine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr unsigned machine = AUDIT_ARCH_AARCH64;
 #else
-constexpr unsigned machine = 0;  // not known: no filter
+constexpr unsigned machine = 0;  // unknown processor: no filter
 #endif
 
-// Numbers that older headers lack; they are the same on all machines.
+// Numbers that older headers lack; they are the same on all processors.
 enum {
     call_pidfd_send_signal = 424,
     call_close_range = 436,
@@ -37,7 +37,7 @@ enum {
     call_futex_waitv = 449,
 };
 
-// confine_call: its arguments to where the system takes them from, and one instruction that enters it.
+// confine_call: moves its arguments to the registers of a system call and executes the instruction.
 #if defined(__x86_64__)
 asm(R"(
     .text
@@ -90,7 +90,7 @@ class Filter {
         result(SECCOMP_RET_KILL_PROCESS);
         load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);  // x32: the same calls by other numbers
+        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);  // x32: the same calls with other numbers
         result(refused);
 #endif
     }
@@ -98,13 +98,13 @@ class Filter {
     void allow(int call) { on(call, SECCOMP_RET_ALLOW); }
     void refuse(int call, int error = EPERM) { on(call, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)); }
 
-    // This call and all with higher numbers are unknown to this system.
+    // This call and all with higher numbers are unknown to this system: refuses them.
     void refuse_from(int call) {
         add(BPF_JMP | BPF_JGE | BPF_K, static_cast<unsigned>(call), 0, 1);
         result(SECCOMP_RET_ERRNO | ENOSYS);
     }
 
-    // The call is refused if its argument `index` is `value`.
+    // Refuses the call if its argument `index` is `value`.
     void refuse_if(int call, int index, unsigned value) {
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 4);
         load(argument(index));
@@ -113,7 +113,7 @@ class Filter {
         load(offsetof(seccomp_data, nr));
     }
 
-    // The call is allowed if its argument `index`, a pointer, is null.
+    // Allows the call if its argument `index`, a pointer, is null.
     void allow_if_null(int call, int index) {
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 6);
         load(argument(index));
@@ -124,7 +124,7 @@ class Filter {
         result(refused);
     }
 
-    // The call is allowed if, of argument `index`, the bits of `mask` are `value`.
+    // Allows the call if the bits `mask` of argument `index` equal `value`.
     void allow_if(int call, int index, unsigned mask, unsigned value) {
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 5);
         load(argument(index));
@@ -134,7 +134,7 @@ class Filter {
         result(refused);
     }
 
-    // The call is allowed for what is printed (files 1 and 2) and, for other files, from confine_call alone.
+    // Allows the call for stdout and stderr (files 1 and 2), and for other files from confine_call only.
     void allow_own(int call) {
         uint64_t place = reinterpret_cast<uint64_t>(confine_called);
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 9);
@@ -166,7 +166,7 @@ class Filter {
         if (size_ < capacity)
             code_[size_++] = {static_cast<__u16>(code), static_cast<__u8>(yes), static_cast<__u8>(no), value};
     }
-    static size_t argument(int index) {  // the place of its lower half
+    static size_t argument(int index) {  // offset of its lower half
         return offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index);
     }
     void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset), 0, 0); }
@@ -191,7 +191,7 @@ bool only_computing() {
         SYS_mremap,
         SYS_madvise,
         SYS_brk,
-        // files that are open already; openat is below
+        // files that are already open; openat is below
         SYS_read,
         SYS_readv,
         SYS_pread64,
@@ -211,7 +211,7 @@ bool only_computing() {
         SYS_timer_gettime,
         SYS_timer_delete,
         SYS_setitimer,
-        // its own signals and threads of execution
+        // its own signals and threads
         SYS_rt_sigaction,
         SYS_rt_sigprocmask,
         SYS_rt_sigreturn,
@@ -223,7 +223,7 @@ bool only_computing() {
         SYS_exit_group,
         SYS_set_robust_list,
         SYS_getrandom,
-        // what it is
+        // process information
         SYS_getpid,
         SYS_gettid,
         SYS_getuid,
@@ -249,9 +249,9 @@ bool only_computing() {
     constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     filter.allow_if(SYS_openat, 2, writing, 0);
     filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // raise() and abort()
-    filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // only its own limits, which can only fall
-    filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // or F_GETFL; no F_DUPFD: a file stays where it is
-    // Reports and answers are the runner's: no function of libc writes them, whatever a kernel hands to it.
+    filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // only its own limits, which can only be lowered
+    filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // or F_GETFL; not F_DUPFD, so that a descriptor keeps its number
+    // Reports and replies are written by the runner only: no libc function writes them, whatever a kernel passes to it.
     for (int call : writing_calls) filter.allow_own(call);
     return filter.install(false);
 }
@@ -282,13 +282,13 @@ bool only_computing_on_gpu() {
         SYS_sched_setattr,
         SYS_migrate_pages,
         SYS_move_pages,
-        // sockets of others, named by a path or otherwise; only_files() leaves them open
+        // sockets of other processes, which only_files() does not restrict
         SYS_connect,
         SYS_accept,
         SYS_accept4,
         SYS_sendmsg,
         SYS_sendmmsg,
-        // what processes of one user share
+        // IPC between processes of one user
         SYS_shmget,
         SYS_shmat,
         SYS_shmctl,
@@ -305,7 +305,7 @@ bool only_computing_on_gpu() {
         SYS_keyctl,
         SYS_add_key,
         SYS_request_key,
-        // rights and times of files, which only_files() leaves open
+        // permissions and times of files, which only_files() does not restrict
         SYS_truncate,
         SYS_fchmod,
         SYS_fchmodat,
@@ -363,8 +363,8 @@ bool only_computing_on_gpu() {
     filter.allow_if(SYS_clone, 0, of_threads, CLONE_THREAD);
     filter.allow_if(SYS_tgkill, 0, whole, static_cast<unsigned>(getpid()));
     filter.allow_if(SYS_prlimit64, 0, whole, 0);
-    filter.allow_if(SYS_socket, 0, whole, AF_UNIX);  // CUDA does not start without
-    filter.allow_if_null(SYS_sendto, 4);             // over a connection that is there
+    filter.allow_if(SYS_socket, 0, whole, AF_UNIX);  // CUDA requires it
+    filter.allow_if_null(SYS_sendto, 4);             // over an existing connection
     filter.refuse_if(SYS_prctl, 0, PR_SET_PDEATHSIG);
     filter.refuse_if(SYS_prctl, 0, PR_SET_DUMPABLE);
     // Signals to another process when a file becomes ready, and input to a terminal.
@@ -372,7 +372,7 @@ bool only_computing_on_gpu() {
     constexpr int of_devices[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX};
     for (int command : of_files) filter.refuse_if(SYS_fcntl, 1, static_cast<unsigned>(command));
     for (int command : of_devices) filter.refuse_if(SYS_ioctl, 1, static_cast<unsigned>(command));
-    // From here on the numbers are those of all machines. clone3 is among them: libc then takes clone.
+    // From here on the numbers are the same on all processors. clone3 is among them: libc then uses clone.
     constexpr int newer[] = {call_close_range, call_faccessat2, call_epoll_pwait2, call_futex_waitv};
     for (int call : newer) filter.allow(call);
     filter.refuse_from(call_pidfd_send_signal);

@@ -1,8 +1,8 @@
-// The runner's device on a machine with a GPU: a kernel that nvcc compiled into a shared library.
+// The runner's device on a machine with a GPU: a kernel that nvcc compiled to a shared library.
 //
-// Every tensor lies between two guard zones of device memory. Those of outputs hold what the parent put into its file
-// and go back there after the call, so that the parent sees a write just outside; those of inputs are all ones, which
-// is NaN in every floating-point type, so that a read just outside spoils the result.
+// Every tensor lies between two guard zones of device memory. Those of outputs hold the parent's bytes and are returned
+// after the call, so that the parent detects a write just outside. Those of inputs are all ones, a NaN in every
+// floating-point type, so that a read just outside changes the result.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ namespace {
 
 void* kernel = nullptr;
 
-// What was allocated for a call, freed at its end.
+// Allocations of a call, freed at its end.
 struct Allocations {
     void* base[MAX_SETS * MAX_ARGUMENTS + 1];
     int count = 0;
@@ -26,7 +26,7 @@ struct Allocations {
     }
 };
 
-// Remembers the first thing that went wrong and tells the parent.
+// Reports the first error to the parent.
 struct Status {
     cudaError_t code = cudaSuccess;
 
@@ -64,7 +64,7 @@ bool place(Call& call, ArgumentSet& set, Allocations& memory, Status& status, Te
     return status.ok(cudaDeviceSynchronize(), "setup", reply);
 }
 
-// Outputs with their guards go back to the parent.
+// Copies outputs with their guards back to the parent.
 void fetch(Call& call, ArgumentSet& set, Status& status, Text& reply) {
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];
@@ -88,7 +88,7 @@ void remark_changed_inputs(Call& call, ArgumentSet& set, Status& status, Text& r
     }
 }
 
-// Keeps the device busy for so long, so that launches queue up behind it and are timed back to back.
+// Keeps the device busy for this time, so that launches queue up behind it and are timed back to back.
 __global__ void wait_a_while(unsigned long long nanoseconds) {
     unsigned long long start, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
@@ -96,7 +96,8 @@ __global__ void wait_a_while(unsigned long long nanoseconds) {
     while (now - start < nanoseconds);
 }
 
-// Reads memory that no kernel uses, which pushes all else out of the cache. The word after the end is never wanted.
+// Reads memory that no kernel uses, which evicts everything else from the cache. The word after the end is never
+// written.
 __global__ void read_all(unsigned* words, size_t count) {
     unsigned sum = 0;
     for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count;
@@ -107,14 +108,14 @@ __global__ void read_all(unsigned* words, size_t count) {
 
 enum { MAX_RUNS = 4096 };
 
-// A function of the driver, which the runtime has loaded; null where it lacks it.
+// Returns a function of the driver that the runtime has loaded; null if the driver does not have it.
 template <typename F>
 F driver(const char* name) {
     static void* library = dlopen("libcuda.so.1", RTLD_NOW);
     return library != nullptr ? reinterpret_cast<F>(dlsym(library, name)) : nullptr;
 }
 
-// Maps memory that another process made with cuMemCreate and handed over as a file.
+// Memory that another process created with cuMemCreate and passed as a file descriptor.
 struct Mapping {
     decltype(&cuMemImportFromShareableHandle) import_ =
         driver<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
@@ -154,7 +155,7 @@ bool load(char* lines, Text& reply) {
             return false;
         }
     }
-    cudaError_t result = cudaFree(nullptr);  // starts the runtime before any clock runs
+    cudaError_t result = cudaFree(nullptr);  // initializes the runtime before any clock runs
     if (result != cudaSuccess) reply.add("error the GPU cannot be used: %s", cudaGetErrorString(result));
     return result == cudaSuccess && kernel != nullptr;
 }
@@ -211,7 +212,7 @@ int time(Call& call, Thunk thunk, Text& reply) {
         if (!status.ok(static_cast<cudaError_t>(thunk(pointers[run % call.sets])), "launch", reply)) return status.code;
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
 
-    // About 20 us of host time for each run, so that the device always finds the next one waiting.
+    // About 20 us of host time per run, so that the device always has the next one queued.
     unsigned long long queue = 20000ull * static_cast<unsigned long long>(runs) + 200000ull;
     wait_a_while<<<1, 1>>>(queue < 50000000ull ? queue : 50000000ull);
     for (int run = 0; run < runs; ++run) {
@@ -244,7 +245,7 @@ void unmap() {
     m.address = 0;
 }
 
-// Maps an allocation, and lets go of its handle: the mapping keeps the memory.
+// Maps an allocation and releases its handle: the mapping keeps the memory.
 CUresult map_handle(CUmemGenericAllocationHandle handle, size_t bytes) {
     Mapping& m = mapping();
     CUdeviceptr address = 0;

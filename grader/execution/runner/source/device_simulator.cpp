@@ -10,7 +10,7 @@
 
 namespace {
 
-// The functions of the simulator's api.h that are used here.
+// The functions of the simulator's api.h that the runner uses.
 struct Simulator {
     void* (*tensor_alloc)(const char*, const char*, int, const int64_t*, size_t, size_t);
     void (*tensor_write)(void*, const void*, size_t);
@@ -28,12 +28,12 @@ struct Simulator {
     int (*call)(Thunk, void**);
 } simulator;
 
-bool checked = true;  // by the simulator: else nothing watches what a kernel touches
+bool checked = true;  // with the simulator's checks; otherwise accesses are not checked
 
 void* kernel = nullptr;
 ArgumentSet* last = nullptr;
 
-// The parent's memory: a file stands for the device's.
+// The parent's memory for `run`: a file represents the device's memory.
 unsigned char* mapped = nullptr;
 size_t mapped_size = 0;
 
@@ -68,7 +68,7 @@ bool load_simulator(const char* path, Text& reply) {
     return whole;
 }
 
-// Puts the tensors of one set into device memory. Outputs get their bytes without counting as written.
+// Copies the tensors of one set to device memory. The bytes of outputs do not count as written.
 bool place(Call& call, ArgumentSet& set, Text& reply) {
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];
@@ -98,7 +98,7 @@ void remark_error(int code, Text& reply) {
     reply.add("remark launch %s: %s\n", name, text);
 }
 
-// Whether the inputs are as they were.
+// Adds a remark for each input that the kernel has changed.
 void remark_changed_inputs(Call& call, ArgumentSet& set, Text& reply) {
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];

@@ -1,6 +1,6 @@
-// What the parent sends and the child answers, as C structures.
+// The parent's requests and the child's replies, as C structures.
 //
-// A packet is text, one item per line, the first word of a line says what it is; files travel beside it.
+// A packet is text, one item per line; the first word of a line is its type. File descriptors are sent beside it.
 //
 //   load                                     reply: "ok", or "error" and a text
 //     libsim PATH                            simulator only
@@ -10,30 +10,30 @@
 //                                            "remark KIND TEXT" for each remark, or "error" and a text
 //     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
-//     inout NAME ...                         an output that the kernel may read, as it starts with values
+//     inout NAME ...                         an output that the kernel may read, because it has initial values
 //     scratch NAME ...                       working memory: an output that need not be written
 //     value BYTES_IN_HEX
 //     stream
 //   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
 //     ...                                    arguments as above, the line "next" before each further set. Before each
-//                                            run FLUSH bytes of other device memory are read, so that no input is left
-//                                            in the cache (0: none)
-//   run LAUNCHER OUTPUTS BYTES               files: memory of the device, made by the parent, that the child maps now
-//                                            and not before. reply: as call, when the device has come to rest
+//                                            run FLUSH bytes of other device memory are read, so that no
+//                                            input stays in the cache (0: none)
+//   run LAUNCHER OUTPUTS BYTES               files: device memory from the parent, which the child maps now and not
+//                                            before. reply: as call, when the device is idle
 //     ...                                    arguments as above. PLACE counts from the start for inputs, from OUTPUTS
 //                                            on for outputs
-//   awake                                    reply: "ok", when process and device are warm. The next request comes at
-//                                            once: it is waited for without sleep
-//   release                                  reply: "ok", when the memory of the last run is no longer mapped
+//   awake                                    reply: "ok", when process and device are warm. The next request follows at
+//                                            once: the child polls for it
+//   release                                  reply: "ok", when the memory of the last run is unmapped
 //   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
 //   quit
 //
-// A tensor's line may end in "before BYTES": the launcher gets a pointer so many bytes before the tensor, which is the end of a
-// larger one whose beginning does not exist.
+// A tensor's line may end in "before BYTES": the launcher gets a pointer that many bytes before the tensor, which is
+// the end of a larger tensor without its beginning.
 //
-// KIND is launch, run, memory, changed, setup or fetch; "remark report" stands alone: the report could not be written.
-// PLACE is where a tensor's bytes start in its file, SHIFT how many bytes past a 256-byte boundary it must lie.
-// Arguments are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
+// KIND is launch, run, memory, changed, setup or fetch; "remark report" has no text: the report could not be written.
+// PLACE is the offset of a tensor's bytes in its file, SHIFT the required distance from a 256-byte boundary. Arguments
+// are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
 #pragma once
 
 #include <stddef.h>
@@ -55,8 +55,8 @@ struct Argument {
     int dimensions;
     int64_t shape[MAX_DIMENSIONS];
     void* device;             // the tensor's address on the device
-    size_t before;            // bytes of the part in front of it that does not exist
-    uintptr_t pointer;        // what the launcher gets
+    size_t before;            // bytes of the missing part in front of it
+    uintptr_t pointer;        // the pointer passed to the launcher
     unsigned char value[16];  // the number's bytes
 };
 
@@ -77,15 +77,15 @@ struct Call {
     size_t input_bytes;
     unsigned char* output;
     size_t output_bytes;
-    int report;  // file descriptor, -1 when there is none
+    int report;  // file descriptor, -1 if there is none
 };
 
 using Thunk = int (*)(void** arguments);
 
-// The stream that launchers are given; null is the default stream.
+// The stream that launchers receive; null is the default stream.
 inline void* given_stream = nullptr;
 
-// The pointers that a launcher's thunk wants: one to each argument's value.
+// Fills the pointers for a launcher's thunk: one to each argument's value.
 inline void fill_pointers(ArgumentSet& set, void** pointers) {
     for (int i = 0; i < set.count; ++i) {
         Argument& argument = set.arguments[i];

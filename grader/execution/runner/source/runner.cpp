@@ -1,10 +1,10 @@
-// The child process: takes requests from the parent, runs a kernel, hands back bytes.
+// The child process: receives requests from the parent, runs a kernel, returns bytes.
 //
 // usage: runner SOCKET MEGABYTES CPU_SECONDS none|bwrap|landlock simulator|gpu [PATH... [-- PATH...]]
 //
-// It starts with nothing but a socket, confines itself, says "ready", and only then loads the kernel, so that even the
-// constructors of a submission are confined. "landlock": of all files only the PATHs can be read from then on, and those
-// after the dashes be written; "bwrap": it was started in a file system that has nothing else. See protocol.h for the
+// It starts with only a socket, confines itself, replies "ready", and only then loads the kernel, so that even the
+// constructors of a submission are confined. "landlock": from then on only the PATHs can be read, and only those after
+// the dashes written. "bwrap": it was started in a file system that contains nothing else. See protocol.h for the
 // requests.
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 namespace {
 
-// What the parent asks for: limits, files, system calls. Says what is missing, or nothing.
+// Applies the requested limits, file restrictions and system call filter. Returns what is not available, or null.
 const char* confine_self(char** arguments, int count) {
     const char* tier = arguments[4];
     size_t megabytes = strtoull(arguments[2], nullptr, 10);
@@ -39,7 +39,7 @@ const char* confine_self(char** arguments, int count) {
     return (gpu ? confine::only_computing_on_gpu() : confine::only_computing()) ? nullptr : "the system has no seccomp";
 }
 
-// The next line of a text, without its end; null after the last. The text is taken apart.
+// Returns the next line of a text, without its line end; null after the last. The text is modified.
 char* next_line(char*& rest) {
     if (rest == nullptr || *rest == 0) return nullptr;
     char* line = rest;

@@ -1,4 +1,4 @@
-// Packets with files over the socket to the parent.
+// Packets with file descriptors over the socket to the parent.
 #include "wire.h"
 
 #include <errno.h>
@@ -40,7 +40,8 @@ bool receive_packet(int socket, Packet& packet, int tries) {
         if (packet.file_count > MAX_FILES) packet.file_count = MAX_FILES;
         memcpy(packet.files, CMSG_DATA(item), sizeof(int) * static_cast<size_t>(packet.file_count));
         for (int i = 0; i < packet.file_count; ++i)
-            if (packet.files[i] <= STDERR_FILENO) return false;  // a kernel closed that one: it could print into this
+            // a kernel closed that descriptor: it could print into this file
+            if (packet.files[i] <= STDERR_FILENO) return false;
     }
     return true;
 }

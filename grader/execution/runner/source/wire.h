@@ -1,4 +1,4 @@
-// Packets with files over the socket to the parent.
+// Packets with file descriptors over the socket to the parent.
 #pragma once
 
 #include <stddef.h>
@@ -12,15 +12,16 @@ struct Packet {
     int file_count;
 };
 
-// Waits for the parent's next packet, looking `tries` times before it sleeps; false when the parent is gone.
+// Waits for the parent's next packet and polls `tries` times before it sleeps; returns false when the parent has
+// exited.
 bool receive_packet(int socket, Packet& packet, int tries = 0);
 
-// Sends a reply; the process ends when the parent is gone.
+// Sends a reply; ends the process when the parent has exited.
 void send_text(int socket, const char* text, size_t size);
 
 void close_files(Packet& packet);
 
-// A text that is put together piece by piece, cut when it is full.
+// A text that is built piece by piece and truncated when it is full.
 struct Text {
     char bytes[16384];
     size_t size = 0;
@@ -28,5 +29,5 @@ struct Text {
     __attribute__((format(printf, 2, 3))) void add(const char* format, ...);
 };
 
-// Writes all of it to a file; false when the file is full.
+// Writes all bytes to a file; returns false when the file is full.
 bool write_all(int file, const char* bytes, size_t size);

@@ -101,8 +101,8 @@ BulkState& bulk_of(ThreadState& thread) {
     return *extras.bulk;
 }
 
-void look_for_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
-                          bool* missing) {
+void check_proxy_fence(ThreadState& state, const AccessSite& site, uintptr_t address, unsigned size_log2,
+                       bool* missing) {
     each_cell_of_piece(site, address, size_log2, [&](const ShadowCell& cell) {
         if (*missing || cell.write == never || seen_by_bulk_copies(state, cell.write)) return;
         *missing = true;
@@ -121,7 +121,7 @@ void read_shared_source(ThreadState& state, const void* from, size_t bytes, Epoc
             cell.reads = pending;
             cell.read_site = site->id;
         });
-        look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
+        check_proxy_fence(state, *site, address, size_log2, &fence_missing);
     });
 }
 
@@ -155,7 +155,7 @@ Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void
             AccessSite* site = access_piece(state, address, Access::async_read, size_log2, code);
             if (!site || !site->cells) return;
             read_source(state, *site, address, size_log2);
-            look_for_proxy_fence(state, *site, address, size_log2, &fence_missing);
+            check_proxy_fence(state, *site, address, size_log2, &fence_missing);
         });
     } else if (reads) {
         access_global(state, copy, Access::async_read, code,

@@ -9,18 +9,18 @@ namespace sim::checks {
 
 namespace {
 constexpr unsigned piece_log2 = 4;
-constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
 }  // namespace
 
 void note_swizzled_fill(BlockState& owner, uintptr_t address, uint32_t bytes, unsigned line) {
     if (!owner.swizzles && !line) return;
-    if (!owner.swizzles) owner.swizzles = static_cast<uint8_t*>(calloc(1, most_pieces));
+    if (!owner.swizzles) owner.swizzles = static_cast<uint8_t*>(calloc(1, max_pieces));
     if (!owner.swizzles) abort();
     memset(owner.swizzles + ((address - owner.shared->base) >> piece_log2), static_cast<int>(line),
            (bytes + 15) >> piece_log2);
 }
 
-void SwizzleCheck::look(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site) {
+void SwizzleCheck::check(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site) {
     // The copy engine's writes are marked as atomic; a pending one has its own finding.
     if (reported_ || !owner.swizzles || !cell.write.atomic() || cell.write.pending()) return;
     unsigned filled = owner.swizzles[(address - owner.shared->base) >> piece_log2];

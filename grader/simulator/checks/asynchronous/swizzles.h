@@ -16,7 +16,7 @@ class SwizzleCheck {
     SwizzleCheck(const ThreadState& reader, const void* code, unsigned line)
         : reader_(reader), code_(code), line_(line) {}
     // Checks a piece of 16 bytes, given the cell of its first bytes: later ordinary stores may have replaced it.
-    void look(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site);
+    void check(const BlockState& owner, uintptr_t address, const ShadowCell& cell, const AccessSite& site);
 
   private:
     const ThreadState& reader_;

@@ -20,9 +20,9 @@ namespace sim::checks {
 namespace {
 
 constexpr unsigned piece_log2 = 4, lanes_per_cell = 16, lane_groups = tensor_lanes / lanes_per_cell;
-constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
 
-enum class Kind : uint8_t { load, store, product, copy };
+enum class Kind : uint8_t { load, store, mma, copy };
 
 const char* name_of(Kind kind) {
     switch (kind) {
@@ -30,7 +30,7 @@ const char* name_of(Kind kind) {
             return "tcgen05.ld";
         case Kind::store:
             return "tcgen05.st";
-        case Kind::product:
+        case Kind::mma:
             return "tcgen05.mma";
         case Kind::copy:
             return "tcgen05.cp";
@@ -128,7 +128,7 @@ bool known_at_fence(const ThreadState& thread, Epoch epoch) {
 
 enum class Order { fine, unordered, unfinished, fence_after_missing, fence_before_missing };
 
-Order after_product(const ThreadState& thread, const Shared& shared, const Record& before) {
+Order after_wgmma(const ThreadState& thread, const Shared& shared, const Record& before) {
     const TensorThread* own = thread.extras ? thread.extras->tensor : nullptr;
     bool own_wait = own && own->issuer == before.thread && before.number <= own->number;
     if (own_wait && known_at_fence(thread, own->waited)) return Order::fine;  // the usual case
@@ -171,7 +171,7 @@ Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Re
     if (is_transfer(before.kind)) return after_transfer(thread, before);
     // The tensor cores execute one thread's operations in order.
     if (!is_transfer(kind) && before.thread == &thread) return Order::fine;
-    return after_product(thread, shared, before);
+    return after_wgmma(thread, shared, before);
 }
 
 // How the current operation is ordered after earlier ones, each looked up once: most of its cells share few of them.
@@ -289,7 +289,7 @@ class SharedReader {
           swizzle_(reader, code, matrix_.line),
           code_(code) {
         uint32_t*& pieces = memory_of(owner).pieces;
-        if (!pieces) pieces = static_cast<uint32_t*>(calloc(most_pieces, sizeof(uint32_t)));
+        if (!pieces) pieces = static_cast<uint32_t*>(calloc(max_pieces, sizeof(uint32_t)));
         if (!pieces) abort();
         pieces_ = pieces;
     }
@@ -311,7 +311,7 @@ class SharedReader {
         pieces_[(address - owner_.shared->base) >> piece_log2] = record_;
         if (!site_->cells) return;
         ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
-        swizzle_.look(owner_, address, *cell, *site_);
+        swizzle_.check(owner_, address, *cell, *site_);
         Epoch mark = operand_mark(owner_);
         for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
             if (cell[i].write != written_) check_write(cell[i], address);
@@ -381,7 +381,7 @@ void tensor_memory_at_exit(Block& block) {
     if (memory->oldest && memory->group == 1) {
         ThreadState& issuer = *state_of(*memory->oldest->thread);
         Finding finding = finding_at(FindingKind::tensor_product_at_exit, issuer, memory->oldest->address);
-        finding.payload = TensorInstruction{name_of(memory->oldest->copy_bits ? Kind::copy : Kind::product)};
+        finding.payload = TensorInstruction{name_of(memory->oldest->copy_bits ? Kind::copy : Kind::mma)};
         add_finding(finding);
     }
     unsigned held = 0;
@@ -477,41 +477,41 @@ void tensor_waited(Warp& warp, bool stores) {
 void tensor_operation(Thread& thread, const TensorOperation& operation) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
-    const TensorProduct& product = operation.product;
-    const ProductShape& shape = operation.shape;
+    const Tcgen05Mma& mma = operation.mma;
+    const MmaShape& shape = operation.shape;
     const void* code = thread.call_address;
-    Kind kind = operation.copy_bits ? Kind::copy : Kind::product;
+    Kind kind = operation.copy_bits ? Kind::copy : Kind::mma;
     Checker checker(*state.block, state, kind, code, operation.number);
-    unsigned blocks = product.pair ? 2 : 1, pieces = 0;
-    unsigned first = product.d & 0xffff;
+    unsigned blocks = mma.pair ? 2 : 1, pieces = 0;
+    unsigned first = mma.d & 0xffff;
     for (unsigned which = 0; which < blocks; ++which) {
         BlockState& block = which ? *state_of(neighbor_of(*thread.block)) : *state.block;
         if (operation.copy_bits) {
-            SharedReader(state, block, checker.id(), product.a, code)
+            SharedReader(state, block, checker.id(), mma.a, code)
                 .read(false, tensor_lanes / 8, operation.copy_bits / 128);
             checker.write(block, {0, tensor_lanes, first, operation.copy_bits / 32}, false);
             continue;
         }
-        if (product.a_in_tensor_memory) {
-            checker.read(block, {0, tensor_lanes, static_cast<unsigned>(product.a & 0xffff), product_depth / 2});
+        if (mma.a_in_tensor_memory) {
+            checker.read(block, {0, tensor_lanes, static_cast<unsigned>(mma.a & 0xffff), mma_depth / 2});
         } else {
-            SharedReader(state, block, checker.id(), product.a, code).read(shape.a_mn_major, shape.m / blocks / 8, 2);
+            SharedReader(state, block, checker.id(), mma.a, code).read(shape.a_mn_major, shape.m / blocks / 8, 2);
             pieces += 2 * shape.m / blocks;
         }
-        SharedReader(state, block, checker.id(), product.b, code).read(shape.b_mn_major, shape.n / blocks / 8, 2);
+        SharedReader(state, block, checker.id(), mma.b, code).read(shape.b_mn_major, shape.n / blocks / 8, 2);
         pieces += 2 * shape.n / blocks;
         if (shape.m == 64) {
             for (unsigned lane = 0; lane < tensor_lanes; lane += 32)
-                checker.write(block, {lane, lanes_per_cell, first, shape.n}, product.adds);
+                checker.write(block, {lane, lanes_per_cell, first, shape.n}, mma.adds);
         } else {
-            unsigned columns = shape.m == 128 && product.pair ? shape.n / 2 : shape.n;
-            checker.write(block, {0, tensor_lanes, first, columns}, product.adds);
+            unsigned columns = shape.m == 128 && mma.pair ? shape.n / 2 : shape.n;
+            checker.write(block, {0, tensor_lanes, first, columns}, mma.adds);
         }
     }
     if (operation.copy_bits) return;
     Locked locked(the_launch.lock);
     uint64_t address = reinterpret_cast<uint64_t>(code);
-    the_launch.tensor_operations_at.at(address) += 2ull * shape.m * shape.n * product_depth;
+    the_launch.tensor_operations_at.at(address) += 2ull * shape.m * shape.n * mma_depth;
     the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
 }
 

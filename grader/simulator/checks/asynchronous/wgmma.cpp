@@ -16,8 +16,8 @@ namespace sim::checks {
 
 namespace {
 
-constexpr unsigned piece_log2 = 4, most_warpgroups = max_warps_per_block / warps_per_group;
-constexpr size_t most_pieces = (size_t(512) << 10) >> piece_log2;
+constexpr unsigned piece_log2 = 4, max_warpgroups = max_warps_per_block / warps_per_group;
+constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
 
 struct Wait {
     uint64_t number;  // all wgmma up to this one were complete
@@ -31,8 +31,8 @@ constexpr LastRead number_mask = (1u << number_bits) - 1;
 
 }  // namespace
 
-struct BlockProducts {
-    LastRead* pieces[most_warpgroups];
+struct BlockWgmma {
+    LastRead* pieces[max_warpgroups];
     Growable<Wait> waits[max_warps_per_block];
     // Result of the last overtakes_wgmma: the wgmma up to which a warp's reads are ordered before a writer.
     struct {
@@ -43,13 +43,13 @@ struct BlockProducts {
 
 namespace {
 
-BlockProducts& products_of(BlockState& block) {
-    if (!block.products) {
-        void* memory = calloc(1, sizeof(BlockProducts));
+BlockWgmma& wgmma_of(BlockState& block) {
+    if (!block.wgmma) {
+        void* memory = calloc(1, sizeof(BlockWgmma));
         if (!memory) abort();
-        block.products = new (memory) BlockProducts();
+        block.wgmma = new (memory) BlockWgmma();
     }
-    return *block.products;
+    return *block.wgmma;
 }
 
 WatchedRegisters& registers_of(ThreadState& thread) {
@@ -119,16 +119,16 @@ void take(ThreadState& thread, WatchedRegisters& registers, uintptr_t begin, uin
 // The operand's pieces, as read by some lanes: the first lane of each warp represents all.
 class OperandReader {
   public:
-    OperandReader(Warp* warps, unsigned which, const events::WarpgroupProduct& product, unsigned line)
-        : swizzle_(*first_lane(*state_of(warps[__builtin_ctz(which)])), product.address, line),
+    OperandReader(Warp* warps, unsigned which, const events::WgmmaIssue& issue, unsigned line)
+        : swizzle_(*first_lane(*state_of(warps[__builtin_ctz(which)])), issue.address, line),
           block_(*state_of(*warps->block)),
-          code_(product.address),
+          code_(issue.address),
           warpgroup_(warps->index / warps_per_group) {
         for (unsigned w = 0; w < warps_per_group; ++w)
             if (which >> w & 1) readers_[count_++] = first_lane(*state_of(warps[w]));
-        note_ = static_cast<LastRead>(product.number & number_mask) | which << number_bits;
-        LastRead*& pieces = products_of(block_).pieces[warpgroup_];
-        if (!pieces) pieces = static_cast<LastRead*>(calloc(most_pieces, sizeof(LastRead)));
+        note_ = static_cast<LastRead>(issue.number & number_mask) | which << number_bits;
+        LastRead*& pieces = wgmma_of(block_).pieces[warpgroup_];
+        if (!pieces) pieces = static_cast<LastRead*>(calloc(max_pieces, sizeof(LastRead)));
         if (!pieces) abort();
         pieces_ = pieces;
     }
@@ -155,7 +155,7 @@ class OperandReader {
         last = note_ | (last & ~number_mask);
         if (!site_->cells) return;
         ShadowCell* cell = site_->cells + ((address - site_->base) >> site_->shift);
-        swizzle_.look(block_, address, *cell, *site_);
+        swizzle_.check(block_, address, *cell, *site_);
         Epoch mark = operand_mark(block_);
         for (unsigned i = 0; i < (1u << piece_log2) >> site_->shift; ++i) {
             if (cell[i].write != written_) check_write(cell[i], address);
@@ -190,10 +190,10 @@ class OperandReader {
 };
 
 // Returns whether the thread is ordered after the warp's wait for the wgmma; any lane that waited will do.
-bool comes_after(const ThreadState& thread, BlockProducts& products, unsigned warp, uint64_t number) {
-    auto& known = products.ordered[warp];
+bool comes_after(const ThreadState& thread, BlockWgmma& block_wgmma, unsigned warp, uint64_t number) {
+    auto& known = block_wgmma.ordered[warp];
     if (known.writer == thread.epoch && number <= known.number) return true;
-    const Growable<Wait>& waits = products.waits[warp];
+    const Growable<Wait>& waits = block_wgmma.waits[warp];
     size_t low = 0, high = waits.size();
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -229,29 +229,29 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
             continue;
         }
         FindingKind kind = run.loads ? FindingKind::tensor_load_not_awaited : FindingKind::accumulator_not_awaited;
-        Finding finding = finding_about(kind, thread, code, run.product);
+        Finding finding = finding_about(kind, thread, code, run.wgmma);
         finding.side.access = static_cast<uint8_t>(access);
         finding.bytes = static_cast<uint32_t>(bytes);
         add_finding(finding);
     }
 }
 
-bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader) {
+bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader) {
     BlockState* owner =
         owner_of_shared(*thread.block, address);  // a copy by another block of the cluster may write here
     if (!owner) return false;
     if (overtakes_tensor_operation(thread, *owner, address, reader)) return true;
-    if (!owner->products) return false;
+    if (!owner->wgmma) return false;
     BlockState& block = *owner;
     size_t piece = (address - block.shared->base) >> piece_log2;
-    for (unsigned group = 0; group < most_warpgroups; ++group) {
-        if (!block.products->pieces[group]) continue;
-        LastRead last = block.products->pieces[group][piece];
+    for (unsigned group = 0; group < max_warpgroups; ++group) {
+        if (!block.wgmma->pieces[group]) continue;
+        LastRead last = block.wgmma->pieces[group][piece];
         unsigned first = group * warps_per_group, warps = last >> number_bits;
         // A wgmma and its group belong to the whole warpgroup: when one warp's wait is over, all of it is complete.
         bool complete = !warps;
         for (unsigned w = 0; w < warps_per_group && !complete; ++w)
-            complete = comes_after(thread, *block.products, first + w, last & number_mask);
+            complete = comes_after(thread, *block.wgmma, first + w, last & number_mask);
         if (complete) continue;
         *reader = block.threads[(first + static_cast<unsigned>(__builtin_ctz(warps))) * lanes_per_warp].epoch;
         return true;
@@ -259,12 +259,12 @@ bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* read
     return false;
 }
 
-void forget_products(BlockState& block) {
-    if (!block.products) return;
-    for (LastRead* pieces : block.products->pieces) free(pieces);
-    block.products->~BlockProducts();
-    free(block.products);
-    block.products = nullptr;
+void forget_wgmma(BlockState& block) {
+    if (!block.wgmma) return;
+    for (LastRead* pieces : block.wgmma->pieces) free(pieces);
+    block.wgmma->~BlockWgmma();
+    free(block.wgmma);
+    block.wgmma = nullptr;
 }
 
 }  // namespace sim::checks
@@ -273,7 +273,7 @@ namespace sim::events {
 
 using namespace sim::checks;
 
-void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned count) {
+void accumulators_pending(Thread& thread, uint32_t* const* variables, unsigned count) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
     WatchedRegisters& registers = registers_of(state);
@@ -284,7 +284,7 @@ void accumulators_taken(Thread& thread, uint32_t* const* variables, unsigned cou
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });
 }
 
-void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned count) {
+void accumulators_ready(Thread& thread, uint32_t* const* variables, unsigned count) {
     WatchedRegisters& registers = registers_of(*state_of(thread));
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
         for (AccumulatorRun& run : registers.runs)
@@ -295,7 +295,7 @@ void accumulators_given(Thread& thread, uint32_t* const* variables, unsigned cou
     });
 }
 
-void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned count) {
+void tensor_registers_pending(Thread& thread, uint32_t* const* variables, unsigned count) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
     WatchedRegisters& registers = registers_of(state);
@@ -305,7 +305,7 @@ void tensor_registers_taken(Thread& thread, uint32_t* const* variables, unsigned
     });
 }
 
-void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned count) {
+void tensor_registers_ready(Thread& thread, uint32_t* const* variables, unsigned count) {
     ThreadState& state = *state_of(thread);
     WatchedRegisters& registers = registers_of(state);
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) {
@@ -316,7 +316,7 @@ void tensor_registers_given(Thread& thread, uint32_t* const* variables, unsigned
     state.watches = !registers.runs.empty();
 }
 
-void product_fence(Warp& warp) {
+void wgmma_fenced(Warp& warp) {
     ThreadState* lanes = first_lane(*state_of(warp));
     for (unsigned lane = 0; lane < lanes_per_warp; ++lane) {
         if (lanes[lane].pending) settle(lanes[lane], 0, nullptr);
@@ -329,21 +329,21 @@ void product_fence(Warp& warp) {
     }
 }
 
-void product(Warp* warps, const WarpgroupProduct& product) {
+void wgmma_issued(Warp* warps, const WgmmaIssue& issue) {
     become_exact(*state_of(*warps->block));
-    const Wgmma& kind = product.kind;
+    const Wgmma& kind = issue.kind;
     unsigned pieces = 2 * kind.n;
     if (!kind.a_in_registers) {
         pieces += 2 * 64;
         for (unsigned w = 0; w < warps_per_group; ++w) {
-            MatrixDescriptor a(product.a);
-            OperandReader(warps, 1u << w, product, a.line).read(a, kind.transpose_a, 2 * w, 2);
+            MatrixDescriptor a(issue.a);
+            OperandReader(warps, 1u << w, issue, a.line).read(a, kind.transpose_a, 2 * w, 2);
         }
     }
-    MatrixDescriptor b(product.b);
-    OperandReader(warps, (1u << warps_per_group) - 1, product, b.line).read(b, kind.transpose_b, 0, kind.n / 8u);
+    MatrixDescriptor b(issue.b);
+    OperandReader(warps, (1u << warps_per_group) - 1, issue, b.line).read(b, kind.transpose_b, 0, kind.n / 8u);
     Locked locked(the_launch.lock);
-    uint64_t address = reinterpret_cast<uint64_t>(product.address);
+    uint64_t address = reinterpret_cast<uint64_t>(issue.address);
     uint64_t operations = 2ull * 64 * kind.n * kind.k();
     the_launch.tensor_operations_at.at(address) += operations;
     TensorType type = tensor_type(kind);
@@ -351,7 +351,7 @@ void product(Warp* warps, const WarpgroupProduct& product) {
     the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
 }
 
-void products_done(Warp& warp, uint64_t number) {
+void wgmma_done(Warp& warp, uint64_t number) {
     WarpState& state = *state_of(warp);
     ThreadState* lanes = first_lane(state);
     uint32_t time = ++state.block->time;
@@ -359,10 +359,10 @@ void products_done(Warp& warp, uint64_t number) {
         if (lanes[lane].pending) settle(lanes[lane], 0, nullptr);
         set_time(lanes[lane], time);
     }
-    products_of(*state.block).waits[warp.index].push({number, lanes[0].epoch});
+    wgmma_of(*state.block).waits[warp.index].push({number, lanes[0].epoch});
 }
 
-void product_at_exit(Warp& warp, const void* address) {
+void wgmma_at_exit(Warp& warp, const void* address) {
     add_finding(finding_at(FindingKind::wgmma_at_exit, *first_lane(*state_of(warp)), address));
 }
 

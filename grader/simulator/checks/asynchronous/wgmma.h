@@ -15,7 +15,7 @@ namespace sim::checks {
 struct AccumulatorRun {
     uintptr_t begin, end;
     uint32_t* values;     // as written by the last wgmma, or as found at the last fence after that
-    const void* product;  // the last wgmma that used them
+    const void* wgmma;    // the last wgmma that used them
     const void* touched;  // the thread's last access to them without a later fence; null: none
     Access touch;
     bool taken;  // a wgmma is pending
@@ -37,8 +37,8 @@ inline bool is_operand_mark(Epoch reads) { return reads.pending() && reads.shari
 
 // Returns whether the thread's write to shared memory is not ordered after a wgmma that reads there; if so, one lane
 // that reads.
-bool overtakes_product(const ThreadState& thread, uintptr_t address, Epoch* reader);
+bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader);
 
-void forget_products(BlockState& block);
+void forget_wgmma(BlockState& block);
 
 }  // namespace sim::checks

@@ -36,7 +36,7 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 // An access on the stack next to a red-zone word: a finding if it is to the red zone of a local array.
 void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 // An access of one or two bytes may lie in front of the zone, if the array does not end at a multiple of four.
-SIM_ALWAYS_INLINE bool looks_red(uintptr_t address, size_t bytes) {
+SIM_ALWAYS_INLINE bool may_be_red(uintptr_t address, size_t bytes) {
     auto word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t(3));
     return word[0] == red_word || (bytes != 4 && word[bytes < 4 ? 1 : bytes / 4 - 1] == red_word);
 }
@@ -126,7 +126,7 @@ SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const v
         if (is_local(thread, address)) {
             if (Write && sandbox::confined && !sandbox::in_caller(address, size_t(1) << SizeLog2, SIM_FRAME))
                 sandbox::check_stack(reinterpret_cast<void*>(address), size_t(1) << SizeLog2, code, SIM_FRAME);
-            if (SIM_UNLIKELY(looks_red(address, size_t(1) << SizeLog2)))
+            if (SIM_UNLIKELY(may_be_red(address, size_t(1) << SizeLog2)))
                 red_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);
             if (SIM_UNLIKELY(thread.watches))
                 local_access(thread, address, size_t(1) << SizeLog2, Write ? Access::write : Access::read, code);

@@ -2,11 +2,11 @@
 // PLDI 2009).
 //
 // clang-format off
-//  serial    27 bits   the block; numbered over all launches, so that a smaller serial is an earlier launch
-//  time      24 bits   the clock c: of one thread, and greater after each synchronization in which it takes part
-//  atomic     1 bit    the accesses were atomic operations
-//  sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
-//  thread    10 bits   number in the block; of several threads, the first
+//   serial    27 bits   the block; numbered over all launches, so that a smaller serial is an earlier launch
+//   time      24 bits   the clock c: of one thread, and greater after each synchronization in which it takes part
+//   atomic     1 bit    the accesses were atomic operations
+//   sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
+//   thread    10 bits   number in the block; of several threads, the first
 // clang-format on
 //
 // Serial and thread together are the t. A barrier gives all its threads the same time, greater than any before. So

@@ -101,7 +101,7 @@ void fall_back_to_one_worker(Launch&) {
     });
 }
 
-void launch_taken_back(Launch&) {
+void launch_rolled_back(Launch&) {
     each_worker([](WorkerState& worker) {
         undo_written(worker);
         drop_logs(worker);
@@ -232,7 +232,7 @@ void warp_collective(Warp& warp, Wait, unsigned, unsigned participants) {
     if (participants == (warp.existing & ~warp.exited)) flush_warp(state);
 }
 
-void tensor_product(Warp&, TensorType type, unsigned operations, const void* address) {
+void tensor_core_mma(Warp&, TensorType type, unsigned operations, const void* address) {
     Locked locked(the_launch.lock);
     the_launch.tensor_operations[static_cast<unsigned>(type)] += operations;
     the_launch.tensor_operations_at.at(reinterpret_cast<uint64_t>(address)) += operations;

@@ -124,7 +124,7 @@ void hook_range(const void* data, size_t bytes, const void* code, unsigned wides
 
 // Host threads pass flags this way.
 template <bool Write>
-void host_meets(const void* data) {
+void host_synchronizes(const void* data) {
     if (Write)
         host_threads::release(data);
     else
@@ -136,7 +136,7 @@ void host_meets(const void* data) {
 template <bool Write>
 void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
-    if (!thread) host_meets<Write>(data);
+    if (!thread) host_synchronizes<Write>(data);
     if (!thread || !state_of(*thread)) return hook_any<Write>(data, size_log2, code);
     if (!Write) {
         thread->call_address = code;  // reported for an endless polling loop

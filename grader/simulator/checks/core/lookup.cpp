@@ -23,7 +23,7 @@ bool find_segment(uintptr_t address, Segment* found) {
         uintptr_t address;
         Segment* found;
     } query = {address, found};
-    auto look = [](dl_phdr_info* info, size_t, void* context) {
+    auto visit_library = [](dl_phdr_info* info, size_t, void* context) {
         Query& wanted = *static_cast<Query*>(context);
         for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
             const ElfW(Phdr) & header = info->dlpi_phdr[i];
@@ -37,7 +37,7 @@ bool find_segment(uintptr_t address, Segment* found) {
         }
         return int(wanted.found->bytes != 0);
     };
-    return dl_iterate_phdr(look, &query) != 0;
+    return dl_iterate_phdr(visit_library, &query) != 0;
 }
 
 // Returns the __device__ or __constant__ variable next to the address.
@@ -167,7 +167,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     if (is_local(thread, address)) {
         if (sandbox::confined && (is_write(access) || access == Access::atomic))
             sandbox::check_stack(reinterpret_cast<void*>(address), size, site->address, SIM_FRAME);
-        if (looks_red(address, size)) red_access(thread, address, size, access, site->address);
+        if (may_be_red(address, size)) red_access(thread, address, size, access, site->address);
         if (thread.watches) local_access(thread, address, size, access, site->address);
         return nullptr;
     }

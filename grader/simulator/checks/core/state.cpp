@@ -193,7 +193,7 @@ void end_block(BlockState& state) {
             if (extras) free_tensor_thread(extras->tensor);
         }
     }
-    forget_products(state);
+    forget_wgmma(state);
     forget_tensor_memory(state);
     forget_swizzles(state);
     // A later launch may run without checks; its accesses must not be attributed to this block.

@@ -22,7 +22,7 @@ struct Overwritten;
 struct PendingWrite {
     const void* address;
     size_t bytes;
-    unsigned looks;
+    unsigned attempts;
     char before[16];
     const void* code_address;
     Epoch other;
@@ -46,7 +46,7 @@ struct AsyncCopy {
 };
 
 struct BulkState;
-struct BlockProducts;
+struct BlockWgmma;
 struct WatchedRegisters;
 struct TensorThread;
 struct BlockTensorMemory;
@@ -127,7 +127,7 @@ struct BlockState {
     bool fenced;                       // a thread has published something since the last barrier
     bool exit_reported;
     const VectorClock* arrivals[named_barriers];  // knowledge of the threads that have arrived and do not wait
-    BlockProducts* products;                      // wgmma.h
+    BlockWgmma* wgmma;                            // wgmma.h
     BlockTensorMemory* tensor_memory;             // tensor_memory.h
     uint8_t* swizzles;                            // swizzles.h
     void* executed;  // what its threads executed, if that is counted: checks/counting/executed.h

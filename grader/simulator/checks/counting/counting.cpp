@@ -7,7 +7,7 @@ namespace sim::checks {
 namespace {
 
 Growable<KernelRecord> kernels;
-uint64_t allocated, most_allocated;
+uint64_t allocated, peak_allocated;
 
 uint64_t by_host, by_copies;
 uint64_t submitted, instantiated;
@@ -95,7 +95,7 @@ void forget_kernels() {
 void count_allocation(const Region& region) {
     if (!is_scratch(region)) return;
     allocated += region.bytes;
-    if (allocated > most_allocated) most_allocated = allocated;
+    if (allocated > peak_allocated) peak_allocated = allocated;
 }
 
 void count_release(const Region& region) {
@@ -103,12 +103,12 @@ void count_release(const Region& region) {
 }
 
 uint64_t scratch_bytes() {
-    uint64_t sum = most_allocated;
+    uint64_t sum = peak_allocated;
     each_variable([](Region& region, void* total) { *static_cast<uint64_t*>(total) += region.bytes; }, &sum);
     return sum;
 }
 
-void forget_scratch() { allocated = most_allocated = 0; }
+void forget_scratch() { allocated = peak_allocated = 0; }
 
 void count_copy(const Region* to, const Region* from, size_t bytes) {
     if (!is_host(from)) by_copies += bytes;

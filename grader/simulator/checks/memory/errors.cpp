@@ -155,7 +155,7 @@ const void* last_place_on_stack(const Fault& fault) {
     auto* word = reinterpret_cast<const void* const*>(fault.thread->fiber->low);
     auto* end = reinterpret_cast<const void* const*>(fault.thread->fiber->top);
     const void* call = nullptr;
-    for (unsigned looked = 0; word < end && looked < 4096; ++word, ++looked) {
+    for (unsigned checked_words = 0; word < end && checked_words < 4096; ++word, ++checked_words) {
         if (!*word) continue;
         if (is_site(*word)) return *word;
         if (!call && same_library(*word, fault.address)) call = *word;

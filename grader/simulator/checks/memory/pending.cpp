@@ -39,17 +39,16 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
 
 // A hook for a structure, or for memcpy, accesses several pieces before anything is moved. So does a loop over an
 // array; after this many elements each is checked by itself.
-constexpr size_t widest_piece = 16, most_pieces = size_t(1) << 16;
+constexpr size_t widest_piece = 16, max_pieces = size_t(1) << 16;
 
 bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
-    return code == extras.piece_code && address - extras.piece - 1 < widest_piece &&
-           extras.writes->size() < most_pieces;
+    return code == extras.piece_code && address - extras.piece - 1 < widest_piece && extras.writes->size() < max_pieces;
 }
 
 // Returns whether the question stays open. For a structure copy, both hooks (write and read) come before the move: at
 // the next access the write may not have happened yet.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
-    if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.looks < 2;
+    if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.attempts < 2;
     report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
                 reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
     return false;

@@ -12,7 +12,7 @@ const Block* recorded_block = nullptr;
 
 namespace {
 
-constexpr unsigned most_events = 3u << 16;  // of all threads; each may have its share
+constexpr unsigned max_events = 3u << 16;  // of all threads; each may have its share
 constexpr unsigned least_share = 256;
 
 // A value that will be in shared memory only after the hook of its access, or after its copy has been performed.
@@ -174,7 +174,7 @@ void record_block(BlockState& block) {
     if (memcmp(index, choice.index, sizeof index) != 0) return;
     state = &block;
     recorded_block = &running;
-    share = most_events / running.thread_count > least_share ? most_events / running.thread_count : least_share;
+    share = max_events / running.thread_count > least_share ? max_events / running.thread_count : least_share;
     full = false;
     full_warps = 0;
     memset(counts, 0, sizeof counts);

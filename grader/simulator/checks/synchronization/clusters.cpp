@@ -85,13 +85,13 @@ void ClusterBarrier::complete(const Cluster& cluster) {
 void ClusterBarrier::wait(ThreadState& thread) {
     const Arrivals& arrivals = arrivals_[thread.block->block->rank];
     const VectorClock* known = thread.extras ? thread.extras->known : nullptr;
-    bool news = thread.extras && thread.extras->acquired;
-    if (news || asked_ != known || asked_with_ != complete_) {
+    bool learned_more = thread.extras && thread.extras->acquired;
+    if (learned_more || asked_ != known || asked_with_ != complete_) {
         VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
         add_acquired(builder, thread);
         builder.add(complete_);
         asked_ = known;
-        asked_with_ = news ? nullptr : complete_;
+        asked_with_ = learned_more ? nullptr : complete_;
         answer_ = builder.finish();
     }
     ThreadExtras& extras = extras_of(thread);

@@ -13,9 +13,9 @@ void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
     const VectorClock* known = release->known;
     if (!known) return;
     // A releasing thread has usually just acquired from this log, so nothing new is learned.
-    bool news = known->warp_mask != 0;
-    for (uint32_t i = 0; i < known->log_count; ++i) news = news || known->logs[i].log != this;
-    if (news && (foreign_.empty() || foreign_.back().known != known)) foreign_.push({known, length()});
+    bool learned_more = known->warp_mask != 0;
+    for (uint32_t i = 0; i < known->log_count; ++i) learned_more = learned_more || known->logs[i].log != this;
+    if (learned_more && (foreign_.empty() || foreign_.back().known != known)) foreign_.push({known, length()});
 }
 
 void VectorClockBuilder::add(const VectorClock* known) {

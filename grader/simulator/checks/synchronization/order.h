@@ -5,10 +5,10 @@
 // beyond the barriers is stored:
 //
 // clang-format off
-//  VectorClock   what a thread has learned: times up to which it knows the lanes of its block, and prefixes of logs
-//  Release       what a thread publishes: all that it knows at a fence
-//  SyncLog       the releases through one atomic variable, in the order of its operations: FastTrack would join
-//                them into one vector clock of the variable, with an entry for each thread of the grid
+//   VectorClock   what a thread has learned: times up to which it knows the lanes of its block, and prefixes of logs
+//   Release       what a thread publishes: all that it knows at a fence
+//   SyncLog       the releases through one atomic variable, in the order of its operations: FastTrack would join
+//                 them into one vector clock of the variable, with an entry for each thread of the grid
 // clang-format on
 //
 // All are immutable once made, shared freely, and live until the launch ends.

@@ -8,7 +8,7 @@ namespace sim::checks {
 namespace {
 
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
-constexpr size_t most_overwritten = size_t(1) << 24;  // per worker: half a gigabyte of records
+constexpr size_t max_overwritten = size_t(1) << 24;  // per worker: half a gigabyte of records
 
 // One lock for the cells of 64 bytes; an access needs only one, because it is aligned.
 struct alignas(64) Stripe {
@@ -89,7 +89,7 @@ void prepare_to_write(ThreadState& thread, ShadowCell& cell, const AccessSite& s
                           (cell.reads.sharing() == many_blocks || cell.reads.serial() != thread.block->serial);
     if (of_this_launch(cell.write) || read_by_others) in_block_order_unlocked(conflict);
     Growable<Overwritten>& overwritten = thread.worker->overwritten;
-    if (overwritten.size() == most_overwritten) in_block_order_unlocked("its blocks write too much to be undone");
+    if (overwritten.size() == max_overwritten) in_block_order_unlocked("its blocks write too much to be undone");
     size_t offset = static_cast<size_t>(&cell - site.cells) << site.shift, rest = site.region->bytes - offset;
     size_t granule = size_t(1) << site.shift;
     auto bytes = static_cast<uint8_t>(rest < granule ? rest : granule);

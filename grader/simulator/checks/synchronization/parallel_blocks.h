@@ -3,13 +3,13 @@
 // A block may read what no other block writes, and write what no other block accesses. Then, whatever order the blocks
 // ran in, the shadow cells are as if they had run one after another:
 //
-//  written   by one block alone: the block owns the cell and continues as if it were the only one.
-//  read      by several blocks: the cell holds what the first of them in block order would leave, and that others
-//            read it as well. The thread that first widened the set may differ. Only a race within the same launch
-//            would need it, and there is none, as follows.
-//  else      two blocks conflict. Each first access of a block to a cell is made under a lock, so the later block
-//            sees the conflict in the cell before it accesses the memory; the launch is rolled back
-//            (runtime/block_order.h).
+//   written   by one block alone: the block owns the cell and continues as if it were the only one.
+//   read      by several blocks: the cell holds what the first of them in block order would leave, and that others
+//             read it as well. The thread that first widened the set may differ. Only a race within the same launch
+//             would need it, and there is none, as follows.
+//   else      two blocks conflict. Each first access of a block to a cell is made under a lock, so the later block
+//             sees the conflict in the cell before it accesses the memory; the launch is rolled back
+//             (runtime/block_order.h).
 //
 // Findings, and everything that orders blocks, also cause a rollback. So no other block has seen what was written here,
 // and restoring the old contents, in any order, undoes it.

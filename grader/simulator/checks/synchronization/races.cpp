@@ -59,7 +59,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     Conflict conflict = {false, set, cell.read_site};
     if (set == never) return conflict;
     if (is_operand_mark(set)) {
-        conflict.unordered = overtakes_product(thread, address_of(cell, site), &conflict.epoch);
+        conflict.unordered = overtakes_wgmma(thread, address_of(cell, site), &conflict.epoch);
         return conflict;
     }
     const void* variable = set.atomic() ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;

@@ -109,14 +109,14 @@ void become_exact(BlockState& block) {
 }
 
 void block_joined(BlockState& block) {
-    SyncScope meeting(block);
-    each_thread(block, [&](ThreadState& thread) { meeting.add(thread); });
-    block.barrier_known = meeting.finish(false);
+    SyncScope scope(block);
+    each_thread(block, [&](ThreadState& thread) { scope.add(thread); });
+    block.barrier_known = scope.finish(false);
     block.fenced = false;
     if (the_launch.exact) block.exact = true;
     block.barrier_time = block.time;
     each_thread(block, [&](ThreadState& thread) {
-        meeting.leave(thread);
+        scope.leave(thread);
         set_floors(thread);
     });
 }
@@ -130,15 +130,15 @@ void some_joined(BlockState& block, unsigned barrier) {
                 visit(block.threads[w * lanes_per_warp + static_cast<unsigned>(__builtin_ctz(lanes))]);
         }
     };
-    SyncScope meeting(block);
-    meeting.known.add(block.arrivals[barrier]);
+    SyncScope scope(block);
+    scope.known.add(block.arrivals[barrier]);
     block.arrivals[barrier] = nullptr;
     each_waiting([&](ThreadState& thread) {
-        meeting.add(thread);
-        add_time(meeting.known, thread);
+        scope.add(thread);
+        add_time(scope.known, thread);
     });
-    meeting.finish();
-    each_waiting([&](ThreadState& thread) { meeting.leave(thread); });
+    scope.finish();
+    each_waiting([&](ThreadState& thread) { scope.leave(thread); });
 }
 
 void arrived(ThreadState& thread, unsigned barrier) {
@@ -160,14 +160,14 @@ void warp_joined(WarpState& warp, unsigned participants) {
     auto each = [&](auto visit) {
         for (unsigned rest = participants; rest; rest &= rest - 1) visit(first[__builtin_ctz(rest)]);
     };
-    SyncScope meeting(block);
+    SyncScope scope(block);
     each([&](ThreadState& thread) {
-        meeting.add(thread);
-        if (!whole) add_time(meeting.known, thread);
+        scope.add(thread);
+        if (!whole) add_time(scope.known, thread);
     });
-    meeting.finish();
+    scope.finish();
     if (whole) warp.sync_time = block.time;
-    each([&](ThreadState& thread) { meeting.leave(thread); });
+    each([&](ThreadState& thread) { scope.leave(thread); });
 }
 
 void grid_joined() {

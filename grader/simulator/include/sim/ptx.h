@@ -3,8 +3,8 @@
 // The front end turns each instruction of an asm statement into one call of a function here.
 // grader/frontend/ptx_instructions.py maps instructions to functions; operands keep their order:
 //
-//  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
-//  ::sim::ptx::ldmatrix<false>((a), (b), (address));
+//   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address));
+//   ::sim::ptx::ldmatrix<false>((a), (b), (address));
 //
 // Results come first, by reference, into variables of any type of the right size. PTX registers have a size but few
 // type rules, so a float may be passed where 32 bits are expected. An address is a generic pointer or its number for

@@ -16,7 +16,7 @@ SIM_INLINE void tcgen05_dealloc(In<uint32_t> address, In<uint32_t> columns, Site
 }
 template <bool PAIR>
 SIM_INLINE void tcgen05_relinquish_alloc_permit(Site site = SIM_CALLER) {
-    ::sim::tensor_give_up_allocating(site, PAIR);
+    ::sim::tensor_relinquish_alloc_permit(site, PAIR);
 }
 
 template <bool PAIR>

@@ -4,7 +4,7 @@
 // call of a symbol that both define would be bound to whichever library was loaded first. So a function of CUDA or of
 // the C library that the simulator replaces keeps its name in the language and has another symbol:
 //
-//    cudaError_t cudaGetLastError() SIM_SYMBOL(cudaGetLastError);  // sim_cudaGetLastError
+//     cudaError_t cudaGetLastError() SIM_SYMBOL(cudaGetLastError);  // sim_cudaGetLastError
 #pragma once
 
 #define SIM_QUOTE_(text) #text

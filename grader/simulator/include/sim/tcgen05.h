@@ -24,16 +24,16 @@ constexpr unsigned registers_of(TensorShape shape, unsigned repetitions) {
 // `pair`: the CTA pair does it together (cta_group::2). By all lanes of a warp.
 void tensor_allocate(Site site, bool pair, void* address_goes_to, uint32_t columns);
 void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns);
-void tensor_give_up_allocating(Site site, bool pair);
+void tensor_relinquish_alloc_permit(Site site, bool pair);
 
 // d (+)= a b. By one thread. `a`: a matrix descriptor, or with `a_in_tensor_memory` an address there.
-struct TensorProduct {
+struct Tcgen05Mma {
     uint64_t a, b;         // matrix descriptors
     uint32_t d;            // address of the accumulators
     uint32_t instruction;  // the instruction descriptor: types, shape, signs, majors
     bool pair, a_in_tensor_memory, adds;
 };
-void tensor_multiply(Site site, const TensorProduct& product);
+void tensor_multiply(Site site, const Tcgen05Mma& product);
 // tcgen05.cp: copies 128 lanes of 128 or 256 bits from shared memory.
 void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits);
 // tcgen05.commit: an arrival at the mbarrier, or with `multicast` at those of `blocks`, when all operations that the

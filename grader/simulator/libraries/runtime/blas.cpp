@@ -27,10 +27,10 @@ namespace sim::blas {
 
 namespace {
 
-constexpr size_t most_handles = 256;
-cublasContext handles[most_handles];
+constexpr size_t max_handles = 256;
+cublasContext handles[max_handles];
 
-bool is_handle(cublasHandle_t handle) { return handle >= handles && handle < handles + most_handles && handle->used; }
+bool is_handle(cublasHandle_t handle) { return handle >= handles && handle < handles + max_handles && handle->used; }
 
 size_t bytes_of(cudaDataType type) {
     switch (type) {
@@ -122,9 +122,9 @@ class Call {
         return get(at, type, 0);
     }
 
-    // Loads `columns` of `rows` elements, `ld` apart, as contiguous doubles; null after an error. `told`: the read is
+    // Loads `columns` of `rows` elements, `ld` apart, as contiguous doubles; null after an error. `reported`: the read is
     // reported to the checks; for a matrix that is stored later this is unnecessary.
-    double* load(const Matrix& matrix, const char* base, long long rows, long long columns, bool told = true) {
+    double* load(const Matrix& matrix, const char* base, long long rows, long long columns, bool reported = true) {
         if (!check(matrix, base, rows, columns)) return nullptr;
         auto* values = static_cast<double*>(malloc(static_cast<size_t>(rows * columns + 1) * sizeof(double)));
         if (!values) {
@@ -136,7 +136,7 @@ class Call {
         for (long long line = 0; line < lines; ++line) {
             size_t first = static_cast<size_t>(line * matrix.ld);
             size_t bytes = static_cast<size_t>(length) * bytes_of(matrix.type);
-            if (told) events::host_read(base + first * bytes_of(matrix.type), bytes);
+            if (reported) events::host_read(base + first * bytes_of(matrix.type), bytes);
             for (long long i = 0; i < length; ++i) {
                 double value = get(base, matrix.type, first + static_cast<size_t>(i));
                 values[turned ? i * rows + line : line * rows + i] = value;

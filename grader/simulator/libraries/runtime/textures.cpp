@@ -31,17 +31,17 @@ struct Object {
     cudaTextureDesc texture;
 };
 
-constexpr size_t most_objects = 1024;
+constexpr size_t max_objects = 1024;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-Object objects[most_objects];
+Object objects[max_objects];
 
 cudaError_t add(const char* call, unsigned long long* handle, const Object& made, const void* caller) {
     pthread_mutex_lock(&lock);
     size_t i = 0;
-    while (i < most_objects && objects[i].used) ++i;
-    if (i < most_objects) objects[i] = made;
+    while (i < max_objects && objects[i].used) ++i;
+    if (i < max_objects) objects[i] = made;
     pthread_mutex_unlock(&lock);
-    if (i == most_objects)
+    if (i == max_objects)
         return refuse(call, cudaErrorMemoryAllocation,
                       "too many texture and surface objects: at most 1,024, destroy some first", caller);
     *sandbox::result(handle) = i + 1;
@@ -49,7 +49,7 @@ cudaError_t add(const char* call, unsigned long long* handle, const Object& made
 }
 
 cudaError_t remove(const char* call, unsigned long long handle, bool surface, const void* caller) {
-    bool known = handle - 1 < most_objects && objects[handle - 1].used && objects[handle - 1].surface == surface;
+    bool known = handle - 1 < max_objects && objects[handle - 1].used && objects[handle - 1].surface == surface;
     if (!known) return refuse(call, cudaErrorInvalidValue, "the object was never created, or was destroyed", caller);
     objects[handle - 1].used = false;
     return cudaSuccess;
@@ -130,7 +130,7 @@ const char* wrong_texture(const Object& object) {
 }
 
 const Object& find(unsigned long long handle, bool surface, const void* caller) {
-    if (handle - 1 >= most_objects || !objects[handle - 1].used || objects[handle - 1].surface != surface)
+    if (handle - 1 >= max_objects || !objects[handle - 1].used || objects[handle - 1].surface != surface)
         misused(surface ? "invalid surface object: it was never created, or was destroyed"
                         : "invalid texture object: it was never created, or was destroyed",
                 caller);

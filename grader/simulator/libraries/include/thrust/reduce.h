@@ -73,23 +73,25 @@ SIM_INLINE pair<OutKeys, OutValues> reduce_by_key(const Policy& policy, Keys fir
 // Converts iterators in results to the caller's type: the last argument of that kind is the output, or in the same
 // range.
 template <typename Result>
-SIM_INLINE Result as_given(const Result& result) {
+SIM_INLINE Result as_caller_iterator(const Result& result) {
     return result;
 }
 template <typename Result, typename First, typename... Rest>
-SIM_INLINE auto as_given(const Result& result, const First& last, const Rest&... before) {
+SIM_INLINE auto as_caller_iterator(const Result& result, const First& last, const Rest&... before) {
     if constexpr (std::is_same_v<Result, raw_of<First>> && system_of<First>::value != nowhere)
         return last + (result - raw(last, 0));
     else
-        return as_given(result, before...);
+        return as_caller_iterator(result, before...);
 }
 template <typename Result, typename First, typename... Rest>
-SIM_INLINE auto as_given(const pair<Result, Result>& result, const First& last, const Rest&... before) {
-    return make_pair(as_given(result.first, last, before...), as_given(result.second, last, before...));
+SIM_INLINE auto as_caller_iterator(const pair<Result, Result>& result, const First& last, const Rest&... before) {
+    return make_pair(as_caller_iterator(result.first, last, before...),
+                     as_caller_iterator(result.second, last, before...));
 }
 template <typename Result, size_t... Index, typename Arguments>
-SIM_INLINE auto as_given_reversed(const Result& result, const Arguments& arguments, std::index_sequence<Index...>) {
-    return as_given(result, std::get<sizeof...(Index) - 1 - Index>(arguments)...);
+SIM_INLINE auto as_caller_iterator_reversed(const Result& result, const Arguments& arguments,
+                                            std::index_sequence<Index...>) {
+    return as_caller_iterator(result, std::get<sizeof...(Index) - 1 - Index>(arguments)...);
 }
 
 template <typename Policy, typename F, typename... Arguments>
@@ -99,8 +101,8 @@ SIM_INLINE auto run_standard(const Policy& policy, const char* name, F f, const 
     if constexpr (std::is_void_v<decltype(f(raw(arguments, 0)...))>)
         return run(raw(arguments, 0)...);
     else
-        return as_given_reversed(run(raw(arguments, 0)...), std::tuple<Arguments...>(arguments...),
-                                 std::index_sequence_for<Arguments...>());
+        return as_caller_iterator_reversed(run(raw(arguments, 0)...), std::tuple<Arguments...>(arguments...),
+                                           std::index_sequence_for<Arguments...>());
 }
 
 template <typename Policy, typename In, typename Out, typename T = value_of<In>, typename Op = ::cuda::std::plus<>>

@@ -9,18 +9,18 @@
 
 namespace sim {
 
-constexpr unsigned warp_rows = 16, most_columns = 256, most_registers = 128;
+constexpr unsigned warp_rows = 16, max_columns = 256, max_registers = 128;
 
 // A warp's accumulators while wgmma are pending: 32 bits each, a float also for f16.
 struct Tile {
-    uint32_t value[warp_rows][most_columns];
+    uint32_t value[warp_rows][max_columns];
     Wgmma kind;  // the same for all wgmma of the tile
-    uint32_t* variables[lanes_per_warp][most_registers];
-    unsigned products;  // pending
+    uint32_t* variables[lanes_per_warp][max_registers];
+    unsigned operations;  // pending
     Tile* next;
 };
 
-struct Product {
+struct WgmmaOperation {
     Wgmma kind;
     uint64_t a, b;  // matrix descriptors
     uint32_t a_registers[lanes_per_warp][4];
@@ -29,24 +29,24 @@ struct Product {
     unsigned group;
     uint64_t number;  // within its warpgroup, from 1
     const void* address;
-    Product* next;
+    WgmmaOperation* next;
 };
 
 struct DecodedB;
 
-struct Products {
-    Product* oldest;
-    Product** end;  // where the next one is appended
-    Tile* tiles;    // in use
+struct PendingWgmma {
+    WgmmaOperation* oldest;
+    WgmmaOperation** end;  // where the next one is appended
+    Tile* tiles;           // in use
     Tile* free_tiles;
-    Product* free_products;
+    WgmmaOperation* free_operations;
     unsigned group;     // the group being filled
     uint64_t number;    // of the last wgmma
     DecodedB* decoded;  // of the warpgroup's first warp: the decoded B of the wgmma that was performed last
 };
 
 // In wgmma_multiply.cpp: adds A * B to the tile, for the rows of one warp (0 to 3) of its warpgroup.
-void perform(const Product& product, unsigned warp, DecodedB& decoded);
+void perform(const WgmmaOperation& operation, unsigned warp, DecodedB& decoded);
 DecodedB* make_decoded();  // null when out of memory
 
 }  // namespace sim
