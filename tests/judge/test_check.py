@@ -55,7 +55,7 @@ def exercise(**changes) -> Exercise:
 
 
 @pytest.mark.parametrize(
-    ("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 and no other")]
+    ("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 only")]
 )
 def test_a_gpu_below_what_the_exercise_needs(judged, monkeypatch: pytest.MonkeyPatch, needed: str, says: str) -> None:
     for name, value in (("is_available", True), ("get_device_capability", (8, 6)), ("get_device_name", "RTX 3090")):

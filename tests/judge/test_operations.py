@@ -78,4 +78,4 @@ def test_without_objdump_the_rest_is_shown(kernel: Path, monkeypatch: pytest.Mon
     verdict, stage = efficient(kernel, details=True)
     assert "flops" not in stage.totals and stage.lines
     text = " ".join(as_text(verdict, verbose=True).split())
-    assert "Floating-point operations are not shown: there is no objdump" in text and "Install binutils." in text
+    assert "Floating-point operations are not shown: objdump was not found" in text and "Install binutils." in text

@@ -133,7 +133,7 @@ def test_allocations_of_a_capture_are_refused(load):
         ("cudaGraphAddNode(0, 0, 0, 0, 0, 0)", "graph nodes of any type"),
         ("cudaGraphConditionalHandleCreate(0, 0)", "conditional nodes"),
         ("cudaGraphAddMemAllocNode(0, 0, 0, 0, 0)", "memory nodes"),
-        ("cudaGraphAddEventRecordNode(0, 0, 0, 0, 0)", "events as nodes"),
+        ("cudaGraphAddEventRecordNode(0, 0, 0, 0, 0)", "event nodes"),
         ("cudaGraphKernelNodeGetParams(0, 0)", "queries of a node's parameters"),
         ("cudaGraphDebugDotPrint(0, 0, 0)", "DOT files of a graph"),
     ],

@@ -198,7 +198,7 @@ def test_copies_from_shared_memory(kernel: SimulatedKernel) -> None:
             '"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%0}, [%1];" : "=r"(x) : "r"(d)',
             "16x256b.x64.b32 is not simulated",
         ),
-        ('"wgmma.fence.sync.aligned; tcgen05.fence::after_thread_sync;"', "only sm_90a has the PTX instruction wgmma"),
+        ('"wgmma.fence.sync.aligned; tcgen05.fence::after_thread_sync;"', "exists only on sm_90a"),
     ],
 )
 def test_what_is_not_simulated_is_refused_by_name(statement: str, says: str) -> None:

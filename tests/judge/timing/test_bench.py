@@ -285,7 +285,7 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(GraderError, match="no GPU"):
+    with pytest.raises(GraderError, match="no usable GPU"):
         measure_machine()
 
 

@@ -54,5 +54,5 @@ def test_what_ncu_says_when_it_fails_is_told() -> None:
 
 def test_a_machine_without_it_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(GraderError, match="no ncu"):
+    with pytest.raises(GraderError, match="ncu is not on the PATH"):
         nsight_compute.count([], ["program"], METRICS, STALLS)
