@@ -14,10 +14,11 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import find_exercise, print_note, short_name, shown_path
+from grader.cli.messages import find_exercise, go_on, print_note, refuse_open_blanks, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
+from grader.course.puzzles import Puzzle
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.options import CheckOptions
 from grader.report import theme, words
@@ -96,6 +97,8 @@ def command(
         on_recording=wanted,
         own_process="torch" not in sys.modules,
     )
+    if isinstance(entry, Puzzle):
+        refuse_open_blanks(entry, (file or entry.skeleton).read_text(encoding="utf-8", errors="replace"))
     verdict = grade(entry, file, console, options)
     own = is_own_file(entry, file)
     if own:
@@ -214,7 +217,7 @@ def next_steps(
             steps.append((f"grader solution {name}", "the course's solution"))
             following = next_exercise(course, progress, entry)
             if following is not None:
-                steps.append((f"grader watch {short_name(following, course)}", f"next: {following.title}"))
+                steps.append((go_on(following, course), f"next: {following.title}"))
             else:
                 steps.append(("grader list", "every exercise is passed"))
         if any(stage.lines for stage in verdict.stages) and not verbose:
@@ -248,7 +251,7 @@ def exercise_of(course: Course, name: str) -> tuple[Entry, Path | None]:
     if path.suffix != ".cu" or (len(path.parts) < 2 and not path.is_file()):
         return find_exercise(course, name), None
     if not path.is_file():
-        if len(path.parts) > 2 and not (course.root / path).is_file():
+        if len(path.parts) > 2 and not (course.root / path).is_file() and not course.is_former(name):
             raise GraderError(f"there is no file {name}", "Check the path, or name the exercise.")
         path = course.root / path
         if not path.is_file():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import print_note, short_name, shortened
+from grader.cli.messages import go_on, print_note, short_name, shortened
 from grader.course import Course, Entry
 from grader.course.learner.progress import Progress, ProgressFile
+from grader.course.puzzles import Puzzle, read_puzzles
 from grader.report import theme, words
 from grader.report.failures import paragraph
 from grader.report.task_view import effort
@@ -38,12 +40,15 @@ def command(
 
 
 def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
-    """Return the first exercise that is not passed; with ``after``, the first after it, wrapping around."""
-    order = course.exercises
+    """Return the first exercise that is not passed; with ``after``, the first after it, wrapping around.
+
+    After a puzzle: the next puzzle.
+    """
+    order: Sequence[Entry] = read_puzzles(course) if isinstance(after, Puzzle) else course.exercises
     if after is not None:
         names = [entry.name for entry in order]
         start = names.index(after.name) + 1 if after.name in names else 0
-        order = order[start:] + order[:start]
+        order = [*order[start:], *order[:start]]
     return next((entry for entry in order if not progress.of(entry.name).passed), None)
 
 
@@ -54,6 +59,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
     entries = course.exercises
     passed = [entry for entry in entries if progress.of(entry.name).passed]
     upcoming = next_exercise(course, progress)
+    puzzles = read_puzzles(course)
     console.print()
     head = Text(f"  {course.manifest.title}", style="title")
     head.append(
@@ -93,6 +99,8 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
                 shortened(Text(remark, style="title" if entry is upcoming else "quiet"), room, plain),
             )
         console.print(table)
+        if solved := _solved([puzzle for puzzle in puzzles if puzzle.day == day.folder], course, progress):
+            console.print(Text(f"  {' ' * (4 if plain else 3)}{solved}", style="quiet"))
     console.print()
     if upcoming is None:
         console.print(Text("  Every exercise is passed.", style="good"))
@@ -103,6 +111,15 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         if said := effort(upcoming):
             console.print(Text(f"        {said}", style="quiet"))
     console.print()
+
+
+def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
+    """Return how many puzzles of a day are solved, and the command that grades the next; empty without puzzles."""
+    left = [puzzle for puzzle in puzzles if not progress.of(puzzle.name).passed]
+    if not puzzles:
+        return ""
+    solved = f"{len(puzzles) - len(left)} of {words.count(len(puzzles), 'puzzle')} solved"
+    return f"{solved}, next: {go_on(left[0], course)}" if left else solved
 
 
 def _name_width(course: Course) -> int:
@@ -136,6 +153,10 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
             }
         )
     passed = [item for item in exercises if item["passed"]]
+    puzzles = [
+        {"name": puzzle.name, "day": puzzle.number, "title": puzzle.title, "passed": progress.of(puzzle.name).passed}
+        for puzzle in read_puzzles(course)
+    ]
     return {
         "title": course.manifest.title,
         "days": [
@@ -143,6 +164,7 @@ def as_data(course: Course, progress: Progress) -> dict[str, Any]:
             for day in course.days
         ],
         "exercises": exercises,
+        "puzzles": puzzles,
         "passed": len(passed),
         "points": sum(item["points"] for item in passed),
         "points_total": sum(item["points"] for item in exercises),

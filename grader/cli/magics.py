@@ -19,10 +19,11 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli import check, hint, list_exercises
-from grader.cli.messages import find_exercise, print_note, short_name, shown_path
+from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, short_name, shown_path
 from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
+from grader.course.puzzles import read_puzzles
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.events import CheckEvent
 from grader.judge.options import CheckOptions
@@ -97,6 +98,7 @@ class Magics:
                 f"the cell contains no code for {entry.name}",
                 f"Write the kernel below the line %%kernel; %kernel {short_name(entry, course)} puts the file there.",
             )
+        refuse_open_blanks(entry, cell)
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
         kept = (
             f"What {shown_path(entry.skeleton, course)} held before is kept as {backup.name} beside it."
@@ -193,10 +195,11 @@ def complete(_: Any, event: Any) -> list[str]:
         return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
     try:
         course = Course()
-        names = [entry.name for entry in course.exercises]
+        entries = [*course.exercises, *read_puzzles(course)]
+        names = [entry.name for entry in entries]
         if not event.symbol or "/" in event.symbol or event.symbol.startswith("day"):
             return names
-        return [*(short_name(entry, course) for entry in course.exercises), *names]
+        return [*(short_name(entry, course) for entry in entries), *names]
     except GraderError:
         return []
 

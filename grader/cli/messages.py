@@ -10,8 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from grader.course import Course, Entry
-from grader.course.learner import former_files
+from grader.course.learner import former_files, kernel_file
+from grader.course.puzzles import BLANK, Puzzle, find_puzzle, open_blank
 from grader.report import theme
+from grader.setup.errors import GraderError
 
 
 def print_error(message: str, hint: str = "") -> None:
@@ -52,11 +54,23 @@ def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
 
 def find_exercise(course: Course, name: str) -> Entry:
     """Return the exercise that a user means. After a rename, print the new name and move the learner's file."""
+    if puzzle := find_puzzle(course, name):
+        if not puzzle.skeleton.exists():
+            kernel_file.write(course, puzzle, puzzle.text)
+        return puzzle
     entry = course.find(name)
     bring_files_along(course)
     if course.is_former(name):
         print_note(f"{name} has been renamed: it is {entry.name} now")
     return entry
+
+
+def refuse_open_blanks(entry: Entry, text: str) -> None:
+    """Raise GraderError if a puzzle's blank is not filled in."""
+    if line := open_blank(entry, text):
+        raise GraderError(
+            f"line {line} of {entry.variable} still has the blank {BLANK}", "Replace it by code, and grade it again."
+        )
 
 
 def bring_files_along(course: Course) -> None:
@@ -65,10 +79,15 @@ def bring_files_along(course: Course) -> None:
         print_note(note)
 
 
+def go_on(entry: Entry, course: Course) -> str:
+    """Return the command that begins an exercise or a puzzle."""
+    return f"grader {'check' if isinstance(entry, Puzzle) else 'watch'} {short_name(entry, course)}"
+
+
 def short_name(entry: Entry, course: Course) -> str:
     """Return the shortest unambiguous name of an exercise: ``flash_attention`` unless two days have one."""
     same = [other for other in course.exercises if other.variable == entry.variable]
-    return entry.variable if len(same) == 1 else entry.name
+    return entry.variable if len(same) == 1 or isinstance(entry, Puzzle) else entry.name
 
 
 def shown_path(path: object, course: Course) -> str:

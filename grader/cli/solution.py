@@ -11,6 +11,7 @@ from rich.syntax import Syntax
 from grader.cli.messages import find_exercise, print_note, short_name, shown_path
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
+from grader.course.puzzles import Puzzle
 from grader.report import theme
 from grader.setup.errors import GraderError
 
@@ -31,14 +32,12 @@ def command(
             f"you have not passed {entry.name} yet",
             f"`grader hint {name}` helps step by step; `grader solution {name} --spoil` shows it anyway.",
         )
-    try:
-        source = entry.solution.read_text(encoding="utf-8")
-    except OSError as error:
-        raise GraderError(f"cannot read {shown_path(entry.solution, course)}: {error.strerror}") from error
+    source = entry.solution_text()
     console = theme.console()
     if console.is_terminal:
         console.print(Syntax(source, "cuda", theme="ansi_dark", background_color="default", word_wrap=False))
-        print(f"\n{shown_path(entry.solution, course)}")
+        if not isinstance(entry, Puzzle):
+            print(f"\n{shown_path(entry.solution, course)}")
     else:
         sys.stdout.write(source)
     return 0

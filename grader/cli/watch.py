@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.messages import bring_files_along, find_exercise
+from grader.cli.messages import bring_files_along, find_exercise, go_on
 from grader.course import Course
+from grader.course.puzzles import Puzzle
+from grader.setup.errors import GraderError
 
 
 def command(
@@ -24,4 +26,7 @@ def command(
 
     course = Course()
     bring_files_along(course)
-    return watch(course, find_exercise(course, exercise) if exercise else None)
+    entry = find_exercise(course, exercise) if exercise else None
+    if isinstance(entry, Puzzle):
+        raise GraderError(f"{entry.variable} is a puzzle, not an exercise", f"`{go_on(entry, course)}` grades it.")
+    return watch(course, entry)

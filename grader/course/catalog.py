@@ -116,6 +116,13 @@ class Entry:
         found = (self.root / "tests" / "exercises" / self.day).glob(f"{self.variable}.*.cu")
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
+    def solution_text(self) -> str:
+        """Return the text of the course's own answer."""
+        try:
+            return self.solution.read_text(encoding="utf-8")
+        except OSError as error:
+            raise GraderError(f"cannot read {self.solution}: {error.strerror}") from error
+
     def module(self) -> ModuleType:
         """Return the day's tasks.py as a module. Imports torch."""
         return _tasks_module(self.tasks)
@@ -228,7 +235,8 @@ class Course:
 
     def is_former(self, name: str) -> bool:
         """Return whether a name that ``find`` knows is a former one."""
-        return not _matching(_parts(name), self._present_names)
+        parts = _parts(name)
+        return not _matching(parts, self._present_names) and bool(_matching(parts, self.former_names))
 
 
 def _parts(name: str) -> list[str]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import grader
 from grader.course import Course, Entry
+from grader.course.puzzles import Puzzle
 from grader.course.task import Exercise
 from grader.execution.jail.running import Jail
 from grader.execution.runner.client import Child, LoadFailed
@@ -75,7 +76,8 @@ def run_check(
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     options.report(CheckEvent("builds", "started"))
-    job = Job(path, device, entry.architecture, ask_nvcc=device == "cpu" or options.details)
+    ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # seconds, for a line of code
+    job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points

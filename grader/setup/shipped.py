@@ -32,4 +32,5 @@ def files(course: Path = COURSE) -> list[str]:
 
 
 def _left_behind(path: Path) -> bool:
-    return path.suffix in _LEFT_BEHIND or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+    folders = ("__pycache__", "puzzles")
+    return path.suffix in _LEFT_BEHIND or any(part in folders or part.startswith(".") for part in path.parts)

@@ -9,6 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
+from tests.cli.test_puzzles import PUZZLES
 
 
 class Notebook:
@@ -132,3 +133,17 @@ def test_the_stop_button_is_one_line(notebook: Notebook, monkeypatch: pytest.Mon
 )
 def test_tab_completes_names_and_options(notebook: Notebook, line: str, becomes: list[str]) -> None:
     assert notebook.completions(line) == becomes
+
+
+def test_a_puzzle_in_a_cell(notebook: Notebook, course: Course) -> None:
+    (course.root / "exercises/day01_start/puzzles.toml").write_text(PUZZLES)
+    written = []
+    notebook.shell.set_next_input = lambda text, replace: written.append(text)
+    notebook.run("%kernel double")
+    assert written and written[0].startswith("%%kernel day01_start/double\n#include <cuda_runtime.h>\n")
+    good, shown = notebook.run(written[0])
+    assert not good or "still has the blank ____" in shown
+    good, shown = notebook.run(written[0].replace("____", "// solved"))
+    assert good and "Passed" in shown and "kept" not in shown
+    assert ProgressFile(course.root).read().of("day01_start/double").passed
+    assert "day01_start/double" in notebook.completions("%kernel day01_start/d")

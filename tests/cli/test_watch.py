@@ -77,7 +77,9 @@ def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type:
 
 def test_the_task_is_shown_where_one_begins(course, judge) -> None:  # type: ignore[no-untyped-def]
     pristine.keep_copies(course)
-    assert "is still the skeleton. The task: Find it. void second(" in Watched(course, "second").run(QUIT)
+    assert "is still the skeleton. The task: Find it. Hard, about 75 minutes. Needs first. void second(" in Watched(
+        course, "second"
+    ).run(QUIT)
     Path("exercises/day01_start/first.cu").write_text("// solved\n")
     assert "On to day01_start/second The second" in (text := Watched(course).run(QUIT)) and "Find it." in text
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from grader.course import Course, Entry
 from grader.course.learner import own_copy
+from grader.course.puzzles import Puzzle
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Pristine:
 
 def find(course: Course, entry: Entry) -> Pristine | None:
     """Return the original skeleton of an exercise, or None if no copy is found."""
+    if isinstance(entry, Puzzle):
+        return Pristine(entry.text.encode(), "the puzzle")
     if own_copy.is_own_copy(course.root):
         return _kept(course, entry, "the copy that `grader init` kept")
     kept = "the copy that was kept when the grader first ran here"
@@ -45,7 +48,7 @@ def untouched(course: Course, entry: Entry) -> bool:
 
 def committed(course: Course, entry: Entry) -> bool:
     """Return whether git can restore the learner's current file. A copy that the grader saved may be older."""
-    given = _from_git(course.root, entry)
+    given = find(course, entry) if isinstance(entry, Puzzle) else _from_git(course.root, entry)
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
     except OSError:

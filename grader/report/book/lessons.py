@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import nbformat
 
-from grader.course import Day
-from grader.report.book.links import Links, relative
+from grader.course import Course, Day
+from grader.course.puzzles import read_puzzles
+from grader.report.book.links import Links, escaped, relative
 
 
 def page(text: str, path: str, links: Links, day: Day | None) -> str:
@@ -26,4 +27,11 @@ def _exercises(day: Day, path: str) -> str:
     for entry, target in zip(day.exercises, pages):
         effort = f"{entry.difficulty} | {entry.minutes or ''}"
         lines.append(f"| [{entry.title}]({target}) | {entry.kind} | {effort} | {entry.points} |")
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```"])
+    return "\n".join([*lines, "", *_puzzles(day), "```{toctree}", ":hidden:", "", *pages, "```"])
+
+
+def _puzzles(day: Day) -> list[str]:
+    """Return the day's puzzles as a list, with the magic that puts each into a notebook cell."""
+    puzzles = [puzzle for puzzle in read_puzzles(Course(day.root)) if puzzle.day == day.folder]
+    items = [f"- **{puzzle.title}** (`%kernel {puzzle.variable}`). {escaped(puzzle.listed.text)}" for puzzle in puzzles]
+    return ["## The day's puzzles, a blank each", "", *items, ""] if items else []

@@ -1,0 +1,229 @@
+"""Puzzles: kernels of a few lines with a blank, one idea each, graded as exercises are.
+
+A puzzle is one ``[[puzzle]]`` of ``exercises/dayNN_topic/puzzles.toml``. It has no other file: the learner's file is
+written from it, to ``exercises/dayNN_topic/puzzles/NAME.cu``, which is not part of the course. No class is graded on
+puzzles, and ``Course.find`` does not know them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from grader.course.catalog import Course, Entry
+from grader.course.manifest import ALWAYS, read_toml
+from grader.setup.errors import GraderError
+
+if TYPE_CHECKING:
+    from grader.course.task import Exercise
+
+FILE = "puzzles.toml"
+BLANK = "____"
+"""The place in a kernel that the learner fills in."""
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tensor of a puzzle, where its shape alone does not say enough."""
+
+    shape: Text
+    dtype: Literal["f32", "i32"] = "f32"
+    low: str | int = 0
+    high: str | int = 2
+    """The range of integers: ``low`` up to, but excluding, ``high``, over the sizes of the case."""
+
+
+class Bar(Struct, frozen=True, forbid_unknown_fields=True):
+    """A limit of the stage *efficient*, counted in the first case."""
+
+    expression: Text
+    at_most: float
+    look: str = ""
+
+
+class Wrong(Struct, frozen=True, forbid_unknown_fields=True):
+    """Wrong answers, the stage that must fail, and a text that the learner must see."""
+
+    answers: tuple[str, ...]
+    stage: Literal["builds", "correct", "safe", "efficient"]
+    says: str = ""
+
+
+class Listed(Struct, frozen=True, forbid_unknown_fields=True):
+    """One ``[[puzzle]]``."""
+
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: Text
+    text: Text
+    """What the kernel must do, and what the blank stands for."""
+    kernel: Text
+    """The whole file but for its includes, with a BLANK for each answer."""
+    answers: tuple[Text, ...]
+    hint: Text
+    outputs: dict[str, Text]
+    """Shapes by name, over the sizes of the cases."""
+    reference: Text
+    """A Python expression over the inputs, the sizes and ``torch``."""
+    cases: Annotated[tuple[dict[str, int | float], ...], Meta(min_length=1)]
+    """Sizes by name."""
+    wrong: Annotated[tuple[Wrong, ...], Meta(min_length=2)]
+    inputs: dict[str, str | Tensor] = {}
+    bars: tuple[Bar, ...] = ()
+    points: Annotated[int, Meta(ge=1)] = 1
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    puzzles: tuple[Listed, ...] = field(default=(), name="puzzle")
+
+
+@dataclass(frozen=True)
+class Puzzle(Entry):
+    """One puzzle. It is found, graded and recorded as an exercise is."""
+
+    listed: Listed = None  # type: ignore[assignment]  # the fields before it have defaults
+
+    @property
+    def skeleton(self) -> Path:
+        """The learner's file, which may not exist yet."""
+        return self.root / "exercises" / self.day / "puzzles" / f"{self.variable}.cu"
+
+    @property
+    def tasks(self) -> Path:
+        """The file that describes it."""
+        return self.root / "exercises" / self.day / FILE
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The only hint."""
+        return (" ".join(self.listed.hint.split()),)
+
+    @property
+    def text(self) -> str:
+        """The kernel with its blanks."""
+        return f"#include <cuda_runtime.h>\n\n{self.listed.kernel.strip()}\n"
+
+    def filled(self, answers: tuple[str, ...] | None = None) -> str:
+        """Return the kernel with these answers in its blanks, or with the correct ones."""
+        text = self.text
+        for answer in self.listed.answers if answers is None else answers:
+            text = text.replace(BLANK, answer, 1)
+        return text
+
+    def solution_text(self) -> str:
+        """Return the kernel with the correct answers."""
+        return self.filled()
+
+    def load(self) -> Exercise:
+        """Return the description of the task. Imports torch."""
+        import numpy  # noqa: F401  (before torch: see Entry.load)
+
+        from grader.course import task
+
+        inputs = {name: _input(tensor) for name, tensor in self.listed.inputs.items()}
+        cases = [task.Case(_named(dims), **dict[str, Any](dims)) for dims in self.listed.cases]
+        names = dict.fromkeys([*inputs, *(name for case in cases for name in case.dims)])
+        return task.Exercise(
+            summary=self.listed.text,
+            launchers=self._launcher(),
+            inputs=inputs,
+            outputs={name: task.Output(shape) for name, shape in self.listed.outputs.items()},
+            reference=self._reference(list(names)),
+            cases=cases,
+            efficient=cases[0] if self.listed.bars else None,
+            bars=[task.Bar(bar.expression, at_most=bar.at_most, look=bar.look) for bar in self.listed.bars],
+            name=self.name,
+            title=self.title,
+            kind=self.kind,
+            points=self.points,
+            architecture=self.architecture,
+            difficulty=self.difficulty,
+        )
+
+    def _launcher(self) -> str:
+        found = re.search(r'extern "C"\s+(void\s+\w+\s*\([^)]*\))', self.listed.kernel)
+        if found is None:
+            raise GraderError(f"{self.tasks}: {self.variable} has no launcher", 'Write extern "C" void ...')
+        return found[1]
+
+    def _reference(self, names: list[str]) -> Any:
+        """Return the reference as a function of the inputs and sizes that its expression names."""
+        import torch
+
+        used = [name for name in names if re.search(rf"\b{name}\b", self.listed.reference)]
+        try:
+            return eval(f"lambda {', '.join(used)}: {self.listed.reference.strip()}", {"torch": torch})
+        except SyntaxError as error:
+            raise GraderError(f"{self.tasks}: the reference of {self.variable}: {error.msg}") from error
+
+
+def _input(tensor: str | Tensor) -> Any:
+    from grader.course import task
+
+    if isinstance(tensor, str):
+        return task.Input(tensor)
+    if tensor.dtype == "f32":
+        return task.Input(tensor.shape)
+    return task.Input(tensor.shape, task.integers(tensor.low, tensor.high), dtype=tensor.dtype)
+
+
+def _named(dims: dict[str, int | float]) -> str:
+    """Return the name of a case: its sizes."""
+    return ", ".join(f"{name} = {value}" for name, value in dims.items())
+
+
+def read_puzzles(course: Course) -> list[Puzzle]:
+    """Return the puzzles of a course, in the order of its days.
+
+    Raises:
+        GraderError: a puzzle contradicts itself.
+    """
+    found = []
+    known = {entry.variable for entry in course.exercises}
+    for day in course.days:
+        file = course.root / "exercises" / day.folder / FILE
+        if not file.is_file():
+            continue
+        try:
+            listed = msgspec.convert(read_toml(file)[1], _File).puzzles
+        except msgspec.ValidationError as error:
+            raise GraderError(f"{file}: {error}", f"{__name__} has the fields of a puzzle.") from None
+        for puzzle in listed:
+            if problem := _problem(puzzle, known):
+                raise GraderError(f"{file}: {puzzle.name}: {problem}", f"{__name__} has the fields of a puzzle.")
+            known.add(puzzle.name)
+            stages = (*ALWAYS, "efficient") if puzzle.bars else ALWAYS
+            place = (course.root, day.folder, puzzle.name, day.number)
+            entry = Puzzle(*place, puzzle.title, "implement", puzzle.points, course.manifest.architecture, stages)
+            found.append(dataclasses.replace(entry, difficulty="easy", listed=puzzle))
+    return found
+
+
+def find_puzzle(course: Course, name: str) -> Puzzle | None:
+    """Return the puzzle of that name, ``DAY/NAME`` or path; None if there is none."""
+    wanted = name.strip().removesuffix(".cu").split("/")
+    matching = [puzzle for puzzle in read_puzzles(course) if puzzle.variable == wanted[-1]]
+    known = {"exercises", "puzzles", *(f"{part.day}" for part in matching), *(str(part.number) for part in matching)}
+    return matching[0] if matching and (len(wanted) == 1 or wanted[-2] in known) else None
+
+
+def _problem(puzzle: Listed, known: set[str]) -> str:
+    """Return what contradicts the rest of a puzzle; empty if nothing does."""
+    if puzzle.name in known:
+        return "another puzzle or exercise has this name"
+    blanks = puzzle.kernel.count(BLANK)
+    if blanks == 0 or any(len(answers) != blanks for answers in (puzzle.answers, *(w.answers for w in puzzle.wrong))):
+        return f"it has {blanks} blanks, and answers for another number of them"
+    return ""
+
+
+def open_blank(entry: Entry, text: str) -> int:
+    """Return the line of the first blank that is still open in a puzzle's file; 0 if there is none."""
+    lines = text.splitlines() if isinstance(entry, Puzzle) else []
+    return next((number for number, line in enumerate(lines, 1) if BLANK in line), 0)
