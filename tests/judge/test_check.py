@@ -54,9 +54,7 @@ def exercise(**changes) -> Exercise:
     return Exercise(**{**description, **changes})
 
 
-@pytest.mark.parametrize(
-    ("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 only")]
-)
+@pytest.mark.parametrize(("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 only")])
 def test_a_gpu_below_what_the_exercise_needs(judged, monkeypatch: pytest.MonkeyPatch, needed: str, says: str) -> None:
     for name, value in (("is_available", True), ("get_device_capability", (8, 6)), ("get_device_name", "RTX 3090")):
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
