@@ -76,7 +76,7 @@ class Cluster:
 
     @property
     def room(self) -> bool:
-        """Whether there are fewer jobs than a few per core."""
+        """True if there are fewer jobs than a few per core."""
         self._look()
         return self._attempts.room
 

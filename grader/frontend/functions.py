@@ -51,7 +51,7 @@ class Function:
 
     @property
     def in_device_code(self) -> bool:
-        """Whether device code may call it, which includes constexpr functions (--expt-relaxed-constexpr)."""
+        """True if device code may call it, which includes constexpr functions (--expt-relaxed-constexpr)."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
 
 

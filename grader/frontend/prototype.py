@@ -92,12 +92,12 @@ class Parameter:
 
     @property
     def is_pointer(self) -> bool:
-        """Whether it is a tensor."""
+        """True if it is a tensor."""
         return self.kind == "pointer"
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is the stream that every launcher takes last."""
+        """True if it is the stream that every launcher takes last."""
         return self.kind == "stream"
 
     @property

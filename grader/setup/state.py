@@ -105,12 +105,12 @@ class Plan(NamedTuple):
 
     @property
     def installs(self) -> bool:
-        """Whether packages must be installed."""
+        """True if packages must be installed."""
         return bool(self.anew) or self.before is None or self.before.packages != self.packages
 
     @property
     def complete(self) -> bool:
-        """Whether there is nothing to do."""
+        """True if there is nothing to do."""
         return not self.installs and self.before is not None and self.before.built_ahead
 
 

@@ -97,7 +97,7 @@ class _Watch:
         self._process.wait(timeout=60)
 
     def verdict(self, save: Callable[[], None]) -> float:
-        time.sleep(0.5)  # nobody saves twice within half a second
+        time.sleep(0.5)  # a person does not save twice within half a second
         began = time.monotonic()
         save()
         said = self._until_it_waits()

@@ -7,7 +7,7 @@ what its launcher takes as pointer to const may not be written.
 
 ``--workers N`` compares one core with N: runs of either take turns, and the medians are shown of the time that passed,
 and of the processor time of all cores. The ratio of the former says how much sooner the launch was over on this machine
-as it was; N times the ratio of the latter, what N cores come to that nobody else uses. Here nothing is read-only, as in
+as it was; N times the ratio of the latter, the throughput of N otherwise idle cores. Here nothing is read-only, as in
 `grader run`.
 """
 

@@ -38,7 +38,7 @@ class ResourceUsage:
 
     @property
     def spills(self) -> bool:
-        """Whether the kernel spills registers."""
+        """True if the kernel spills registers."""
         return self.spill_stores > 0 or self.spill_loads > 0
 
     def occupancy(self, gpu: Gpu, block_size: int, dynamic_shared: int = 0) -> Occupancy:

@@ -86,7 +86,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the process exists."""
+        """True if the process exists."""
         return self._process is not None and self._process.poll() is None
 
     def __enter__(self) -> Child:

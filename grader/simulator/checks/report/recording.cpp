@@ -203,7 +203,7 @@ void end_recording() {
         if (Recorded* event = add(thread, Happening::stuck, thread.call_address))
             event->memory = name_number(what_it_waits_for(thread));
     }
-    // Shared arrays that nobody has touched are shown, too. Looking for one finds those of this launch.
+    // Shared arrays without an access are shown, too. Looking one up registers those of this launch.
     find_shared(*state, 0);
     for (size_t i = 0; i < state->shared->known; ++i) memory_number(*state->shared->regions[i], Space::shared);
     recording.shared_bytes = block.launch->static_shared_bytes + block.launch->dynamic_shared_bytes;

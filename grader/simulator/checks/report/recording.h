@@ -91,7 +91,8 @@ void record_access(ThreadState& thread, uintptr_t address, unsigned size_log2, A
 // A part of shared memory, if `shared` is not null.
 void record(Thread& thread, Happening kind, const void* code, const void* shared = nullptr, uint32_t bytes = 0);
 void record_number(Thread& thread, Happening kind, const void* code, int64_t number);
-void record_barrier(const Block& block, unsigned barrier);  // is complete; who waits there is still marked as waiting
+void record_barrier(const Block& block,
+                    unsigned barrier);  // is complete; a thread that waits there is still marked as waiting
 void record_meeting(Warp& warp, unsigned participants);
 // A bulk copy begins, or a copy of the thread's own; `number`: that of the operation that says when it has arrived.
 void record_bulk(Thread& thread, const BulkCopy& copy, bool to_shared, bool reads, uint64_t number, const void* code);

@@ -514,7 +514,7 @@ void write_sites() {
 
 // --- what is wrong only at the end ---
 
-// Outputs with elements that nobody wrote.
+// Outputs with elements that were never written.
 void find_unwritten(Region& region) {
     if (!region.expected || region.initialized || region.freed || launch_failed) return;
     size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;
