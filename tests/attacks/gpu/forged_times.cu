@@ -1,4 +1,4 @@
-// Writes forged times to every writable file of the process, including the report of times.
+// Writes times of its own into every file of the process that can be written, the report of times among them.
 #include <unistd.h>
 
 #include <cstdio>

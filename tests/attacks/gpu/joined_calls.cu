@@ -1,4 +1,4 @@
-// Collects four calls and does their work together, on four parallel streams.
+// Collects four calls and does their work in one go, on four streams at once.
 struct Wanted {
     const float *x, *weight, *bias;
     float* out;

@@ -1,4 +1,4 @@
-// Keeps its process and the device busy, so that the timed calls have no wake-up latency.
+// Keeps its process and the device awake all the time, so that nothing has to be woken when the clock runs.
 #include <unistd.h>
 
 #include <thread>

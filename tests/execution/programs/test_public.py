@@ -117,7 +117,7 @@ def test_programs_are_fetched_run_compared_and_recorded(
         said[0].startswith("refused.cu:2:") and "f is a kernel" in said[0] and str(tmp_path) not in record.read_text()
     )
     assert beyond[0].startswith(
-        "memcheck: 4-byte write, 0 bytes past the end of memory from cudaMallocManaged (20 bytes) at main.cu:3"
+        "memcheck: out-of-bounds access: 4-byte write, 0 bytes past the end of memory from cudaMallocManaged (20 bytes)"
     )
     after = record.read_text()
     assert public.main([*command, "--record"]) == 0 and record.read_text() == after
