@@ -6,7 +6,7 @@ import platform
 import sys
 
 PYTHONS = ((3, 11), (3, 13), (3, 14))
-"""The versions with which `make demo` and lessons were run: see the table of machines in CONTRIBUTING."""
+"""The versions with which `make demo` and lessons were run: see the table of machines in tests/README.md."""
 
 _WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
 
