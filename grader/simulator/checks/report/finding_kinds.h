@@ -1,4 +1,4 @@
-// The kinds of findings, and the typed facts that each of them has. Their texts are in grader/verdict/findings.
+// The kinds of findings, and the typed payload of each. Their texts are in grader/verdict/findings.
 #pragma once
 
 #include <stdint.h>
@@ -29,7 +29,7 @@ struct Text {
     }
 };
 
-// Each payload calls visit(name, value) for its fields, which have the names of those in Python. A value is a uint64_t, an
+// Each payload calls visit(name, value) for its fields, which have the same names in Python. A value is a uint64_t, an
 // int64_t, a text, or one of the lists below.
 
 struct NoPayload {
@@ -96,7 +96,7 @@ struct NearbyAtomic {
 struct MbarrierPhase {
     bool known;
     uint32_t phase, missing_arrivals, expected_arrivals;
-    int32_t missing_bytes;  // negative: more arrived than were announced
+    int32_t missing_bytes;  // negative: more bytes arrived than were announced
 };
 
 struct Waiting {
@@ -172,7 +172,7 @@ struct EndlessLoop {
     }
 };
 
-// Of a matrix descriptor and of a tensor map, in bytes; 16 is none.
+// The swizzle of a matrix descriptor and of a tensor map, in bytes; 16: none.
 struct Swizzles {
     uint64_t descriptor, tensor_map;
     template <typename Visit>

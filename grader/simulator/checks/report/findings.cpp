@@ -9,12 +9,12 @@ namespace sim::checks {
 namespace {
 
 Growable<Finding> findings;
-HashMap<uint32_t> by_key;  // hash of what makes them identical -> index + 1
+HashMap<uint32_t> by_key;  // hash of the finding's identity -> index + 1
 SpinLock lock;
 size_t limit = 1000;
 uint64_t dropped;
 
-// Two findings with different texts are different; the numbers are those of an example.
+// Findings with different texts are different. Numbers are not part of the identity: the first finding's are shown.
 struct TextHash {
     uint64_t& key;
     void operator()(const char*, const char* text) {
@@ -28,7 +28,7 @@ uint64_t key_of(const Finding& f) {
     uint64_t key = mix(static_cast<uint64_t>(f.kind) + 1);
     uint64_t here = mix(reinterpret_cast<uintptr_t>(f.side.address) * 31 + f.side.access);
     uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
-    // Which side of a race is met first depends on the schedule.
+    // Sorts the two sides, because the schedule decides which access of a race runs first.
     key = mix(key + (here ^ there) + (here + there));
     key = mix(key + f.place.id);
     visit_payload(f.payload, [&key](const auto& payload) { payload.each(TextHash{key}); });
@@ -97,7 +97,7 @@ Place place_of(const Region* region, uintptr_t address) {
 
 void add_finding(const Finding& made) {
     Finding finding = made;
-    // A kernel of a library's header has no line of the program's but the one that calls the library.
+    // A kernel in a library's header: the program's own line is the one that calls the library.
     const Launch* launch = the_launch.launch;
     if (!finding.side.fallback && launch && finding.launch == launch->id) finding.side.fallback = launch->caller;
     in_block_order_unlocked("there are findings");
@@ -107,7 +107,7 @@ void add_finding(const Finding& made) {
         Finding& known = findings[index - 1];
         uint64_t count = known.count + finding.count;
         uint64_t leaked = leaked_bytes(known) + leaked_bytes(finding);
-        // The example is the earliest, so that it does not depend on the number of workers.
+        // Keep the earliest occurrence as the example, so that it does not depend on the number of workers.
         if (earlier(finding, known)) known = finding;
         known.count = count;
         if (auto* leak = std::get_if<LeakedBytes>(&known.payload)) leak->bytes = leaked;

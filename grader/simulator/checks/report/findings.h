@@ -1,4 +1,4 @@
-// Findings: what was wrong, where, and how often. Identical ones are counted, not repeated.
+// Findings: each has a kind, a place and a count. Identical findings are counted, not repeated.
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 namespace sim::checks {
 
-// A memory in which something happened, as it was then.
+// The memory that a finding is about, as it was at that moment.
 struct Place {
     bool known;
     RegionKind kind;
@@ -20,52 +20,52 @@ struct Place {
     int64_t shape[8];
     char name[64];
     char dtype[16];
-    int64_t offset;  // of the access from the start; negative before it
+    int64_t offset;  // of the access, from the start of the memory; negative before it
 };
 
 struct Side {
-    const void* address;   // of the code; null when unknown
-    const void* fallback;  // when the address may belong to no line: the last call into the simulator, or the launch
+    const void* address;   // code address; null when unknown
+    const void* fallback;  // used when `address` has no source line: the last call into the simulator, or the launch
     uint8_t access;        // an Access
     bool has_thread;
     uint32_t serial;   // of the block; 0 when unknown
-    uint32_t thread;   // in it, x fastest
-    uint32_t line;     // as the source says itself, for barriers and warp intrinsics; 0 when unknown
-    bool block_known;  // without a serial, from the runtime itself
+    uint32_t thread;   // number of the thread in its block
+    uint32_t line;     // line that the source passed, for barriers and warp intrinsics; 0 when unknown
+    bool block_known;  // the runtime gave `block` itself, without a serial
     uint32_t block[3];
     uint32_t index[3];
-    // Which operation of which stream it belongs to, where the order of those is what matters.
+    // The operation and its stream, for findings about the order of streams.
     bool in_stream;
     unsigned stream;
-    const char* call;  // a function of the runtime API, "the host"; null for the kernel
+    const char* call;  // name of a runtime API function, or "the host"; null for the kernel
     unsigned kernel;
 };
 
 struct Finding {
     FindingKind kind;
     Side side;
-    Side other;      // of a race
-    uint32_t bytes;  // that were accessed
+    Side other;      // second access of a race
+    uint32_t bytes;  // size of the access
     Place place;
     Payload payload;
     uint64_t count;
     uint64_t launch;
-    unsigned kernel;  // index; ~0u for none
+    unsigned kernel;  // index of the kernel in the report; ~0u for none
 };
 
 Place place_of(const Region* region, uintptr_t address);
 
-// Adds it, or counts it when there is one of the same kind at the same place. Thread-safe.
+// Adds a finding, or counts it if one of the same kind at the same place exists. Thread-safe.
 void add_finding(const Finding& finding);
-// A finding that was seen once, of no kernel and no place yet, with an empty payload.
+// Returns a finding with count 1, an empty payload, and no kernel or place.
 Finding new_finding(FindingKind kind);
-// A finding of the running thread, with its block and kernel.
+// Returns a finding of the running thread, with its block and kernel.
 struct ThreadState;
 Finding finding_at(FindingKind kind, const ThreadState& thread, const void* address);
 
 size_t finding_count();
 const Finding& finding(size_t i);
-void truncate_findings(size_t count);  // drops the youngest
+void truncate_findings(size_t count);  // drops the latest findings
 void forget_findings();
 void set_finding_limit(size_t limit);
 uint64_t dropped_findings();

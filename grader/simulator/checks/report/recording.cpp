@@ -12,10 +12,10 @@ const Block* recorded_block = nullptr;
 
 namespace {
 
-constexpr unsigned max_events = 3u << 16;  // of all threads; each may have its share
+constexpr unsigned max_events = 3u << 16;  // events of all threads together; each thread may have an equal share
 constexpr unsigned least_share = 256;
 
-// A value that will be in shared memory only after the hook of its access, or after its copy has been performed.
+// A value in shared memory to be read later: after the access has happened, or after the copy has been performed.
 struct Awaited {
     size_t event;
     const void* address;
@@ -37,10 +37,10 @@ struct {
 
 BlockState* state = nullptr;  // of the recorded block
 unsigned share;
-bool full;            // a thread has had its share
-unsigned full_warps;  // these record nothing more
+bool full;            // some thread has used its share
+unsigned full_warps;  // warps that record no more events
 uint16_t counts[max_threads_per_block];
-const void* waits_at[max_threads_per_block];  // its last event was that it waits at this mbarrier
+const void* waits_at[max_threads_per_block];  // mbarrier at which the thread waits, if that is its last event
 Growable<Awaited> awaited;
 Growable<Copy> copies;
 
@@ -49,8 +49,8 @@ void read_value(Recorded& event, const void* address, unsigned bytes) {
     event.has_value = true;
 }
 
-// Writes happen after their hooks; of a structure all hooks come first, so only the second event of the thread that follows
-// finds them done, unless that one writes there, too.
+// A write happens after its hook. For a structure copy both hooks (read and write) run before the move, so its value is
+// read at the thread's second later event, or earlier if the next event accesses the same bytes.
 void settle_values(uint16_t thread, unsigned kind, uintptr_t address, unsigned bytes) {
     bool access = kind < static_cast<unsigned>(Happening::arrives);
     size_t kept = 0;
@@ -106,7 +106,7 @@ uint16_t memory_number(const Region& region, Space space) {
     return static_cast<uint16_t>(recording.memories.size());
 }
 
-// The memory at an address and the place in it. False where it is none that is recorded.
+// Finds the recorded memory that holds the address, and the offset in it. Returns false if that memory is not recorded.
 bool locate(Recorded& event, uintptr_t address) {
     BlockState* owner = owner_of_shared(*state, address);
     Region* region = owner ? find_shared(*owner, address) : find_region(address);
@@ -203,7 +203,7 @@ void end_recording() {
         if (Recorded* event = add(thread, Happening::stuck, thread.call_address))
             event->memory = name_number(what_it_waits_for(thread));
     }
-    // Shared arrays without an access are shown, too. Looking one up registers those of this launch.
+    // Also lists shared arrays that were never accessed. Looking an array up registers it for this launch.
     find_shared(*state, 0);
     for (size_t i = 0; i < state->shared->known; ++i) memory_number(*state->shared->regions[i], Space::shared);
     recording.shared_bytes = block.launch->static_shared_bytes + block.launch->dynamic_shared_bytes;
@@ -251,7 +251,7 @@ void record_number(Thread& thread, Happening kind, const void* code, int64_t num
 }
 
 void record_barrier(const Block& block, unsigned barrier) {
-    // From here on the threads would no longer fit together.
+    // Later events would be out of step with those of other threads.
     if (full) full_warps = ~0u;
     for (unsigned w = 0; w < block.warp_count; ++w) {
         const Warp& warp = block.warps[w];

@@ -1,7 +1,8 @@
-// What one block of one launch does, kept thread by thread: grader/simulator/recording.py makes the events of warps of it.
+// Records the events of one block of one launch, thread by thread. grader/simulator/recording.py combines them into
+// events of warps.
 //
-// Nothing here costs a run that records nothing: the threads of the recorded block always have something `pending`, and so
-// take the slow path at each access; what happens less often asks `is_recorded`.
+// A run without a recording pays nothing: threads of the recorded block always have something `pending` and so take the
+// slow path at each access. Rarer events test `is_recorded`.
 #pragma once
 
 #include "checks/core/access.h"
@@ -13,25 +14,25 @@ struct Mbarrier;
 
 namespace sim::checks {
 
-// The numbers below stand in the report; those of accesses are those of `Access`.
+// Numbers in the report. Smaller numbers are those of `Access`.
 enum class Happening : uint8_t {
-    arrives = 16,       // at a barrier, and waits there; known once it is complete
-    arrives_only = 17,  // and goes on
-    barrier_done = 18,  // by no thread
-    meets = 19,         // the lanes of `mask` at a warp intrinsic; `bytes` 1: all that live
+    arrives = 16,       // at a barrier, and waits there; recorded once the barrier completes
+    arrives_only = 17,  // at a barrier, without waiting (bar.arrive)
+    barrier_done = 18,  // belongs to no thread
+    meets = 19,         // the lanes of `mask` at a warp intrinsic; `bytes` 1: all lanes that have not exited
     exits = 20,
-    commits = 21,          // what it has copied, as a group
-    awaits_copies = 22,    // `offset`: groups that may be pending
-    copy_arrives = 23,     // in shared memory
-    mbarrier_begins = 24,  // these and the next: `offset` of the mbarrier
+    commits = 21,          // its cp.async copies, as a group
+    awaits_copies = 22,    // `offset`: number of groups that may be pending
+    copy_arrives = 23,     // copied data has arrived in shared memory
+    mbarrier_begins = 24,  // initialization; here and below, `offset` is that of the mbarrier
     mbarrier_arrival = 25,
-    mbarrier_waits = 26,   // begins to
-    mbarrier_passed = 27,  // has found a phase complete
-    mbarrier_phase = 28,   // is complete; by no thread
-    bulk_read = 29,        // the source of a bulk copy, `bytes` of it
-    bulk_write = 30,       // its destination
-    stuck = 31,            // waits there, and the launch has ended
-    barrier_passed = 32,   // the cluster's, after an arrival
+    mbarrier_waits = 26,   // starts to wait
+    mbarrier_passed = 27,  // found its phase complete
+    mbarrier_phase = 28,   // a phase completed; belongs to no thread
+    bulk_read = 29,        // source of a bulk copy of `bytes` bytes
+    bulk_write = 30,       // destination of a bulk copy
+    stuck = 31,            // still waits when the launch ends
+    barrier_passed = 32,   // passes the cluster barrier after an arrival
 };
 constexpr uint16_t nobody = 0xffff;
 
@@ -40,11 +41,11 @@ struct Recorded {
     bool has_value;
     uint16_t thread;
     uint16_t site;
-    uint16_t memory;  // or name; 0: none
-    uint32_t bytes;   // of an access: of each lane
+    uint16_t memory;  // number of a memory or a name; 0: none
+    uint32_t bytes;   // for an access: bytes per lane
     uint32_t mask;
-    int64_t offset;     // from the memory's start; in shared memory from the block's first byte
-    uint64_t value[2];  // of shared memory: what was read, or what was there after a write
+    int64_t offset;  // from the start of the memory; in shared memory, from the first byte of the block's shared memory
+    uint64_t value[2];  // in shared memory: the value read, or the value after a write
 };
 
 struct RecordedMemory {
@@ -52,7 +53,7 @@ struct RecordedMemory {
     char name[64];
     char dtype[16];
     uint32_t element_bytes;
-    int64_t start;  // of shared memory: from the block's first byte; else the address modulo 128
+    int64_t start;  // in shared memory: from the first byte of the block's shared memory; else the address modulo 128
     uint64_t bytes;
     const Region* region;
 };
@@ -62,39 +63,39 @@ struct RecordedName {
 };
 
 struct Recording {
-    bool done;  // there is one
-    bool cut;   // the block did more than could be kept
+    bool done;  // a recording exists
+    bool cut;   // some events did not fit
     unsigned kernel;
-    unsigned launch;  // which, from 0
+    unsigned launch;  // number of the launch, from 0
     uint32_t grid[3], block[3], index[3];
     unsigned threads;
     uint64_t shared_bytes;
     Growable<Recorded> events;
-    Growable<RecordedMemory> memories;  // by number - 1
-    Growable<RecordedName> names;       // by number - 1
+    Growable<RecordedMemory> memories;  // index is the number - 1
+    Growable<RecordedName> names;       // index is the number - 1
 };
 extern Recording recording;
-extern const Block* recorded_block;  // now running, or null
+extern const Block* recorded_block;  // the recorded block while it runs, or null
 
 inline bool is_recorded(const Block& block) { return SIM_UNLIKELY(recorded_block == &block); }
 
-// "launch,x,y,z": which block of which launch; anything else: none. False when it is neither.
+// Chooses the block to record from "launch,x,y,z"; an empty text chooses none. Returns false for any other text.
 bool choose_recorded(const char* text);
 bool some_block_is_chosen();
 void forget_recording();
 void count_launch();
-void record_block(BlockState& block);  // from here on, if it is the one
-void end_recording();                  // its block has ended, or its launch
+void record_block(BlockState& block);  // starts recording if this is the chosen block
+void end_recording();                  // the block or its launch has ended
 
-// Before the access, whatever will be said of it. Local memory and constants of the compiler are left out.
+// Call before the access is checked. Local memory and constant tables of the compiler are not recorded.
 void record_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
-// A part of shared memory, if `shared` is not null.
+// `shared`: an address in shared memory, or null.
 void record(Thread& thread, Happening kind, const void* code, const void* shared = nullptr, uint32_t bytes = 0);
 void record_number(Thread& thread, Happening kind, const void* code, int64_t number);
 void record_barrier(const Block& block,
-                    unsigned barrier);  // is complete; a thread that waits there is still marked as waiting
+                    unsigned barrier);  // has completed; threads that wait there are still marked as waiting
 void record_meeting(Warp& warp, unsigned participants);
-// A bulk copy begins, or a copy of the thread's own; `number`: that of the operation that says when it has arrived.
+// A bulk copy, or a thread's own copy, begins. `number`: the operation that reports the arrival.
 void record_bulk(Thread& thread, const BulkCopy& copy, bool to_shared, bool reads, uint64_t number, const void* code);
 void note_copy(uint64_t number, uintptr_t shared, uint32_t bytes);
 void record_arrival(Thread& thread, uint64_t number);

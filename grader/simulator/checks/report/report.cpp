@@ -19,7 +19,7 @@ namespace {
 
 bool launch_failed = false;
 
-// Text of JSON, written front to back.
+// A writer of JSON text, front to back.
 class Writer {
   public:
     void begin() {
@@ -67,7 +67,7 @@ class Writer {
         raw(digits);
     }
 
-    // One member of an object: a comma before it, except after the opening brace.
+    // Writes one member of an object, with a comma before it unless it is the first.
     __attribute__((noinline)) void key(const char* name) {
         comma();
         string(name);
@@ -115,7 +115,7 @@ class Writer {
     }
 
   private:
-    // Not inlined in every place that writes a bracket: this file is to compile quickly.
+    // Not inlined at every bracket, to keep this file's compile time short.
     __attribute__((noinline)) void put(char c) { text_.push(c); }
     __attribute__((noinline)) void comma() {
         if (!fresh_) put(',');
@@ -131,7 +131,7 @@ int kind_of(const SiteCounters& counted) {
     return static_cast<int>(counted.space) << 16 | static_cast<int>(counted.access) << 8 | counted.size;
 }
 
-// Sites are numbered as they come in the report: in whatever order several workers came upon them.
+// Numbers sites in the order of their appearance in the report, which does not depend on the workers.
 uint16_t number_of[65536];
 Growable<uint16_t> used_sites;
 
@@ -145,7 +145,7 @@ uint64_t use_site(uint16_t id) {
 
 uint64_t use_site(const void* address) { return use_site(address ? site_id(address) : uint16_t(0)); }
 
-// Calls visit(item) for each one in the order of the code.
+// Calls visit(item) for each item, in the order of the code.
 template <typename T, typename F>
 void each_in_order(const Growable<T>& items, F visit) {
     Growable<const T*> ordered;
@@ -420,7 +420,7 @@ void write_trace(const TracedRequest& traced) {
     out.close('}');
 }
 
-// Each event as a row of numbers: there may be many.
+// Each event is a row of numbers, because there may be many.
 void write_recording() {
     if (!recording.done) return;
     out.open("recording", '{');
@@ -466,8 +466,7 @@ void write_recording() {
     out.close('}');
 }
 
-// Sites as offsets in their libraries, which is what symbolizers take.
-// Only where it was counted.
+// Sites are written as offsets in their libraries, as symbolizers expect.
 void write_executed() {
     if (executed_code().empty()) return;
     out.open("executed", '[');
@@ -512,7 +511,7 @@ void write_sites() {
     out.close(']');
 }
 
-// --- what is wrong only at the end ---
+// --- findings that are known only at the end ---
 
 // Outputs with elements that were never written.
 void find_unwritten(Region& region) {
@@ -544,7 +543,7 @@ void find_leak(Region& region) {
     finding.payload = LeakedBytes{region.bytes};
     finding.side.address = region.allocated_at;
     finding.place = place_of(&region, region.base);
-    finding.place.id = 0;  // leaks of one place are counted together
+    finding.place.id = 0;  // leaks from one allocation site are counted together
     add_finding(finding);
 }
 

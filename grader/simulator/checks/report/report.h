@@ -1,12 +1,12 @@
-// The report: findings and counters as JSON, for the Python side to name and to show.
+// The report: findings and counters as JSON, for Python.
 #pragma once
 
 namespace sim::checks {
 
-// Valid until the next call. See grader/simulator/report.py for what is in it.
+// Valid until the next call. grader/simulator/report.py describes the contents.
 const char* write_report();
 void forget_report();
-// A launch was refused or ended half way: its unwritten outputs are not reported.
+// A launch was refused or aborted: its unwritten outputs are not reported.
 void note_failed_launch();
 
 }  // namespace sim::checks

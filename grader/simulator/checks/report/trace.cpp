@@ -20,13 +20,14 @@ void keep_request(AccessSite& site, const WarpState& warp, const Request& reques
     kept.serial = warp.block->first_serial;
     kept.warp = index;
     kept.number = site.traced[index]++;
-    // Offsets in shared memory count from the block's first byte, so that they tell the bank.
+    // Offsets in shared memory count from the block's first byte, so that they give the bank.
     uintptr_t base = site.region && site.space != Space::shared ? site.region->base : site.origin;
     if (site.region) memcpy(kept.name, site.region->name, sizeof kept.name);
     for (unsigned i = 0; i < request.count; ++i) {
         kept.lanes |= 1u << request.lane[i];
         intptr_t entry = request.entry[i];
-        if (site.space == Space::distributed) entry = static_cast<int32_t>(request.entry[i]);  // on either side
+        if (site.space == Space::distributed)
+            entry = static_cast<int32_t>(request.entry[i]);  // signed: the other block may lie before this one
         uintptr_t address = site.origin + (static_cast<uintptr_t>(entry) << site.size_log2);
         kept.offset[request.lane[i]] = static_cast<int64_t>(address - base);
     }
