@@ -10,14 +10,14 @@ from grader.verdict.finding import Finding, Side
 from grader.verdict.findings import KINDS
 
 DIVERGENT = tuple(kind.name for kind in KINDS.values() if kind.divergence)
-"""Kinds after which threads are out of step: what each of them writes and reads then races."""
+"""Kinds after which threads are out of step, so that their later accesses race."""
 
 _WRONG_VALUES = ("racecheck", "initcheck")
 _FOLLOWS = ("write_to_const", "write_to_constant")
 
 
 def causes_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that follow from a wrong address, divergent barriers before races."""
+    """Order the findings with divergent barriers before races, without those that follow from another one."""
     told = _without_consequences(findings)
     first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
     diverge = [finding for finding in told[first:] if finding.kind in DIVERGENT]
@@ -28,8 +28,8 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without the consequences of others.
 
-    Only some accesses of a wrong index leave all memory; others hit another tensor, and seem to race there. Work on the
-    wrong stream races with everything in the right one.
+    Some accesses with a wrong index hit another tensor and seem to race there, while others leave all memory. Work on
+    the wrong stream races with all work on the right one.
     """
     causes = [finding for finding in findings if finding.kind in ("out_of_bounds", "default_stream")]
     hiding: set[int] = set()
@@ -44,7 +44,7 @@ def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
-    """Return whether a finding is about the access of its cause in other memory, or about its stream."""
+    """Return whether a finding is a consequence: the same access in other memory, or a race with the wrong stream."""
     sides = [finding] if finding.other is None else [finding, finding.other]
     if cause.kind == "default_stream":
         return finding.kind == "between_streams" and any(side.stream == 0 for side in sides)
@@ -65,9 +65,9 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """Return a race within a warp as one between warps where its line also races with other warps.
+    """Return a race within a warp as one between warps if its line also has a race between warps.
 
-    One barrier of the block orders both, there or in another array.
+    One ``__syncthreads()`` fixes both.
     """
     if race.kind == "within_warp" and any(
         other.kind == "within_block" and other.places & race.places for other in every

@@ -1,7 +1,7 @@
-"""Facts as JSON, and back: msgspec does it, but for numbers that JSON cannot hold.
+"""Conversion of records to JSON and back with msgspec, including numbers that JSON cannot hold.
 
-They are written as the texts "nan", "inf" and "-inf". Lax conversion reads them, and knows by the field's type that a
-number is meant.
+NaN and infinities are written as the texts "nan", "inf" and "-inf". Lax conversion turns such a text into a number
+again if the field's type is a number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def plain(fact: Record) -> dict[str, Any]:
 
 
 def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
-    """Return the record of ``plain``'s data; members that this version does not know are ignored."""
+    """Create a record from the data of ``plain``. Members unknown to this version are ignored."""
     try:
         return msgspec.convert(data, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -35,7 +35,7 @@ def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Ki
 
 
 def check_version(data: Mapping[str, Any], known: str) -> None:
-    """Raise unless data of this version can be read by code that knows version ``known``."""
+    """Raise unless code for the version ``known`` can read this data."""
     version = str(data.get("schema_version", ""))
     if version.split(".")[0] != known.split(".")[0]:
         raise GraderError(

@@ -1,16 +1,18 @@
-"""The verdict: what a check found, as plain data. Reports are drawn from it; ``results.json`` is it, written down.
+"""The verdict of a check as plain data. Reports are rendered from it, and ``results.json`` stores it.
 
-It holds facts and no sentences: those are made in ``grader/verdict/wording``, the same for every report.
-``results.json`` has both, for readers who want to show it: its parts that are in ``WORDED`` have their ``text``, which
-is not read back.
+The records hold facts and no sentences. ``grader/verdict/wording`` makes the sentences, the same for every report.
+``results.json`` has both: each part named in ``WORDED`` also has a ``text`` for display, which is ignored when the file
+is read.
 
-``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` counts like a release: the first number
-changes when a reader must change, the second when something is added. Numbers that JSON cannot hold are written as the
-texts "nan", "inf" and "-inf". Since 2.0 a finding and a wrong output are facts with a ``text``, in place of ready
-sentences (``message``, ``advice``, ``diagnosis``); ``Stage.message`` is what stood in its ``text`` where it is not made
-of the others. Since 2.1 the sides of a race between streams name their ``work`` and its ``stream``, times have mean,
-minimum, maximum and standard deviation, and limits on them are ``time_bars``. Since 3.0 a finding has a typed
-``payload`` in place of ``number``, ``total``, ``address``, ``elements`` and ``detail``.
+``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` has two numbers: the first changes when
+readers must change, the second when something is added. Numbers that JSON cannot hold are written as the texts "nan",
+"inf" and "-inf".
+
+Changes by version: 2.0: findings and wrong outputs are facts with a ``text``, instead of the ready sentences
+``message``, ``advice`` and ``diagnosis``; ``Stage.message`` has the part of the stage's former ``text`` that no other
+field implies. 2.1: the sides of a race between streams have ``work`` and ``stream``; times have mean, minimum, maximum
+and standard deviation; ``time_bars`` has the time limits. 3.0: a finding has a typed ``payload`` instead of ``number``,
+``total``, ``address``, ``elements`` and ``detail``.
 """
 
 from __future__ import annotations
@@ -27,16 +29,13 @@ from grader.verdict.record import Line, Record, Text
 
 SCHEMA_VERSION = "3.0"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
-"""Parts that ``results.json`` shows with a ``text`` too.
-
-What reports say about them (``grader/verdict/wording/results.py``).
-"""
+"""The records that have a ``text`` in ``results.json``, written by ``grader/verdict/wording/results.py``."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
 """The stages in order."""
 
 Status = Literal["passed", "failed", "skipped", "error"]
-"""What became of a stage. ``skipped``: not run, ``summary`` says why. ``error``: the grader could not judge it."""
+"""The status of a stage. ``skipped``: not run, ``summary`` has the reason. ``error``: the grader could not judge it."""
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 SKIPPED: Final = "skipped"
@@ -47,16 +46,16 @@ Sizes = dict[str, bool | int | float]
 
 
 class WorstElement(Record):
-    """One element of an output that is far off."""
+    """One of the worst elements of a wrong output."""
 
     index: list[int]
     expected: float
     actual: float
     error: float
     unwritten: bool = False
-    """The kernel left the element as it was before the call."""
+    """True if the kernel did not change the element."""
     block: list[int] | None = None
-    """The block and the thread that wrote it last, where the simulator knows."""
+    """The block and the thread that wrote it last, if the simulator knows them."""
     thread: list[int] | None = None
 
 
@@ -66,11 +65,11 @@ class Diagnosis(Record):
     kind: Line
     """One of the kinds in ``grader/verdict/wording/outputs.py``."""
     values: dict[str, float] = field(default_factory=dict)
-    """The numbers of its sentence, by name."""
+    """The numbers in its text, by name."""
     index: Index = field(default_factory=list)
-    """The element that is meant, if one is."""
+    """The index of the element that the text names; empty if it names none."""
     name: Line = ""
-    """The input that has to do with it, if one has; or several."""
+    """The inputs that the text names; empty if it names none."""
 
 
 class OutputResult(Record):
@@ -86,9 +85,9 @@ class OutputResult(Record):
     max_error: float = 0.0
     """The largest absolute error."""
     max_ratio: float = 0.0
-    """The largest error in units of what is allowed at its place: 1 is just passing."""
+    """The largest error divided by the tolerance at its element: an element passes up to 1."""
     norm_error: float = 0.0
-    """The norm of all errors relative to the norm of the reference."""
+    """The norm of all errors, relative to the norm of the reference."""
     tolerance: float = 0.0
     norm_tolerance: float = 0.0
     diagnosis: Diagnosis | None = None
@@ -103,20 +102,22 @@ class CaseResult(Record):
     status: Status
     dims: Sizes = field(default_factory=dict)
     problem: Line = ""
-    """Empty when it passed. What the kernel wrote: wrong, unwritten (no_launch: no kernel
-    was started), guard (outside its outputs), inputs (over them).
-    How its process ended: crash, timeout, exit, output, oom, reply. What CUDA said: load, call, memory, launch, run.
-    What its launcher threw: exception.
-    What the simulator said: finding. Why it was not tried: after_timeouts, after_crashes."""
+    """The reason for a failed case, one word; empty if it passed.
+
+    About the data: wrong, unwritten, no_launch (no kernel was launched), guard (the kernel wrote outside its outputs),
+    inputs (it wrote to an input). About the process: crash, timeout, exit, output, oom, reply. From CUDA: load, call,
+    memory, launch, run. exception: the launcher threw one. finding: the simulator stopped the launch. Not run:
+    after_timeouts, after_crashes.
+    """
     reasons: list[Line] = field(default_factory=list)
-    """What CUDA or the system said, or the names of the inputs or outputs that are meant."""
+    """The error messages of CUDA or the system; or the names of the inputs or outputs concerned."""
     outside: dict[str, int] = field(default_factory=dict)
-    """For each output beside which something was written, how many elements past its end; negative before its start."""
+    """For each output with a write outside of it, the distance in elements past its end; negative before its start."""
     seconds: float = 0.0
     seed: int = 0
     outputs: list[OutputResult] = field(default_factory=list)
     printed: Text = ""
-    """What the kernel printed, control characters removed, cut when long."""
+    """The kernel's printed output, without control characters, truncated if long."""
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -135,7 +136,7 @@ class Diagnostic(Record):
     column: int = 0
     source_line: Line = ""
     advice: Text = ""
-    """What to do about it, where the grader knows."""
+    """The fix, if the grader knows one."""
 
 
 class KernelResources(Record):
@@ -153,7 +154,7 @@ class KernelResources(Record):
     gpu: Line = ""
     dynamic_shared_bytes: int = 0
     stack_bytes: int = 0
-    """The stack frame of a thread, in local memory: arrays that are indexed by a variable, and what spills."""
+    """The stack frame of a thread in local memory: spilled registers, and arrays indexed by a variable."""
 
 
 class BarResult(Record):
@@ -165,35 +166,35 @@ class BarResult(Record):
     at_most: float | None = None
     at_least: float | None = None
     values: dict[str, float] = field(default_factory=dict)
-    """The counters in the expression."""
+    """The values of the counters in the expression."""
     dtype: Line = ""
-    """The dtype of the case that was counted, where there are several."""
+    """The dtype of the counted case; empty if there is only one."""
     look: Line = ""
-    """Where the task's author would look first when it is missed."""
+    """The task author's hint for a missed bar."""
     case: Line = ""
-    """The case that was counted."""
+    """The counted case."""
 
 
 class TimeBarResult(Record):
     """A time limit of the stage *fast*: for one problem size on one GPU."""
 
     name: Line
-    """Of the size."""
+    """The name of the problem size."""
     dtype: Line
     gpu: Line
-    """Where it holds: ``H200``."""
+    """The GPU for which the limit holds: ``H200``."""
     at_most_us: float
     status: Status
-    """Skipped on any other GPU."""
+    """``skipped`` if the time was measured on another GPU."""
     median_us: float
     here: Line
-    """The GPU that the time was taken on."""
+    """The GPU on which the time was measured."""
     look: Line = ""
-    """Where the task's author would look first when it is missed."""
+    """The task author's hint for a missed limit."""
 
 
 Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", "issue", "launches"]
-"""Of a GPU, from the most special to the most general: ``grader/judge/timing/limiter.py`` says what each is."""
+"""The units of a GPU, most specialized first. ``grader/judge/timing/limiter.py`` describes each."""
 
 
 class UnitTime(Record):
@@ -201,16 +202,16 @@ class UnitTime(Record):
 
     unit: Unit
     work: float
-    """Bytes, operations, wavefronts, instructions of warps, or launches."""
+    """A number of bytes, operations, wavefronts, warp instructions or launches."""
     microseconds: float
 
 
 NEARLY = 0.9
-"""A unit that needs this share of the longest time is as good a reason for it."""
+"""A unit that takes at least this share of the longest time also counts as the limit."""
 
 
 class TimeBound(Record):
-    """How long a GPU needs at least for what the simulator counted in one case. A bound, never a prediction."""
+    """A lower bound on a GPU's time for the work that the simulator counted in one case. It is not a prediction."""
 
     gpu: Line
     case: Line
@@ -218,27 +219,27 @@ class TimeBound(Record):
     dims: Sizes
     units: list[UnitTime]
     arithmetic: bool
-    """Whether operations on CUDA cores were counted."""
+    """True if operations on CUDA cores were counted."""
     blocks: int
-    """Of the kernel with the most; 0 where the grid would be another one on this GPU."""
+    """The blocks of the kernel with the most blocks; 0 if the grid would differ on this GPU."""
     multiprocessors: int
-    """Of the GPU."""
+    """The number of SMs of the GPU."""
 
     @property
     def microseconds(self) -> float:
-        """The longest of all."""
+        """The longest of the units' times."""
         return max((unit.microseconds for unit in self.units), default=0.0)
 
     @property
     def limiter(self) -> UnitTime | None:
-        """The unit that takes longest, launching apart; of nearly equal ones the most special."""
+        """The unit that takes longest, launches excluded; among nearly equal ones the most specialized."""
         units = [unit for unit in self.units if unit.unit != "launches"]
         longest = max((unit.microseconds for unit in units), default=0.0)
         return next((unit for unit in units if unit.microseconds >= NEARLY * longest), None)
 
 
 class SourceLine(Record):
-    """The counters of one source line; ``counters`` holds what the simulator counted, by name."""
+    """The counters of one source line, by name."""
 
     file: Line
     line: int
@@ -247,7 +248,7 @@ class SourceLine(Record):
 
 
 class Timing(Record):
-    """One measurement of time. ``clock`` says whose: a GPU, or the simulator's host (never a GPU's time)."""
+    """One measured time. ``clock`` names the clock: a GPU's, or that of the simulator's host."""
 
     name: Line
     dtype: Line
@@ -260,65 +261,63 @@ class Timing(Record):
     p95_us: float = 0.0
     p99_us: float = 0.0
     mean_us: float | None = None
-    """This and the next three of the same runs; None in what was kept before they were."""
+    """The mean. Like the next three fields, None in files of versions before 2.1."""
     minimum_us: float | None = None
     maximum_us: float | None = None
     deviation_us: float | None = None
-    """Standard deviation, with one less than the number of runs below the sum; None of a single run."""
+    """The sample standard deviation (n - 1 in the denominator); None for a single run."""
     bytes: float = 0.0
     flops: float | None = None
     gigabytes_per_second: float | None = None
     gigaflops_per_second: float | None = None
     percent_of_copy: float | None = None
-    """Of the rate of one large copy.
-
-    ``copy_us`` compares with a copy of this size, which takes its time to start as well.
+    """The kernel's bandwidth as a share of that of one large copy. ``copy_us`` has the time of a copy of the same size.
     """
     copy_us: float | None = None
-    """The time of a device-to-device copy that moves ``bytes`` in all, as cold as the kernel and in the same run."""
+    """The time of a device-to-device copy that moves ``bytes`` in all, from a cold cache, in the same run."""
     percent_of_roofline: float | None = None
     torch_eager_us: float | None = None
     torch_compile_us: float | None = None
     torch_ratio: float | None = None
-    """How many times as fast as the best of torch: above 1 is faster."""
+    """The speedup over the faster of eager and compiled torch: above 1 the kernel is faster."""
     verified_us: float | None = None
-    """By the grader's own clock (``grader.judge.timing.verified``).
+    """The time by the grader's own clock (``grader.judge.timing.verified``).
 
-    The times above are taken in the kernel's own process.
+    The kernel's own process measured the times above.
     """
     verified_error_us: float | None = None
-    """Standard error of that."""
+    """The standard error of ``verified_us``."""
     note: Text = ""
 
 
 class Stage(Record):
-    """One stage of a check. Only the lists that belong to it are filled."""
+    """One stage of a check. Only the lists that the stage uses are filled."""
 
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: why it failed or was skipped, or what passed.
+    """One line: the reason for a failed or skipped stage, or what passed.
 
-    Where the facts below say it, ``grader/verdict/wording/stages.py`` does.
+    Empty if the other fields determine it; ``grader/verdict/wording/stages.py`` then makes it.
     """
     seconds: float = 0.0
     message: Text = ""
-    """What the compiler said, or who could not go on."""
+    """The compiler's message, or the reason why the grader could not continue."""
     note: Text = ""
-    """What could not be shown, and why, though it was asked for."""
+    """Requested information that is missing, and the reason."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
     cases: list[CaseResult] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     runs: int = 0
-    """Of *safe*: that the simulator watched."""
+    """The number of runs that the simulator checked, for the stage *safe*."""
     bars: list[BarResult] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     lines: list[SourceLine] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
     time_bars: list[TimeBarResult] = field(default_factory=list)
     bound: TimeBound | None = None
-    """Of *efficient*, where details were asked for."""
+    """The lower bound on the time, for the stage *efficient* if details were requested."""
 
     @property
     def passed(self) -> bool:
@@ -334,12 +333,12 @@ class Verdict(Record):
     file: Line
     device: Line
     seed: int
-    """Of the inputs; 0 where it is kept from the student."""
+    """The seed of the inputs; 0 if it is hidden from the student."""
     kind: Line = "implement"
     points: int = 10
     passed: bool = False
     score: float = 0.0
-    """Points earned: all or none."""
+    """The points earned: all or none."""
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
     started: Line = ""
@@ -358,23 +357,23 @@ class Verdict(Record):
 
     @property
     def failed_stage(self) -> Stage | None:
-        """The first stage that did not pass, skipped ones apart."""
+        """The first stage that failed or had an error."""
         return next((stage for stage in self.stages if stage.status in (FAILED, ERROR)), None)
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 2 could not grade."""
+        """The exit code of ``grader check``: 0 passed, 1 failed, 2 could not grade."""
         if any(stage.status == ERROR for stage in self.stages):
             return 2
         return 0 if self.passed else 1
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain lists, dicts, texts and numbers."""
+        """Return plain lists, dicts, texts and numbers."""
         return codec.plain(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
-        """Return the verdict of ``to_dict``'s data; fields that this version does not know are ignored."""
+        """Create a verdict from the data of ``to_dict``. Fields unknown to this version are ignored."""
         codec.check_version(data, SCHEMA_VERSION)
         return codec.decode(cls, data, where)
 

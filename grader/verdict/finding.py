@@ -1,4 +1,4 @@
-"""A finding: a fault that the simulator saw, as facts. ``grader/verdict/findings`` has a text for each kind."""
+"""A finding: a fault that the simulator detected, as facts. ``grader/verdict/findings`` has the texts of each kind."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grader.verdict.findings import KINDS, AnyPayload
 from grader.verdict.record import Line, Record
 
 Index = list[int]
-"""Of a block, a thread, or an element."""
+"""The index of a block, a thread, or an element."""
 
 Space = Literal["global", "shared", "constant", "local"]
-"""The address spaces of memory. What is local is one thread's own."""
+"""The address spaces of memory. Local memory belongs to one thread."""
 
 
 class Memory(Record, kw_only=True):
@@ -26,13 +26,13 @@ class Memory(Record, kw_only=True):
     name: Line = ""
     dtype: Line = ""
     shape: list[int] = field(default_factory=list)
-    """Of a tensor."""
+    """The shape of a tensor; empty for other memory."""
     bytes: int = 0
     element_bytes: int = 0
     offset: int = 0
-    """Where the access begins, in bytes from the start; negative before it."""
+    """The first byte of the access, in bytes from the start of the memory; negative before it."""
     index: Index | None = None
-    """The element there, where it is a tensor and the access lies inside."""
+    """The index of the accessed element; None outside the tensor, or if the memory is not a tensor."""
 
     def index_at(self, offset: int) -> Index | None:
         """Return the index of the element at an offset in bytes; None outside a tensor."""
@@ -46,69 +46,68 @@ class Memory(Record, kw_only=True):
 
 
 class Side(Record, kw_only=True):
-    """One thread's part in a finding: what it did, to which memory, where in the source, and which thread it was."""
+    """One side of a finding: the access, its memory, its place in the source, and its thread."""
 
     access: Line = ""
-    """read, write, atomic, volatile read, volatile write, async read, async write, operand read (of wgmma),
-    tensor operand read (of tcgen05); empty where it is no access."""
+    """read, write, atomic, volatile read, volatile write, async read, async write, operand read (by wgmma), tensor
+    operand read (by tcgen05); empty if it is not an access.
+    """
     bytes: int = 0
-    """Size of the access."""
+    """The size of the access."""
     memory: Memory | None = None
     file: Line = ""
     line: int = 0
-    """0 where it is not known. So is ``column``."""
+    """The line, or 0 if it is unknown; ``column`` as well."""
     column: int = 0
     source_line: Line = ""
     block: Index | None = None
     thread: Index | None = None
     inside: Line = ""
-    """Where in a header of the course it happened, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
+    """The place in a course header, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
     work: Line = ""
-    """The kernel, or the call of the runtime API, where the order of streams is what matters.
-
-    ``the host`` for its code.
-    """
+    """The kernel or runtime API call, for findings about the order of streams. ``the host`` for host code."""
     stream: int | None = None
-    """In which stream that was: 0 the default one, the others in the order of their creation."""
+    """The stream of ``work``: 0 is the default stream, others are numbered in the order of their creation."""
 
     @property
     def place(self) -> tuple[str, int]:
-        """File and line."""
+        """The file and the line."""
         return self.file, self.line
 
 
 class Finding(Side, kw_only=True):
-    """A fault, with the thread that it was first seen in."""
+    """A fault, with the first thread in which it was detected."""
 
     check: Line
-    """memcheck, initcheck, racecheck, synccheck, fault; or report, where what was reported cannot be true."""
+    """memcheck, initcheck, racecheck, synccheck, fault; or report, if the simulator's report contradicts the outputs.
+    """
     kind: Line
     """The name of one of the kinds in ``grader/verdict/findings``."""
     other: Side | None = None
-    """The other thread: of a race, or at another barrier."""
+    """The other thread of a race, or at another barrier."""
     payload: AnyPayload | None = None
-    """The facts of its kind alone."""
+    """The facts that only this kind has."""
     kernel: Line = ""
     count: int = 1
-    """How often it was seen."""
+    """The number of occurrences."""
     hides: bool = False
-    """Whether others that follow from it were left out: ``grader/verdict/causes.py``."""
+    """True if findings that follow from this one were left out: ``grader/verdict/causes.py``."""
     case: Line = ""
-    """In which case first."""
+    """The first case in which it occurred."""
     dtype: Line = ""
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:
-        """Return the places in the source."""
+        """The files and lines of both sides."""
         return frozenset(side.place for side in (self, self.other) if side is not None)
 
     @property
     def identity(self) -> Hashable:
-        """Return the key that identifies the same finding in one run and over all cases.
+        """A key that is equal for the same finding within a run and across cases.
 
-        The same check found the same thing, on the same lines, in the same memory. Which thread, which element and
-        which case came first does not matter. Nor does which of a race's sides is met first, nor whether its threads
-        are in one warp, one block or two: that depends on the order in which the threads ran.
+        It has the check, the kind, the lines and the memory. It ignores what depends on the schedule: which thread,
+        element and case came first, which side of a race came first, and whether its threads are in one warp, one block
+        or two.
         """
         kind = "race" if self.check == "racecheck" else self.kind
         memory = (self.memory.kind, self.memory.name) if self.memory else None
@@ -116,9 +115,9 @@ class Finding(Side, kw_only=True):
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each identity, with the counts of all; in the order of the first ones.
+    """Merge findings with the same identity and add their counts, in the order of their first occurrences.
 
-    It is the first, unless it is a race: then the first of those whose threads are furthest apart.
+    The first occurrence is kept; for a race, the first of those whose threads are furthest apart.
     """
     found: dict[Hashable, Finding] = {}
     for finding in findings:
@@ -131,6 +130,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _width(finding: Finding) -> int:
-    """Return how far apart the threads of a race are, and so how strong a barrier it takes to order them."""
+    """Return the distance of the threads of a race: the greater, the wider the barrier that orders them."""
     kind = KINDS.get(finding.kind)
     return kind.distance if kind else 0

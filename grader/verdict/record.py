@@ -1,4 +1,4 @@
-"""The base of all records of a verdict: texts are clean and limited in length, whatever their source."""
+"""The base class of all records of a verdict. Its texts are cleaned and limited in length, whatever their source."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grader.verdict.texts import clean
 Line = Annotated[str, Meta(max_length=1_000)]
 """A name, a path, a sentence."""
 Text = Annotated[str, Meta(max_length=20_000)]
-"""Several lines: what a compiler or a kernel printed."""
+"""Several lines, such as the output of a compiler or a kernel."""
 
 
 class Record(msgspec.Struct):
-    """A part of a verdict. Its texts are cleaned and cut when they are put in."""
+    """A part of a verdict. Its texts are cleaned and truncated on construction."""
 
     def __post_init__(self) -> None:
         for name, most in _limits(type(self)).items():

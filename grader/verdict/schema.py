@@ -1,4 +1,4 @@
-"""The JSON schema of results.json, from the types: ``python -m grader.verdict.schema`` writes results.schema.json."""
+"""Write the JSON schema of results.json from the record types: ``python -m grader.verdict.schema``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.verdict.facts import SCHEMA_VERSION, WORDED, Verdict
 
 FILE = Path(__file__).with_name("results.schema.json")
 _NUMBER = {"type": ["number", "string"], "pattern": "^(nan|inf|-inf)$"}
-"""A text where JSON has no such number. ``pattern`` is about texts alone."""
+"""The text for a number that JSON cannot hold. ``pattern`` constrains texts only."""
 
 
 def schema() -> dict[str, Any]:
@@ -30,7 +30,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """Return the file's content."""
+    """Return the content of results.schema.json."""
     return json.dumps(schema(), indent=2) + "\n"
 
 

@@ -1,13 +1,13 @@
-"""The one place where a text that may come from a submission is made safe to show and to write."""
+"""Cleaning of texts that may come from a submission, so that they are safe to print and to write."""
 
 from __future__ import annotations
 
 
 def clean(text: str, most: int) -> str:
-    """Return a text of at most ``most`` characters without control characters, invisible ones and invalid ones.
+    """Return a text of at most ``most`` characters without control, invisible and invalid characters.
 
-    Line breaks and tabs stay, spaces of other alphabets become plain ones. Control characters, marks that turn the
-    direction of writing, and halves of characters become U+FFFD. What is cut ends in "...".
+    Line breaks and tabs stay; other Unicode spaces become plain ones. Control characters, bidirectional marks and lone
+    surrogates become U+FFFD. A truncated text ends in "...".
     """
     if len(text) > most:
         text = text[: most - 3] + "..."

@@ -1,4 +1,4 @@
-"""Numbers, sizes, positions and lists as all reports write them."""
+"""Formatting of numbers, sizes, positions and lists, the same in all reports."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def listed(items: Iterable[str], most: int = 6) -> str:
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """Return a text with each line moved to the right."""
+    """Return a text with each line indented."""
     return "\n".join(by + line for line in text.splitlines())

@@ -32,6 +32,6 @@ AnyPayload = (
     | launches.PAYLOADS
     | host.PAYLOADS
 )
-"""The payload of a finding, by its member ``of``."""
+"""The payload of a finding; its member ``of`` names the type."""
 
 __all__ = ["FAMILIES", "KINDS", "AnyPayload", "FindingKind"]

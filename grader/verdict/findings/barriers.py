@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MbarrierPhase(Record, kw_only=True):
-    """The current phase of an mbarrier, and what it still needs."""
+    """The current phase of an mbarrier, and the arrivals and bytes that it still waits for."""
 
     phase: int
     missing_arrivals: int
@@ -28,11 +28,11 @@ class Waiting(Record, kw_only=True):
 
     threads: int
     first: int
-    """The number of the first one in the block."""
+    """The number of the first such thread in the block."""
     operation: Line
     """``__syncthreads``, ``mbarrier``, ``wgmma.mma_async``..."""
     site: int
-    """The call, by its number in the simulator's report; 0 once ``file`` and ``line`` are known."""
+    """The number of the call's site in the simulator's report; 0 once ``file`` and ``line`` are known."""
     line: int
     file: Line = ""
     mbarrier: MbarrierPhase | None = None
@@ -47,14 +47,14 @@ class BlockedThreads(Payload, tag="BlockedThreads"):
 
 
 class TwoOperations(Payload, tag="TwoOperations"):
-    """The operations at which the two sides are."""
+    """The operations that the two sides execute."""
 
     operation: Line
     other_operation: Line
 
 
 class ExitedThreads(Payload, tag="ExitedThreads"):
-    """The threads of a block that exited before a barrier, and all that it has."""
+    """The number of threads of a block that exited before a barrier, and the block's size."""
 
     exited: int
     threads: int
@@ -67,7 +67,7 @@ class Mask(Payload, tag="Mask"):
 
 
 class Lane(Payload, tag="Lane"):
-    """A lane of the warp."""
+    """The number of the lane in the warp."""
 
     lane: int
 
@@ -79,7 +79,7 @@ class Reason(Payload, tag="Reason"):
 
 
 class EndlessLoop(Payload, tag="EndlessLoop"):
-    """A loop that was stopped. ``reason``: why no thread can end it, where that is known."""
+    """A loop that was stopped. ``reason`` says why no thread can end it, if that is known."""
 
     reason: Text
     loop: Line = ""

@@ -19,9 +19,9 @@ Stage = Literal["safe", "correct", "efficient"]
 
 
 class Payload(Record, tag_field="of", kw_only=True):
-    """The typed facts of one kind of finding, besides where it happened.
+    """The typed facts that one kind of finding has in addition to its place.
 
-    A field with a default is added while the report is read: the simulator does not send it.
+    The simulator does not send a field with a default: the reader of the report fills it in.
     """
 
 
@@ -33,9 +33,9 @@ Phrase = str | Callable[["Finding"], str]
 
 @dataclass(frozen=True, kw_only=True)
 class FindingKind:
-    """A kind of finding. The simulator's table of kinds is ``checks/report/finding_kinds.def``.
+    """A kind of finding.
 
-    A test compares both.
+    ``checks/report/finding_kinds.def`` lists the same kinds for the simulator; a test compares both.
     """
 
     name: str
@@ -49,31 +49,29 @@ class FindingKind:
     fix: Phrase
     """The change that removes it."""
     look: str
-    """The name of its place, after a file and a line: ``the access out of bounds``."""
+    """A name for its place, printed after the file and line: ``the access out of bounds``."""
     payload: type[Payload] | None = None
     sample: Any = None
     """A payload for the catalog of messages and for tests."""
     sample_access: str = ""
-    """The access in the catalog: ``read``, ``operand read``... Empty for a kind that is about no access."""
+    """The access in the catalog: ``read``, ``operand read``, ...; empty for a kind without an access."""
     sample_other: str = ""
     """The access of the other side in the catalog."""
     other: str = ""
-    """The name of the other side. Empty: the other access, of a race."""
+    """The name of the other side; empty: the other access of a race."""
     stage: Stage = "safe"
     """The stage that fails. ``correct``: the launch also ends, so the case fails."""
     has_memory: bool = False
-    """A finding without the memory that it is about is refused."""
+    """True if a finding of this kind must have a memory."""
     has_other: bool = False
-    """A finding without its other side is refused."""
+    """True if a finding of this kind must have another side."""
     names_places: bool = False
-    """The text names its lines and threads itself."""
+    """True if the text already names its lines and threads."""
     distance: int = 0
-    """Of a race: how far apart the threads are.
-
-    Races at one place are merged into the one with the largest distance.
+    """The distance of the threads of a race. Of several races at one place, the one with the largest distance is shown.
     """
     divergence: bool = False
-    """Threads are out of step afterwards, so that races follow. Reports show it before races."""
+    """True if threads are out of step afterwards, which causes races. Reports show it before races."""
 
     def __post_init__(self) -> None:
         assert (self.payload is None) == (self.sample is None), f"{self.name}: a payload needs a sample"
@@ -85,7 +83,7 @@ def said(phrase: Phrase, finding: Finding) -> str:
 
 
 def payload_of(kind: type[P], finding: Finding) -> P:
-    """Return the payload of a finding as its type; findings of files from other versions may lack it."""
+    """Return the payload of a finding as its type, or raise LookupError: files of other versions may lack it."""
     if isinstance(finding.payload, kind):
         return finding.payload
     raise LookupError(f"a finding of the kind {finding.kind} without its {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Findings of memcheck and initcheck: wrong addresses, memory that was freed, and values that were never written."""
+"""Findings of memcheck and initcheck: invalid addresses, freed memory, and values that were never written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UninitializedBytes(Payload, tag="UninitializedBytes"):
 
 
 class UnwrittenElements(Payload, tag="UnwrittenElements"):
-    """The elements of an output that no thread wrote: how many, and the numbers of the first ones."""
+    """The elements of an output that no thread wrote: their number, and the indices of the first ones."""
 
     missing: int
     first: list[int]

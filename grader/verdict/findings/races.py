@@ -1,4 +1,4 @@
-"""Findings of racecheck: two accesses to the same memory, at least one of them a write, that nothing orders."""
+"""Findings of racecheck: two unordered accesses to the same memory, at least one of them a write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NearbyAtomic(Payload, tag="NearbyAtomic"):
-    """The place of an atomic operation in the same kernel; empty where there is none, or where it is a side itself."""
+    """The place of an atomic operation in the same kernel; empty if there is none, or if it is a side itself."""
 
     atomic: Line = ""
 

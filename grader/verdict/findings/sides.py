@@ -1,4 +1,4 @@
-"""Places, accesses and memories in words: the parts of which the texts of findings are made."""
+"""The texts for places, accesses and memories, used in the texts of findings."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def place(side: Side) -> str:
 
 
 def where(side: Side) -> str:
-    """Return `` at flash_attention.cu:31, block (3, 0, 0) thread (17, 0, 0)``, as far as it is known."""
+    """Return `` at flash_attention.cu:31, block (3, 0, 0) thread (17, 0, 0)``, without the parts that are unknown."""
     text = f" at {place(side)}" if side.line else ""
     who = words.place(side.block, side.thread)
     return f"{text}, {who}" if who else text
 
 
 def work(side: Side) -> str:
-    """Return `` by scale in stream 1``, `` by cudaMemcpyAsync in the default stream``.
+    """Return `` by scale in stream 1`` or `` by cudaMemcpyAsync in the default stream``.
 
-    Empty where streams do not matter.
+    Empty if streams do not matter.
     """
     if not side.work:
         return ""
@@ -70,7 +70,7 @@ def position(side: Side) -> str:
 
 
 def distance(memory: Memory, access_bytes: int) -> str:
-    """Return how far outside the memory an access begins, or by how much it sticks out.
+    """Return the distance of an access from the memory, or how many of its bytes are outside.
 
     ``0 bytes past the end of k[...]``.
     """
@@ -104,7 +104,7 @@ def an_access(side: Side) -> str:
 
 
 def memory_of(side: Side) -> str:
-    """Return the name of the memory, or ``a device variable`` where it is unknown."""
+    """Return the name of the memory, or ``a device variable`` if it is unknown."""
     return memory_name(side.memory) if side.memory else "a device variable"
 
 
@@ -120,7 +120,7 @@ def other_place(finding: Finding) -> str:
 
 
 def reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
-    """Return the asynchronous read and the write of a finding, whose sides come in the order of the source."""
+    """Return the asynchronous read and the write of a finding, whose sides are in source order."""
     if finding.other is not None and finding.other.access in ("async read", *ENGINES):
         return finding.other, finding
     return finding, finding.other

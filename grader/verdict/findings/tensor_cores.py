@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TensorCell(Payload, tag="TensorCell"):
-    """A cell of tensor memory, the operation that uses it, and the earlier one (empty where there is none)."""
+    """A cell of tensor memory, the operation that uses it, and the earlier one (empty if there is none)."""
 
     lane: int
     column: int
@@ -30,7 +30,7 @@ class TensorColumn(Payload, tag="TensorColumn"):
 
 
 class TensorColumns(Payload, tag="TensorColumns"):
-    """How many columns of tensor memory are meant."""
+    """The number of columns of tensor memory."""
 
     columns: int
 

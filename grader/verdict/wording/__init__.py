@@ -1,7 +1,4 @@
-"""The sentences of every report: facts of a verdict in, words out.
-
-Terminal, HTML, JUnit, JSON and lessons all take them here.
-"""
+"""The sentences of every report (terminal, HTML, JUnit, JSON, lessons), made from the facts of a verdict."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ UNITS = {
     "tensor_operations / flops_needed": "operations on tensor cores, per operation of the task's formula",
     "bank_conflict_ways": "wavefronts of shared memory, per wavefront that an access without bank conflicts needs",
 }
-"""The unit of each expression that more than one exercise has."""
+"""The unit of each expression that several exercises use."""
 
 
 def unit(bar: BarResult) -> str:
-    """Return the unit of the number; empty where the expression says it."""
+    """Return the unit of the number; empty if the expression itself says it."""
     return UNITS.get(bar.expression, "")
 
 
@@ -56,7 +56,7 @@ def text(bar: BarResult) -> str:
 
 
 def time_text(bar: TimeBarResult) -> str:
-    """Return ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``; on another GPU, why it is not judged."""
+    """Return ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``, or why another GPU does not judge it."""
     said = f"{bar.name} ({bar.dtype}): {bar.median_us:.4g} us"
     allowed = f"at most {bar.at_most_us:g} us"
     if bar.status == SKIPPED:

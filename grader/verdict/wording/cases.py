@@ -1,4 +1,4 @@
-"""Cases in words: their sizes, and why they did not pass."""
+"""The texts of cases: their sizes, and why they did not pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_SHORT = {
 
 
 PROBLEMS = tuple(_IN_SHORT)
-"""The problems of a case that have a text of their own."""
+"""The problems of a case that have their own text."""
 
 
 def heading(case: CaseResult) -> str:
@@ -45,7 +45,7 @@ def in_short(case: CaseResult) -> str:
 
 
 def reason(case: CaseResult) -> str:
-    """Return why a case failed; empty where its wrong outputs or its findings say it."""
+    """Return why a case failed; empty if its wrong outputs or its findings say it."""
     said = "; ".join(case.reasons)
     match case.problem:
         case "crash" | "timeout" | "exit" | "output" | "oom" | "reply":

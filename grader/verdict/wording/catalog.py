@@ -1,4 +1,4 @@
-"""The catalog of messages: every text that a learner may read, with sample values, as one page of Markdown."""
+"""The catalog of messages: a Markdown page with every text that a learner may read, with sample values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_THREADS = {
     "within_cluster": ([1, 0, 0], [1, 0, 0]),
     "between_blocks": ([1, 0, 0], [1, 0, 0]),
 }
-"""The block and the thread of the other side, where not thread 33 of the same block."""
+"""The block and the thread of the other side, if not thread 33 of the same block."""
 
 _OF_STREAMS = ("between_streams", "between_grids", "with_host")
 

@@ -1,4 +1,4 @@
-"""Counters in words: the waste of a line, and the operations of a kernel."""
+"""The texts of counters: the waste of a line, and the operations of a kernel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ WARP = 32
 
 
 def waste(sector_ratio: float, ways: float) -> str:
-    """Return the waste of a line: sectors for each needed one, and wavefronts for each needed one."""
+    """Return the waste of a line: sectors per needed sector, and wavefronts per needed wavefront."""
     parts = [f"moves {sector_ratio:.3g} times the sectors that its data fill"] if sector_ratio > 1 else []
     return "; ".join(parts + ([f"{ways:.3g}-way bank conflict"] if ways > 1 else []))
 
 
 def operations(totals: Mapping[str, float]) -> str:
-    """Return the operations, the task's formula, operations for each byte moved, and the lanes that took part."""
+    """Return the operations, the task's formula, operations per byte moved, and the average number of active lanes."""
     flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
     kinds = [words.count(flops, "floating-point operation")] if flops else []
     if tensor:

@@ -1,4 +1,4 @@
-"""Whole findings in words: one line, or several with the source, the other side, the reason and the fix."""
+"""The texts of findings: one line, or several with the source, the other side, the reason and the fix."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def advice_is_new(findings: Sequence[Finding]) -> list[bool]:
 
 
 def other_side(finding: Finding) -> str:
-    """Return the name of the other side: of a race its access."""
+    """Return the name of the other side; for a race, its access."""
     if finding.other is None:
         return ""
     kind = KINDS.get(finding.kind)

@@ -1,4 +1,4 @@
-"""The unit of a GPU that limits a kernel, in words: always "at least", because it is a bound and not a prediction."""
+"""The text for the unit of a GPU that limits a kernel. It says "at least", because it is a bound, not a prediction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {
 }
 _PLURAL = ("tensor", "special")
 SHOWN = 0.01
-"""Units that need less than this share of the longest are left out of a sentence."""
+"""A sentence leaves out units that take less than this share of the longest time."""
 
 
 def text(bound: TimeBound) -> str:

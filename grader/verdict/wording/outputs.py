@@ -1,4 +1,4 @@
-"""Wrong outputs in words: the number of wrong elements, the diagnosis, the largest error, the worst elements."""
+"""The texts of wrong outputs: the number of wrong elements, the diagnosis, the largest error, the worst elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def in_short(output: OutputResult) -> str:
 
 
 def largest_error(output: OutputResult) -> str:
-    """Return the largest error; empty for whole numbers, NaN, and where all wrong elements were never written."""
+    """Return the largest error; empty for integers, for NaN, and if all wrong elements were never written."""
     if output.wrong <= output.unwritten or not output.tolerance or not math.isfinite(output.max_error):
         return ""
     return (
@@ -82,7 +82,7 @@ def _element(output: OutputResult, element: WorstElement) -> str:
     return f"{output.name}{at} = {actual}, expected {expected}" + (f" (written by {by})" if by else "")
 
 
-# -- what it looks like --
+# -- diagnoses --
 
 
 def looks_like(diagnosis: Diagnosis | None) -> str:
@@ -220,7 +220,7 @@ def _along(d: Diagnosis) -> str:
 
 
 def _factor(value: float) -> str:
-    """Return a factor as a fraction where it is one: 1/8; sqrt(2) stays a number."""
+    """Return a factor as a fraction if it is a simple one (1/8), else as a number."""
     if value and abs(value) < 0.999:
         inverse = 1 / value
         if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
@@ -284,4 +284,4 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "used for its columns?",
     "rounding": _rounding,
 }
-"""For each kind of diagnosis a text with the names of its numbers, or a function that makes it."""
+"""For each kind of diagnosis, a text with the names of its numbers, or a function that makes it."""

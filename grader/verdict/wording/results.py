@@ -1,4 +1,4 @@
-"""``results.json``: the facts of a verdict, and a ``text`` for each part that is in ``WORDED``."""
+"""The content of ``results.json``: the facts of a verdict, and a ``text`` for each record named in ``WORDED``."""
 
 from __future__ import annotations
 

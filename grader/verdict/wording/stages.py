@@ -1,4 +1,4 @@
-"""Stages in words: a line for each, everything about one that failed, and where to start."""
+"""The texts of stages: one line for each, the details of a failed one, and where to start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient":
 COMPILES, COMPILED_BEFORE = "compiles", "compiled before"
 DOES_NOT_COMPILE, WRONG_LAUNCHER = "does not compile", "wrong launcher"
 SHOWN = 4
-"""Cases and findings that a text has in full."""
+"""The number of cases and findings that are shown in full."""
 
 
 def title(stage: Stage) -> str:
@@ -79,7 +79,7 @@ def text(stage: Stage) -> str:
 
 
 def nothing_launched(stage: Stage) -> bool:
-    """Return whether no case that needs a kernel has started one: the file is still the skeleton."""
+    """Return whether no case that needs a kernel has launched one: the file is still the skeleton."""
     failing = failing_cases(stage)
     if not failing or any(case.problem != "no_launch" for case in failing):
         return False
@@ -92,7 +92,7 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
 
 
 def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
-    """Return the first case with a diagnosis, where the first failing case is wrong and has none."""
+    """Return the first case with a diagnosis, if the first failing case has wrong outputs without one."""
     if not failing or failing[0].problem != "wrong" or failing[0].findings:
         return None
     found = ((case, output.diagnosis) for case in failing for output in case.outputs if output.diagnosis)
@@ -114,7 +114,7 @@ def first_look(verdict: Verdict) -> str:
     for limit in stage.time_bars:
         if limit.status == FAILED and limit.look:
             return limit.look
-    # A fault that the simulator saw comes before wrong numbers: it is usually their cause.
+    # A fault that the simulator detected comes before wrong numbers, because it is usually their cause.
     for finding in [finding for every in verdict.stages for finding in every.findings]:
         if isinstance(finding.payload, EndlessLoop) and finding.payload.loop:
             return f"{finding.payload.loop}, {findings.look(finding)}"
@@ -140,7 +140,7 @@ def _semicolon_missing(error: Diagnostic) -> bool:
 
 
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
-    """Say what distinguishes the failing cases from those that pass."""
+    """Return how the failing cases differ from those that pass."""
     if nothing_launched(stage):
         return "the launcher: it starts no kernel yet"
     first = failing[0]
@@ -175,7 +175,7 @@ def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
 
 
 def _passing_neighbor(stage: Stage, failing: CaseResult) -> CaseResult | None:
-    """Return the passing case of the same dtype that stands nearest to a failing one in the task.
+    """Return the passing case of the same dtype that is nearest to a failing one in the task's order.
 
     Tasks list simple cases first. Cases with an empty tensor are left out: a kernel that does nothing passes them.
     """

@@ -1,4 +1,4 @@
-"""The stage *fast* in words: the time at the largest size, and why a time does not count."""
+"""The texts of the stage *fast*: the time at the largest size, and why a time does not count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOT_TRUE = "its own times are wrong"
 OUTSIDE = "The kernel wrote outside its output."
 
 Problem = tuple[str, str]
-"""A problem in a line, and in full."""
+"""The text of a problem in one line, and in full."""
 
 
 def summary(timings: Sequence[Timing]) -> str:
@@ -29,7 +29,7 @@ def summary(timings: Sequence[Timing]) -> str:
 
 
 def not_verified(why: str) -> str:
-    """Return the note below times that only the kernel's own process measured."""
+    """Return the note for times that only the kernel's own process measured."""
     return f"The kernel's own process measured these times; the grader has not verified them: {why}."
 
 
@@ -39,11 +39,11 @@ BUSY_NOTE = (
     "Another program used this GPU at the same time, so these times are unverified and nothing is judged by them. "
     "Measure again when the GPU is idle; nvidia-smi lists the programs that use it."
 )
-"""The note below times that were measured while others used the GPU."""
+"""The note for times that were measured while other programs used the GPU."""
 
 
 def unseen(timing: Timing) -> str:
-    """Return the text for events of the kernel's own process that show far less than the grader's clock."""
+    """Return the text for a contradiction: the kernel's own events show far less time than the grader's clock."""
     return (
         f"At {timing.name} ({timing.dtype}) events around the launch show {timing.median_us:.3g} us, but the "
         f"grader's clock "
@@ -65,7 +65,7 @@ def impossible(where: str, most_us: float, floor_us: float) -> Problem:
 
 
 def not_returned(where: str, how: str) -> Problem:
-    """Return the text for a process of the kernel that ended."""
+    """Return the text for a kernel process that ended."""
     return "the kernel did not return", f"At {where} the kernel did not return: {how}."
 
 
