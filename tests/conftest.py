@@ -1,4 +1,4 @@
-"""Shared by all tests: random inputs are the same in every run, and the report names the seed."""
+"""Settings for all tests. Random inputs are the same in every run, and the report names the seed."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from hypothesis import settings
 import tests.no_grammars  # noqa: F401
 from tests.seeds import FIXED, SEED, VARIABLE
 
-# Looking for garbage takes a seventh of the time of importing torch, and of what follows.
+# With default thresholds, garbage collection takes a seventh of the time of importing torch.
 gc.set_threshold(50_000)
 
-# Before torch is imported: its threads that wait for work shall not take the processor from compilers and kernels.
+# Set before torch is imported, so that its idle threads sleep and leave the processor to compilers and kernels.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # and NumPy's
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the same for NumPy
 
-# Programs that tests start find the course's packages from whatever folder the tests are run.
+# Programs started by tests find the course's packages from any folder.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
-# Where the home folder cannot be written, matplotlib and the grader say so, amid outputs that tests compare.
+# With a read-only home folder, matplotlib and the grader print warnings into outputs that tests compare.
 if not os.access(os.path.expanduser("~"), os.W_OK):
     os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
 
-# Six hundred kernels that nvcc would look at, too, cost minutes and tell nothing new: tests/judge/test_nvcc.py asks it.
+# Compiling 600 kernels with nvcc would take minutes and test nothing new. tests/judge/test_nvcc.py tests nvcc.
 os.environ.setdefault("GRADER_CHECK_NVCC", "off")
 
-# Hypothesis draws by its own seed: fixed like ours, and nothing is kept from one run to the next.
+# Hypothesis has its own seed. It is fixed like ours, and no examples are kept from one run to the next.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
 settings.load_profile("course")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """For ``-n auto``: one more than there are cores, since many tests wait.
+    """Return the number of workers for ``-n auto``: one more than the number of cores.
 
-    For time limits, for jails, for a build of another.
+    Many tests wait for time limits, jails or builds.
     """
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
@@ -54,11 +54,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_header() -> str:
-    """Return the line that repeats a run."""
+    """Return a line with the seed, which repeats a run."""
     return f"inputs drawn by {VARIABLE}={SEED}"
 
 
 def pytest_collection_finish() -> None:
-    """Exempt everything loaded by now from garbage collection, which took a fifth of Python's time."""
+    """Exempt all modules loaded so far from garbage collection, which took a fifth of Python's time."""
     gc.collect()
     gc.freeze()

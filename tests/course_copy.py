@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def copy_course(root: Path) -> Path:
-    """Lessons, exercises and solutions, with nothing of a learner beside them."""
+    """Copy lessons, exercises and solutions, without files of a learner."""
     for folder in ("exercises", "lessons", "solutions"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("*.bak", ".*", "__pycache__"))
     return root

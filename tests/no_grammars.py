@@ -1,6 +1,6 @@
 """Keep jsonschema from importing rfc3987_syntax, which builds a grammar of internationalized addresses.
 
-`make test` names it with -p, before plugins are loaded, of which nbval's imports jsonschema: in each worker, too.
+`make test` loads it with -p, also in each worker, before nbval's plugin imports jsonschema.
 """
 
 from __future__ import annotations

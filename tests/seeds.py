@@ -1,7 +1,7 @@
-"""The seed of what tests draw. Learners get fresh inputs at each check; tests get the same ones in every run.
+"""The seed of random inputs. Learners get fresh inputs at each check; tests get the same ones in every run.
 
-A test that passes today must pass tomorrow, so the seed is fixed. ``TEST_SEED=fresh`` draws one, and ``TEST_SEED=N``
-draws again what a run that printed N drew: the way to look for cases that catch a mistake only now and then.
+The seed is fixed, because a test that passes today must pass tomorrow. ``TEST_SEED=fresh`` draws a new seed, and
+``TEST_SEED=N`` repeats a run that printed N. Use them to look for cases that catch a mistake only sometimes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIXED = 20240229
 
 
 def chosen(asked: str) -> int:
-    """Return the seed for a value of the variable."""
+    """Return the seed for a value of ``TEST_SEED``."""
     if asked == "fresh":
         return secrets.randbits(48)
     if not asked:
@@ -27,4 +27,4 @@ def chosen(asked: str) -> int:
 
 
 SEED = chosen(os.environ.get(VARIABLE, ""))
-os.environ[VARIABLE] = str(SEED)  # the workers of pytest-xdist inherit it: all draw the same
+os.environ[VARIABLE] = str(SEED)  # the workers of pytest-xdist inherit the seed

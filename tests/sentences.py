@@ -1,4 +1,4 @@
-"""Draw sentences of the repository at random, to judge whether a reader understands them.
+"""Draw random sentences of the repository, to judge whether a reader understands them.
 
 ``python -m tests.sentences --seed 1 --count 60`` prints docstrings, comments, messages and lesson paragraphs with their
 places. A reader without context should understand each at first reading.
@@ -83,7 +83,7 @@ def every() -> Iterator[tuple[str, str, str]]:
 
 
 def main() -> None:
-    """Print the drawn sentences, as many of each kind."""
+    """Print the drawn sentences, the same number of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)

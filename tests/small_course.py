@@ -1,4 +1,4 @@
-"""Writes a course of a few exercises into a temporary folder."""
+"""A function that writes a course with a few exercises to a temporary folder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ stages = ["builds", "correct", "safe"]
 
 
 def write_course(root: Path, tasks: dict[str, str], exercises: dict[str, str]) -> None:
-    """``tasks``: the text of tasks.py by day; ``exercises``.
+    """Write a course.
 
-    By ``day/name`` the lines of course.toml after its name.
+    ``tasks`` maps a day to the text of its tasks.py. ``exercises`` maps ``day/name`` to the lines of course.toml that
+    follow the exercise's name.
     """
     text = HEAD
     for day, description in tasks.items():

@@ -1,4 +1,4 @@
-"""The CI script installs programs that tests would be skipped for, or says that it cannot and goes on."""
+"""The CI script installs missing programs that tests need, or reports that it cannot and continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROGRAMS = {"bwrap": "bubblewrap", "clang++": "clang", "tmux": "tmux", "objdump"
 
 
 class Machine:
-    """A machine that has only what is put on it; its programs write down how they were called."""
+    """A machine with only the given fake programs, which record their command lines."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "bin"
@@ -45,7 +45,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_what_is_missing_is_installed_before_the_tests(machine: Machine) -> None:
+def test_missing_programs_are_installed_before_the_tests(machine: Machine) -> None:
     machine.put("apt-get")
     machine.put("tmux")
     said, (update, install, *made) = machine.run()
@@ -64,14 +64,14 @@ def test_a_browser_without_windows_is_preferred(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("browser", ["chromium-headless-shell", "chromium-browser", "google-chrome"])
-def test_any_browser_will_do(machine: Machine, browser: str) -> None:
+def test_any_browser_is_accepted(machine: Machine, browser: str) -> None:
     for name in ("apt-get", *(set(PROGRAMS) - {"chromium"}), browser):
         machine.put(name)
     said, calls = machine.run()
     assert not said and [call.split()[1] for call in calls] == ["book", "browser", "test"]
 
 
-def test_what_is_there_is_not_installed(machine: Machine) -> None:
+def test_present_programs_are_not_installed(machine: Machine) -> None:
     for name in ("apt-get", *PROGRAMS):
         machine.put(name)
     said, calls = machine.run()
@@ -83,7 +83,7 @@ def test_what_is_there_is_not_installed(machine: Machine) -> None:
     [(None, 0, "no apt"), ("", 1000, "not root"), ("exit 100", 0, "could not install")],
     ids=["no apt", "no root", "no network"],
 )
-def test_where_it_cannot_it_says_so_and_goes_on(machine: Machine, apt: str | None, user: int, says: str) -> None:
+def test_a_failed_installation_is_reported_only(machine: Machine, apt: str | None, user: int, says: str) -> None:
     machine.put("id", f"echo {user}")
     if apt is not None:
         machine.put("apt-get", apt)
@@ -92,7 +92,7 @@ def test_where_it_cannot_it_says_so_and_goes_on(machine: Machine, apt: str | Non
     assert calls[-1].split() == ["make", "test"]
 
 
-def test_the_tests_fail_the_run(machine: Machine) -> None:
+def test_failing_tests_fail_the_run(machine: Machine) -> None:
     for name in PROGRAMS:
         machine.put(name)
     machine.put("make", "exit 3")

@@ -1,4 +1,4 @@
-"""Docstrings, comments and names follow the project's language rules that a program can check."""
+"""Language rules for docstrings, comments and names, as far as a program can check them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from tests.sentences import ROOT, every
 
 RELATIVE = re.compile(r"(What|Who|Which|Whether|Where|Of)\b")
-"""First words of a docstring that names no action and no thing."""
+"""First words of a docstring that begins neither with a verb nor with a noun phrase."""
 
 DIALECT = re.compile(
     r"\b((?<!user )(?<!`)(?<!\")nobody(?! USER)|in vain|mostly just|no news|goes alone|go alone|is given back"
@@ -21,20 +21,20 @@ PRIVATE_NAMES = re.compile(
     r"|tell_when_complete|let_next_kernel_start|wait_until_read|kTogether|kConsumers|several_workers|goes_alone"
     r"|host_looks|own_memory|vain_rounds|told_by_another)\b|\bllmk::(meet|arrive|wait|multiply)\("
 )
-"""Names that stood for PTX instructions and terms of the field."""
+"""Former private names of PTX instructions and of terms of the field."""
 
 
-def test_docstrings_begin_with_an_action_or_a_thing() -> None:
+def test_docstrings_begin_with_a_verb_or_a_noun_phrase() -> None:
     found = [f"{place}: {text[:80]}" for kind, place, text in every() if kind == "docstring" and RELATIVE.match(text)]
     assert not found, "\n".join(found)
 
 
-def test_sentences_are_plain() -> None:
+def test_no_dialect_words() -> None:
     found = [f"{place}: {text[:200]}" for kind, place, text in every() if kind != "message" and DIALECT.search(text)]
     assert not found, "\n".join(found)
 
 
-def test_names_are_those_of_the_field() -> None:
+def test_no_private_names() -> None:
     sources = (
         path for top in ("grader", "lessons", "exercises", "solutions", "tests") for path in (ROOT / top).rglob("*")
     )

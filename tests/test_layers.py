@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "grader" / "README.md").read_text()
 
 
-def test_the_picture_shows_the_rooms_of_the_contract() -> None:
+def test_the_list_of_rooms_matches_the_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rooms = next(contract["layers"] for contract in contracts if contract["name"] == "The rooms of the grader")
     rows = README.split("```")[1].strip().splitlines()

@@ -49,7 +49,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @SIZES
-def test_clicked_through(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+def test_navigation_by_clicks(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
     from playwright.sync_api import expect
 
     page = open_page(size)
@@ -89,7 +89,7 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, book: Path, size: tuple[i
 
 
 @SIZES
-def test_searched(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+def test_search(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
     from playwright.sync_api import expect
 
     page = open_page(size)
@@ -114,7 +114,7 @@ A page has hundreds that are generated alike, and axe-core is slow for each of t
 
 @SIZES
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everybody_can_use_it(open_page: OpenPage, book: Path, size: tuple[int, int], theme: str) -> None:
+def test_accessibility(open_page: OpenPage, book: Path, size: tuple[int, int], theme: str) -> None:
     if (size, theme) == (PHONE, "dark"):
         pytest.skip("the dark colors are the same on a phone")
     page = open_page(size, color_scheme=theme)

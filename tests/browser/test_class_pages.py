@@ -15,7 +15,7 @@ assert graded
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
-def test_everybody_can_use_them(graded: Path, open_page: OpenPage, size: tuple[int, int], theme: str) -> None:
+def test_accessibility(graded: Path, open_page: OpenPage, size: tuple[int, int], theme: str) -> None:
     dan = next(grade.folder for grade in load(graded).grades if grade.student.startswith("Dan"))
     page = open_page(size, color_scheme=theme)
     for name in ("class.html", "leaderboard.html", f"{dan}/feedback.html"):

@@ -103,7 +103,7 @@ def test_playing_and_pausing(opened: Open, races: str) -> None:
     assert page.get_attribute("#summary", "aria-live") == "polite"
 
 
-def test_who_waits_and_what_is_read(opened: Open) -> None:
+def test_waiting_warps_and_read_values(opened: Open) -> None:
     recording, source, findings = record("waits", torch.arange(96.0))
     page = opened(player.page(recording, source, findings))
     done = next(number for number, event in enumerate(recording.events, 1) if event.kind == "barrier_done")
@@ -139,7 +139,7 @@ def test_sectors_and_banks(opened: Open, name: str, size: int, said: str, boxes:
 
 
 @pytest.mark.parametrize("name", ["widths", "conflicts", "waits", "diverges"])
-def test_costs_are_those_that_the_simulator_counts(opened: Open, name: str) -> None:
+def test_costs_are_the_counters_of_the_simulator(opened: Open, name: str) -> None:
     """Compare wavefronts, ideal wavefronts and sectors for each line."""
     recording, source, findings = record(name, torch.zeros(128))
     report = kernel().report
@@ -161,7 +161,7 @@ def test_costs_are_those_that_the_simulator_counts(opened: Open, name: str) -> N
     }
 
 
-def test_scrubbing_back_shows_what_was(opened: Open) -> None:
+def test_scrubbing_back_shows_the_earlier_state(opened: Open) -> None:
     """The state at a step must not depend on the order of steps, also in a recording of 5,000 steps."""
     recording, source, findings = record("copies", torch.arange(256.0), torch.zeros(64))
     long, text, found = record("endless", torch.zeros(128), 500)

@@ -60,7 +60,7 @@ def test_a_choice(opened: Open, viewport: dict[str, int]) -> None:
     assert frame.locator("#result").inner_text().startswith("Right.")
 
 
-def test_what_is_no_number(opened: Open) -> None:
+def test_an_answer_that_is_not_a_number(opened: Open) -> None:
     page = opened(PAGE.format(predict("How many?", 3).html()))
     frame = page.frame_locator("iframe")
     frame.locator("#number").fill("many")

@@ -15,7 +15,7 @@ VERDICTS = [samples.right, samples.wrong, samples.unsafe, samples.wasteful, samp
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
-def test_everybody_can_use_it(
+def test_accessibility(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
 ) -> None:
     source = tmp_path / samples.FILE

@@ -121,7 +121,7 @@ def test_json_to_stdout_is_only_json(grader, course, judge) -> None:  # type: ig
     assert "Not passed yet" in done.err
 
 
-def test_a_judge_that_cannot_judge_is_exit_code_2(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_of_the_judge_is_exit_code_2(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     def no_compiler(*_: object, **__: object) -> None:
         raise GraderError("there is no C++ compiler", "Install g++.")
 
@@ -131,7 +131,7 @@ def test_a_judge_that_cannot_judge_is_exit_code_2(grader, course, monkeypatch) -
     assert progress(course).exercises == {}
 
 
-def test_a_fault_of_the_grader_is_no_traceback(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_an_internal_error_prints_no_traceback(grader, course, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("division by zero")
 
@@ -150,7 +150,7 @@ def test_interrupted(grader, course, monkeypatch) -> None:  # type: ignore[no-un
     assert done.code == 130 and done.err.strip() == "interrupted"
 
 
-def test_progress_that_cannot_be_kept_costs_no_verdict(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
     Path(".grader").write_text("in the way")
     done = grader("check", "first")
     assert done.code == 1 and "cannot keep your progress" in done.err and "Not passed yet" in done.out
@@ -208,7 +208,7 @@ def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
         assert f"  {name} " in done.out
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     root = Path(__file__).resolve().parents[2]
     command = f"{sys.executable} -m grader list | true"
     done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, text=True, check=False)
@@ -221,7 +221,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 TASK = "Do it. void first(float* x, int rows, cudaStream_t stream) w [4] f32 read x [rows, 4] f32 changed in place"
 
 
-def test_the_task_is_shown_where_one_begins(grader, judge) -> None:  # type: ignore[no-untyped-def]
+def test_the_task_is_shown_for_an_untouched_skeleton(grader, judge) -> None:  # type: ignore[no-untyped-def]
     assert f"first.cu is still the skeleton. The task: {TASK}" in grader("check", "first").all
     assert TASK in grader("hint", "first").all
     Path("exercises/day01_start/first.cu").write_text("// begun\n")
@@ -331,7 +331,7 @@ def test_doctor_as_json(grader) -> None:  # type: ignore[no-untyped-def]
         ("something = 'else'\n", ""),
     ],
 )
-def test_doctor_says_what_torch_was_built_for(monkeypatch, tmp_path, version_file: str, build: str) -> None:  # type: ignore[no-untyped-def]
+def test_doctor_names_the_build_of_torch(monkeypatch, tmp_path, version_file: str, build: str) -> None:  # type: ignore[no-untyped-def]
     package = tmp_path / "torch-2.13.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
@@ -354,7 +354,7 @@ def test_doctor_and_a_gpu(monkeypatch, tmp_path, build: str, status: str) -> Non
     assert ("make TORCH=pip" in found.advice) == (build == "CPUs")
 
 
-def test_doctor_without_a_gpu_is_content_with_a_torch_for_cuda(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_doctor_without_a_gpu_accepts_a_cuda_build_of_torch(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(doctor, "torch_build", lambda: "CUDA 13.0")
     assert doctor.torch_package().status == doctor.GOOD and not doctor.torch_package().advice

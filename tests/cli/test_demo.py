@@ -12,7 +12,7 @@ from grader.course.learner import pristine
 COURSE = Path(__file__).resolve().parents[2]
 
 
-def test_the_broken_kernel_stays_broken_when_a_learner_has_mended_it(grader, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_demo_shows_the_broken_kernel_although_the_learner_fixed_it(grader, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     for part in ("exercises", "solutions", "lessons"):
         shutil.copytree(COURSE / part, tmp_path / part)
     monkeypatch.setenv("GRADER_COURSE", str(tmp_path))

@@ -55,7 +55,7 @@ def test_a_file_is_graded_without_a_cell(notebook: Notebook, course: Course) -> 
     assert "stops at Correct" in notebook.run("%grade first")[1]
 
 
-def test_the_file_comes_into_a_cell(notebook: Notebook) -> None:
+def test_a_file_is_loaded_into_a_cell(notebook: Notebook) -> None:
     written = []
     notebook.shell.set_next_input = lambda text, replace: written.append((text, replace))
     notebook.run("%kernel first")
@@ -90,7 +90,7 @@ def test_a_mistake_is_one_message(notebook: Notebook, judge: list[str], cell: st
     assert "Traceback" not in shown and "File " not in shown and not judge
 
 
-def test_it_is_loaded_twice_and_unloaded(notebook: Notebook) -> None:
+def test_the_extension_can_be_loaded_twice_and_unloaded(notebook: Notebook) -> None:
     assert notebook.run("%load_ext grader")[1].startswith("The grader extension is already loaded")
     assert notebook.run("%reload_ext grader") == (True, "") and notebook.run("%progress")[0]
     notebook.run("%unload_ext grader")
@@ -98,7 +98,7 @@ def test_it_is_loaded_twice_and_unloaded(notebook: Notebook) -> None:
     assert not good and "not found" in shown and "first" not in notebook.completions("%grade fi")
 
 
-def test_a_python_without_the_packages_is_told_which(
+def test_missing_packages_are_named(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "msgspec", None)
@@ -108,7 +108,7 @@ def test_a_python_without_the_packages_is_told_which(
     assert "%pip install msgspec, then %load_ext grader again" in shown.out + shown.err
 
 
-def test_the_stop_button_is_one_line(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stop_button_prints_one_line(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 

@@ -26,7 +26,7 @@ HERE = {"system": "Linux", "processor": "x86_64", "release": "6.12", "library": 
         ({"library": "", "python": (3, 12)}, ["other than glibc", "Python 3.12 was not tested as a whole"]),
     ],
 )
-def test_what_was_not_tried(other: dict[str, str], says: list[str]) -> None:
+def test_untested_kinds_of_machines_are_listed(other: dict[str, str], says: list[str]) -> None:
     said = tried.untried(**(HERE | other))  # type: ignore[arg-type]
     assert len(said) == len(says) and all(part in sentence for part, sentence in zip(says, said))
 

@@ -115,7 +115,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     path = tmp_path / "residual_add.cu"
     path.write_text(SOLUTION.read_text() + f"\n// {after}\n")
-    # Starting Python takes a while and may print a traceback: the delay counts from the first line of the program.
+    # Starting Python takes a while and may print a traceback, so the delay starts at the first line of the program.
     # A shell that starts the tests in the background makes them ignore SIGINT.
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from grader.cli import main; print('begun', flush=True); main()"
@@ -132,7 +132,7 @@ def test_interrupted_and_then_run_again(tmp_path: Path, after: float) -> None:
     assert code == 0 and "Passed" in said
 
 
-def test_an_interrupt_that_comes_out_as_another_error(
+def test_an_interrupt_that_python_turns_into_another_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If Ctrl-C is pressed while a class is being created, Python 3.11 raises RuntimeError."""

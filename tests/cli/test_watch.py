@@ -47,14 +47,14 @@ def save(name: str, text: str) -> Saved:
 QUIT = Pressed("q")
 
 
-def test_it_grades_at_once_and_ends_with_what_comes_next(course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_it_grades_at_once_and_shows_the_next_exercise_at_the_end(course, judge) -> None:  # type: ignore[no-untyped-def]
     text = Watched(course).run(QUIT)
     assert judge == ["day01_start/first"]
     assert "Not passed yet" in text and "waiting for a save" in text
     assert text.endswith("0 of 2 exercises passed, 0 of 15 points. Continue with grader watch first")
 
 
-def test_it_moves_on(course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_it_moves_on_to_the_next_exercise(course, judge) -> None:  # type: ignore[no-untyped-def]
     Path("exercises/day01_start/first.cu").write_text("// solved\n")
     watched = Watched(course)
     text = watched.run(QUIT)
@@ -63,7 +63,7 @@ def test_it_moves_on(course, judge) -> None:  # type: ignore[no-untyped-def]
     assert judge == ["day01_start/first"]
 
 
-def test_the_last_pass_ends_it_with_words(course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_passing_the_last_exercise_ends_it_with_a_message(course, judge) -> None:  # type: ignore[no-untyped-def]
     ProgressFile(course.root).record_check("day01_start/first", passed=True)
     watched = Watched(course)
     text = watched.run(save("second", "// solved\n"))
@@ -75,7 +75,7 @@ def test_saving_another_exercise_switches_to_it(course, judge) -> None:  # type:
     assert judge == ["day01_start/first", "day01_start/second", "day01_start/first"]
 
 
-def test_the_task_is_shown_where_one_begins(course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_the_task_is_shown_for_an_untouched_skeleton(course, judge) -> None:  # type: ignore[no-untyped-def]
     pristine.keep_copies(course)
     assert "is still the skeleton. The task: Find it. Hard, about 75 minutes. Needs first. void second(" in Watched(
         course, "second"
@@ -96,7 +96,7 @@ def test_next_skips(course, judge) -> None:  # type: ignore[no-untyped-def]
     assert judge == ["day01_start/first", "day01_start/second"]
 
 
-def test_one_that_is_passed_already_stays_open(course, judge) -> None:  # type: ignore[no-untyped-def]
+def test_an_exercise_that_already_passes_stays_open(course, judge) -> None:  # type: ignore[no-untyped-def]
     ProgressFile(course.root).record_check("day01_start/first", passed=True)
     watched = Watched(course, "first")
     Path("exercises/day01_start/first.cu").write_text("// solved\n")
@@ -207,7 +207,7 @@ def test_a_resize_draws_again(course, judge, monkeypatch) -> None:  # type: igno
 
 
 @pytest.mark.parametrize("height", [12, 20, 24, 60])
-def test_a_short_screen_keeps_how_the_verdict_begins_and_ends(course, judge, monkeypatch, height) -> None:  # type: ignore[no-untyped-def]
+def test_a_short_screen_shows_the_start_and_the_end_of_the_verdict(course, judge, monkeypatch, height) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("LINES", str(height))
     monkeypatch.setenv("COLUMNS", "80")
     watched = Watched(course)

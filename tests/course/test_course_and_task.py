@@ -109,7 +109,7 @@ def test_hints_lie_beside_the_tasks(course: Course) -> None:
         "twice.cu",
     ],
 )
-def test_names_that_find_it(course: Course, name: str) -> None:
+def test_names_that_find_an_exercise(course: Course, name: str) -> None:
     assert course.find(name).name == "day01_first/twice"
 
 
@@ -235,11 +235,11 @@ def test_least_bytes() -> None:
     assert own.operations(own.call(own.cases[0], "f16", 1)) == 10
 
 
-def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
+def test_the_roofline_counts_cached_bytes_once() -> None:
     exercise = some_exercise(minimum_bytes=lambda d: 10_000)
     call = exercise.call(exercise.cases[0], "f16", seed=5)
     assert exercise.least_bytes(call) == 10_000
-    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # less than 10,000 bytes
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # fewer than 10,000 bytes
     own = some_exercise(
         minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
     )
@@ -249,8 +249,8 @@ def test_the_roofline_counts_what_a_cache_serves_again_only_once() -> None:
 @pytest.mark.parametrize(
     "name", ["csr_attention", "global_local_random", "block_sparse", "sliding_window", "embedding"]
 )
-def test_no_roofline_of_gathered_rows_is_more_than_every_tensor_once(name: str) -> None:
-    """Use the benchmark sizes, but draw small inputs: rows that are gathered several times count once."""
+def test_the_roofline_of_gathered_rows_counts_each_tensor_at_most_once(name: str) -> None:
+    """Check that gathered rows count once. It uses the benchmark sizes with small inputs."""
     task = Course().find(name).load()
     call = task.call(task.efficient or task.cases[0], task.dtypes[0], seed=3)
     once = sum(t.numel() * t.element_size() for t in call.tensors.values())
@@ -259,7 +259,7 @@ def test_no_roofline_of_gathered_rows_is_more_than_every_tensor_once(name: str) 
     assert task.roofline_bytes(call) <= task.least_bytes(call)
 
 
-def test_a_row_that_is_asked_for_twice_is_read_once() -> None:
+def test_a_row_that_is_gathered_twice_counts_once() -> None:
     task = Course().find("embedding").load()
     case = next(case for case in task.cases if case.name == "every token the same")
     call = task.call(case, "f16", seed=1)

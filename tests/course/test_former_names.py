@@ -64,7 +64,7 @@ def test_former_names_are_found(course: Course, name: str, meant: str) -> None:
     assert course.find(name).name == meant and course.is_former(name)
 
 
-def test_present_names_are_no_former_ones(course: Course) -> None:
+def test_present_names_are_not_former_names(course: Course) -> None:
     assert not any(course.is_former(name) for name in (NEW, "new", "2/new", f"exercises/{NEW}.cu"))
 
 
@@ -86,7 +86,7 @@ def test_a_name_that_never_was(course: Course) -> None:
         ("day01_x = 3", "formerly: Expected str, got int"),
     ],
 )
-def test_what_does_not_fit_is_named_with_its_line(tmp_path: Path, line: str, says: str) -> None:
+def test_errors_in_the_table_name_their_line(tmp_path: Path, line: str, says: str) -> None:
     with pytest.raises(GraderError) as caught:
         _ = renamed_course(tmp_path, f"[formerly]\n{line}\n").days
     assert says in caught.value.message and caught.value.hint

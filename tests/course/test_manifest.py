@@ -112,7 +112,7 @@ def test_it_is_read_in_order(root: Path) -> None:
                                                "got array", ""),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named_with_its_place(root: Path, find: str, replace: str, says: str, hint: str) -> None:
+def test_errors_name_their_place(root: Path, find: str, replace: str, says: str, hint: str) -> None:
     assert find in TEXT
     (root / FILE).write_text(TEXT.replace(find, replace, 1))
     said, todo = refused(root)
@@ -162,7 +162,7 @@ def test_without_the_file(root: Path) -> None:
     assert said.startswith(f"there is no {FILE} in ") and "GRADER_COURSE" in todo
 
 
-def test_bytes_that_are_no_text(root: Path) -> None:
+def test_a_file_that_is_not_utf8(root: Path) -> None:
     (root / FILE).write_bytes(b"title = '\xff'")
     assert "cannot be read" in refused(root)[0]
 

@@ -1,4 +1,4 @@
-"""Code that nvcc rejects is rejected here: small files with one construct each, and both verdicts."""
+"""The front end rejects code that nvcc rejects. Each case is a small file with one construct."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" in case])
-def test_known_differences_are_still_there_and_the_lesson_names_them(name: str) -> None:
+def test_known_differences_remain_and_are_listed_in_the_lesson(name: str) -> None:
     """When a difference is fixed, remove `passes_here` and the corresponding line in the lesson."""
     rewrite(REFUSED[name]["code"])
     cells = json.loads(LESSON.read_text())["cells"]

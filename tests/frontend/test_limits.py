@@ -62,24 +62,24 @@ def test_too_much_is_refused_at_its_line(says: str) -> None:
 @pytest.mark.parametrize(
     "body", ["x::" * 2500 + "x;", "{" * 200 + "x;" * 2500 + "}" * 200], ids=["qualified", "nested"]
 )
-def test_names_of_device_variables_are_not_looked_for_without_end(body: str) -> None:
+def test_the_search_for_device_variables_is_limited(body: str) -> None:
     with pytest.raises(RewriteError, match="reading the file up to here takes too long"):
         rewrite(f"__device__ int x;\nvoid f() {{ {body} }}\n", INCLUDE_DIRS)
 
 
 @pytest.mark.parametrize("name", SPLICED)
-def test_a_word_over_two_lines_is_refused(name: str) -> None:
+def test_a_token_split_over_two_lines_is_refused(name: str) -> None:
     with pytest.raises(RewriteError, match="a backslash splits a word over two lines"):
         plan_kernel("kernel.cu", text=SPLICED[name])
 
 
 @pytest.mark.parametrize("name", NOT_SPLICED)
-def test_other_lines_may_go_on(name: str) -> None:
+def test_other_lines_may_be_continued(name: str) -> None:
     plan_kernel("kernel.cu", text=NOT_SPLICED[name])
 
 
 @pytest.mark.parametrize("name", ENOUGH)
-def test_what_comes_near_is_not(name: str) -> None:
+def test_files_just_below_the_limits_are_accepted(name: str) -> None:
     plan_kernel("kernel.cu", text=ENOUGH[name])
 
 
@@ -110,7 +110,7 @@ def test_a_message_does_not_repeat_a_whole_file() -> None:
     assert 1000 < len(str(caught.value)) < 10_000
 
 
-def test_a_file_that_breaks_off_anywhere_is_read_or_refused() -> None:
+def test_a_file_truncated_anywhere_is_read_or_refused() -> None:
     text = """#define QUIET __forceinline__
 template <int N> QUIET __global__ void __launch_bounds__(32) __cluster_dims__(2) f(const float (*x)[N], int n = 0) {
     extern __shared__ float s[];

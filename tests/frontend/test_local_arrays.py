@@ -1,4 +1,4 @@
-"""Local arrays of device code with red zones: those with other uses than complete subscripts."""
+"""Local arrays of device code get red zones unless all their uses are complete subscripts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def guarded(body: str, head: str = "__device__ void f(int i)") -> list[str]:
         ("x[i] = 1; else_ * a[i]; return s.a[i];", []),
     ],
 )
-def test_arrays_that_a_pointer_leads_into(body: str, names: list[str]) -> None:
+def test_arrays_used_through_a_pointer_get_red_zones(body: str, names: list[str]) -> None:
     assert guarded(body) == names
 
 
-def test_of_the_host_and_of_constant_expressions_none() -> None:
+def test_host_arrays_and_constant_expressions_get_none() -> None:
     assert guarded("int a[4]; g(a);", "void f(int i)") == []
     assert guarded("int a[4]; g(a);", "__device__ constexpr int f(int i)") == []
 
@@ -50,7 +50,7 @@ def test_lines_stay_where_they_were() -> None:
     assert new.splitlines()[3] == "    g(a, b);"
 
 
-def test_a_file_that_ends_anywhere() -> None:
+def test_a_file_truncated_anywhere() -> None:
     text = (
         "__device__ void f(int i) { alignas(16) A<int> *a[4] = {1, 2}, b[2]; switch (i) { case 0: int c[4]; g(c, "
         "&a[1]); } }"

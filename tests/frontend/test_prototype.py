@@ -121,7 +121,7 @@ def test_a_vector_pointer_is_not_a_scalar_pointer():
     assert differences("void relu(const float4* x, float* out, int n, cudaStream_t stream)")
 
 
-def test_a_missing_launcher_shows_what_is_there_and_what_is_expected():
+def test_a_missing_launcher_lists_the_functions_found_and_the_expected_one():
     found = find_launchers('extern "C" void rellu(int n) { }')
     with pytest.raises(PrototypeError) as caught:
         require_launcher(found, parse_prototype(EXPECTED), "relu.cu")

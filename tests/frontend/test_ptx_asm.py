@@ -100,7 +100,7 @@ def test_constants_become_template_arguments():
         ("fence.proxy.alias", "remove it"),
     ],
 )
-def test_what_has_a_meaning_that_is_not_simulated_is_refused_with_advice(opcode, advice):
+def test_instructions_that_are_not_simulated_are_refused_with_advice(opcode, advice):
     with pytest.raises(RewriteError) as caught:
         asm(f'asm volatile("{opcode} [%0], 128;" :: "l"(p) : "memory");')
     assert opcode in caught.value.message and advice in caught.value.hint
@@ -129,7 +129,7 @@ WGMMA = (
 )
 
 
-def test_a_product_of_a_warpgroup_is_one_call():
+def test_wgmma_is_one_call():
     assert (
         "::sim::ptx::WgmmaForm<8, ::sim::Element::f32, ::sim::Element::bf16, ::sim::Element::bf16, false, 1, -1, "
         "(ROWS), 1>"
@@ -157,13 +157,13 @@ def test_a_product_of_a_warpgroup_is_one_call():
         ("asm(TEXT);", "plain string"),
     ],
 )
-def test_what_is_not_known_is_named(statement, says):
+def test_unknown_instructions_are_named(statement, says):
     with pytest.raises(RewriteError) as caught:
         asm("\n" + statement)
     assert says in caught.value.message and caught.value.line == 2
 
 
-def test_near_instructions_are_suggested():
+def test_similar_instructions_are_suggested():
     with pytest.raises(RewriteError) as caught:
         asm('asm("fma.rz.f32 %0, %0, %0, %0;" : "=f"(a));')
     assert "fma.rn.f32" in caught.value.hint

@@ -98,7 +98,7 @@ def test_a_shift_is_not_a_launch():
     assert body(code) == code
 
 
-def test_the_address_is_given_only_where_one_function_is_meant():
+def test_the_address_of_a_kernel_is_passed_only_if_it_is_unambiguous():
     head = "template <typename T, int N = 4> __global__ void k(T* x) {}\n__global__ void p(int* x) {}\n"
     text = rewrite(head + "void f() { k<<<1, 2>>>(x); k<int><<<1, 2>>>(x); p<<<1, 2>>>(x); }").text
     assert text.count(".of(") == 2 and "(const void*)(k<int>)" in text and "(const void*)(p)" in text
@@ -108,7 +108,7 @@ def test_the_address_is_given_only_where_one_function_is_meant():
     assert ".of(" in rewrite(declared).text
 
 
-def test_the_cast_of_a_cooperative_launch_goes():
+def test_the_cast_of_a_cooperative_launch_is_removed():
     assert body("cudaLaunchCooperativeKernel((void*)k, 1, 2, a);") == "cudaLaunchCooperativeKernel(k, 1, 2, a);"
     text = body("cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(k<int>), 1, 2, a);")
     assert text == "cudaLaunchCooperativeKernel((k<int>), 1, 2, a);"
@@ -320,7 +320,7 @@ def test_errors_name_the_construct_and_the_line(code, line, says):
     assert caught.value.line == line and caught.value.source_line
 
 
-def test_what_is_switched_off_is_no_error():
+def test_code_that_the_preprocessor_removes_is_no_error():
     code = "#if 0\n#include <thrust/sort.h>\ntexture<float> t;\n#endif\n"
     assert rewrite(code).text == code
 
@@ -330,7 +330,7 @@ def test_a_comment_may_hold_anything():
     assert rewrite(code).text == code
 
 
-def test_copies_by_functions_become_checked_ones():
+def test_memcpy_and_memset_become_checked_functions():
     body = (
         "memcpy(a, b, n); ::memmove(a, b, n); std::memset(a, 0, n); __builtin_memcpy(a, b, n); sandbox::memcpy(a, "
         "b, n);"
@@ -354,7 +354,7 @@ def test_copies_by_functions_become_checked_ones():
         ("#define A __forceinline__\n#define B A\nB __global__ void f() {}", 3, "the kernel f is __forceinline__"),
     ],
 )
-def test_what_gets_past_the_checks_is_refused(code, line, says):
+def test_constructs_that_bypass_the_checks_are_refused(code, line, says):
     with pytest.raises(RewriteError, match=says) as caught:
         rewrite(code)
     assert caught.value.line == line

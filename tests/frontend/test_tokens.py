@@ -20,7 +20,7 @@ def test_digit_separators_and_exponents_belong_to_the_number():
     assert words("1'000'000 + 1e-5f + 0x1p+3 + .5f") == ["1'000'000", "+", "1e-5f", "+", "0x1p+3", "+", ".5f"]
 
 
-def test_a_line_comment_goes_on_after_a_backslash():
+def test_a_backslash_continues_a_line_comment():
     assert words("a // one \\\n two\nb") == ["a", "b"]
 
 
@@ -28,7 +28,7 @@ def test_an_unfinished_string_ends_with_its_line():
     assert words('a "b\nc') == ["a", '"b', "c"]
 
 
-def test_directives_are_apart_and_macros_keep_their_bodies():
+def test_directives_are_separate_and_macros_keep_their_bodies():
     source = Source("#include <cmath>\n#define SQ(x) ((x) * \\\n (x))\n#define ON\nint y;\n")
     assert [i.name for i in source.includes] == ["cmath"]
     assert [(m.name, m.parameters) for m in source.macros] == [("SQ", ("x",)), ("ON", None)]

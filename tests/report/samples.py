@@ -1,4 +1,4 @@
-"""Verdicts as a check would make them, one for each way to fail, for the tests of the reports."""
+"""Sample verdicts for the tests of the reports, one for each way to fail."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def out_of_bounds() -> Finding:
 
 
 def race() -> Finding:
-    """Two threads of a block, one writes what the other reads, with no barrier between."""
+    """Return a race: a thread writes what another thread of the block reads, without a barrier between them."""
     memory = Memory(kind="__shared__", space="shared", name="tile", bytes=4224, offset=132)
     write = Side(
         access="write",
@@ -198,7 +198,7 @@ def race() -> Finding:
 
 
 def unsafe() -> Verdict:
-    """Right answers, but with findings."""
+    """Return a verdict with correct outputs and two findings."""
     cases = [passing_case("one query"), passing_case("two key blocks")]
     return verdict(
         builds(),
@@ -208,7 +208,7 @@ def unsafe() -> Verdict:
 
 
 def lines(file: str = FILE) -> list[SourceLine]:
-    """Counters of three lines."""
+    """Return counters of three lines."""
     return [
         SourceLine(
             file,
@@ -227,7 +227,7 @@ def lines(file: str = FILE) -> list[SourceLine]:
 
 
 def wasteful(file: str = FILE) -> Verdict:
-    """Right and safe, but it moves too many bytes."""
+    """Return a verdict of a kernel that is correct and safe, but moves too many bytes."""
     bars = [
         BarResult(
             "global_bytes / minimum",
@@ -250,7 +250,7 @@ def wasteful(file: str = FILE) -> Verdict:
 
 
 def right() -> Verdict:
-    """Every stage passed, on a GPU."""
+    """Return a verdict in which every stage passed on a GPU."""
     cases = [passing_case("one query"), passing_case("two key blocks")]
     timing = Timing(
         "large",

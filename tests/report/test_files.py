@@ -1,4 +1,4 @@
-"""JUnit XML, HTML and SVG: well-formed, complete, and the same each time."""
+"""JUnit XML, HTML and SVG reports are well-formed, complete and deterministic."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_junit_names_cases_findings_and_bars() -> None:
     assert 'name="global_bytes / minimum"' in junit_xml(samples.wasteful())
 
 
-def test_junit_survives_what_kernels_print() -> None:
+def test_junit_escapes_the_output_of_kernels() -> None:
     case = CaseResult("c <&>", "f32", "failed", {}, "launch", ["a\x00b\x1b[31m]]>"], printed="\x07\ufffe")
     text = junit_xml(samples.verdict(Stage("correct", "failed", "x", cases=[case])))
     assert ET.fromstring(text).find(".//failure").text == "The launch failed: a�b�[31m]]>"  # type: ignore[union-attr]
 
 
 class Tags(HTMLParser):
-    """Counts what is opened and closed."""
+    """A parser that checks that tags are balanced and collects links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("name", samples.ALL)
-def test_html_is_whole_and_needs_nothing_else(name: str) -> None:
+def test_html_is_complete_and_self_contained(name: str) -> None:
     tags = Tags()
     page = html_page(samples.ALL[name]())
     tags.feed(page)
@@ -78,13 +78,13 @@ def test_html_escapes() -> None:
     assert "<script>" not in page and "<b>c" not in page
 
 
-def test_unwritable_is_one_message(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     for write in (save_junit, save_html, save):
         with pytest.raises(GraderError, match="cannot write"):
             write(samples.right(), tmp_path / "no" / "such" / "folder")
 
 
-def test_the_picture_is_the_same_each_time() -> None:
+def test_the_picture_is_deterministic() -> None:
     first, second = samples.wrong(), samples.wrong()
     second.seconds, second.stages[0].seconds = 9.9, 8.8
     svg = picture(first, "grader check flash_attention")

@@ -1,4 +1,4 @@
-"""The table that ends ``grader bench --all``, drawn from the figures that were recorded on an H200."""
+"""The table at the end of ``grader bench --all``, drawn from figures recorded on an H200."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_operator_and_a_dtype_are_named_once(rows: list[Row]) -> None:
     assert "linear is linear_register_tiled and linear_wmma" in " ".join(text.split())
 
 
-def test_a_rate_is_operations_only_where_they_are_the_limit() -> None:
+def test_a_rate_is_in_flops_only_if_operations_are_the_limit() -> None:
     timing = Timing("large", "f32", GPU_CLOCK, gigabytes_per_second=800.0, gigaflops_per_second=40_000.0)
     timing.percent_of_copy, timing.percent_of_roofline = 20.0, 80.0
     assert rate(timing) == "40 TFLOP/s"

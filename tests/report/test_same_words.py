@@ -1,4 +1,4 @@
-"""A verdict is worded alike in the terminal, HTML, JUnit, results.json and notebooks."""
+"""Terminal, HTML, JUnit, results.json and notebooks describe a verdict with the same words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEMORY = Memory(
 OTHER = Side(
     access="write", bytes=4, memory=MEMORY, file=samples.FILE, line=40, source_line="x[0] = 1;", thread=[1, 0, 0]
 )
-VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # that it is a schema itself is tested once: tests/verdict
+VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # tests/verdict tests that the schema itself is valid
 
 
 def finding(kind: str, **facts: object) -> Finding:
@@ -43,7 +43,7 @@ def finding(kind: str, **facts: object) -> Finding:
 
 
 def squeezed(text: str) -> str:
-    """Without what only lays it out: blanks, line breaks, tags."""
+    """Return the text without spaces and line breaks."""
     return re.sub(r"\s+", "", text)
 
 
@@ -129,7 +129,7 @@ def test_a_wrong_output(kind: str, report: str) -> None:
         assert part and squeezed(part) in seen, part
 
 
-def test_every_kind_of_diagnosis_has_its_words() -> None:
+def test_every_kind_of_diagnosis_has_a_text() -> None:
     source = Path(diagnosis.__file__).read_text()
     kinds = set(re.findall(r'(?:Diagnosis|looks)\("(\w+)"', source)) | {"columns_unwritten", "columns_unwritten_from"}
     kinds |= {"above_diagonal", "below_diagonal", "on_diagonal", "mask_ignored", "mask_not_asked_for"}
@@ -168,7 +168,7 @@ HOSTILE = "\x1b]0;owned\x07\x9b2J\x00\u202eevil\ud800\u2028<script>alert(1)</scr
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_hostile_texts(report: str) -> None:
-    """Escape what a submission chooses: names, printed text, its source, and what the compiler quotes."""
+    """Check that text chosen by a submission is escaped: names, output, source, and code quoted by the compiler."""
     case = CaseResult("c", "f32", "failed", {"n": 1}, "launch", [HOSTILE], printed=HOSTILE)
     memory = Memory(kind="__shared__", space="shared", name=HOSTILE)
     reason = Reason(reason=HOSTILE)

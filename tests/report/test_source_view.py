@@ -1,4 +1,4 @@
-"""The source with its counters in the margin."""
+"""The source listing with counters in the margin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_worst_lines_come_first() -> None:
     ("counter", "passed", "first"),
     [("sectors", False, 5), ("sectors", True, 7), ("bank_conflict_ways", False, 7), ("launches", False, 7)],
 )
-def test_lines_that_a_missed_bar_counts_come_first(counter: str, passed: bool, first: int) -> None:
+def test_lines_that_contribute_to_a_missed_bar_come_first(counter: str, passed: bool, first: int) -> None:
     bar = BarResult(counter, 2.0, passed, at_most=1.0, values={counter: 2.0})
     assert source_view.worst(source_view.margin_lines(samples.lines()), [bar])[0].line == first
 
@@ -59,7 +59,7 @@ def test_carets_stand_at_findings() -> None:
     assert lines[at + 1].index("^") == lines[at].index("x[i * n")
 
 
-def test_the_main_file_is_the_one_with_most_counters() -> None:
+def test_the_main_file_is_the_one_with_the_most_counters() -> None:
     lines = samples.lines()
     lines[0].file = "header.cuh"
     assert source_view.main_file(lines) == samples.FILE

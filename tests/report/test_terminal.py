@@ -1,4 +1,4 @@
-"""The report in the terminal: complete, calm, and never wider than 80 columns."""
+"""The report in the terminal is complete, concise, and at most 80 columns wide."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert text.index("two key blocks (f32)") < text.index("Also failing")
 
 
-def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it() -> None:
+def test_a_refused_launch_is_shown_before_the_failures_that_it_causes() -> None:
     refused = Finding(
         check="fault",
         kind="refused",
@@ -65,7 +65,7 @@ def test_a_launch_that_cuda_refuses_is_looked_at_before_the_cases_that_lack_it()
     assert "Start here: 'one row', the simplest case" in flat(without)
 
 
-def test_what_a_later_case_looks_like_is_said_where_the_first_looks_like_nothing() -> None:
+def test_the_diagnosis_of_a_later_case_is_shown_if_the_first_has_none() -> None:
     def case(name: str, diagnosis: Diagnosis | None) -> CaseResult:
         output = OutputResult("out", "f32", [4], passed=False, elements=4, wrong=4, tolerance=1e-5, diagnosis=diagnosis)
         return CaseResult(name=name, dtype="f32", status="failed", problem="wrong", seed=1, outputs=[output])
@@ -116,7 +116,7 @@ def test_findings_show_source_and_both_sides_of_a_race() -> None:
     assert "Start here: flash_attention.cu:31" in text
 
 
-def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
+def test_start_here_names_findings_before_wrong_numbers() -> None:
     verdict = samples.wrong()
     verdict.stages[2] = Stage("safe", "failed", "1 finding", findings=[samples.out_of_bounds()])
     verdict.stages[1].cases[2].findings = [samples.out_of_bounds()]
@@ -125,7 +125,7 @@ def test_findings_come_before_wrong_numbers_as_what_to_look_at() -> None:
     assert text.count("past the end of k[2") == 1
 
 
-def test_missed_bars_say_what_to_look_at() -> None:
+def test_start_here_names_the_line_of_a_missed_bar() -> None:
     text = flat(terminal.as_text(samples.wasteful()))
     assert "global_bytes / minimum 3.94 at most 1.2" in text
     assert "neighboring threads read addresses that are a row apart" in text
@@ -179,7 +179,7 @@ def test_a_failing_case_is_compared_with_its_nearest_passing_neighbor() -> None:
     assert "'two', the simplest case that fails" in flat(terminal.as_text(verdict))
 
 
-def test_what_a_kernel_prints_is_shown_wherever_it_does() -> None:
+def test_the_output_of_a_kernel_is_shown_for_every_case() -> None:
     verdict = samples.unsafe()
     verdict.stages[1].cases[1].printed = "x = 3\n" * 10
     text = flat(terminal.as_text(verdict))
@@ -224,7 +224,7 @@ def test_a_hang_is_blamed_on_its_loop(kind: str, says: str) -> None:
         (20, "    float sum = 0.0f  float other;", "the first error, line 16; later ones often follow from it"),
     ],
 )
-def test_a_semicolon_is_missed_on_the_line_after(column: int, source: str, says: str) -> None:
+def test_a_missing_semicolon_is_reported_on_the_next_line(column: int, source: str, says: str) -> None:
     errors = [
         Diagnostic("error", "expected ',' or ';' before 'for'", "a.cu", 16, column, source),
         Diagnostic("error", "'k' was not declared in this scope", "a.cu", 16, column + 9, source),

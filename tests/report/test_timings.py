@@ -1,4 +1,4 @@
-"""The table of ``grader bench``: every line within 80 columns, however long the names of the sizes are."""
+"""The table of ``grader bench`` fits in 80 columns, even with long names of sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_short_names_begin_their_lines() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_copy_of_the_same_bytes_has_its_column_where_it_was_timed() -> None:
+def test_a_timed_copy_of_the_same_bytes_has_a_column() -> None:
     old, new = timing("small", "f32", 5.0), timing("large", "f32", 50.0)
     assert "bytes" not in printed(percentiles_table([old]))[0]
     new.copy_us = 46.5
@@ -50,7 +50,7 @@ def test_a_long_name_stands_above_its_figures() -> None:
     assert max(map(len, lines)) <= theme.WIDTH - 2
 
 
-def test_titles_take_two_lines_where_one_is_too_wide() -> None:
+def test_titles_take_two_lines_if_one_is_too_wide() -> None:
     every = [timing("large", dtype, 98.76) for dtype in ("f16", "bf16")]
     for one in every:
         one.copy_us = 40.0
@@ -76,12 +76,12 @@ def test_the_spread_of_long_times_fits_a_terminal() -> None:
     assert max(map(len, lines)) <= theme.WIDTH - 2
 
 
-def test_times_without_a_mean_say_so() -> None:
+def test_missing_means_are_reported() -> None:
     assert "not kept" in " ".join(printed(spread_table([timing("small", "f32")])))
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry.name)
-def test_every_recorded_size_is_told_on_one_line(entry) -> None:  # type: ignore[no-untyped-def]
+def test_every_recorded_size_has_a_line(entry) -> None:  # type: ignore[no-untyped-def]
     report = recorded(entry)
     lines = printed(render_bench(report))
     for timing in report.timings:

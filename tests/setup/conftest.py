@@ -1,4 +1,4 @@
-"""A course of one package, and its set-up with a pip that a test can stop anywhere."""
+"""A course that consists of one package. Its set-up uses a fake pip that tests can stop at any step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ optional-dependencies = {{ test = [] }}
 [tool.setuptools]
 packages = ["grader"]
 """
-# Stands in for what builds the simulator; waits or fails where a test says so, as the fake pip does.
+# Replaces the module that builds the simulator. Like the fake pip, it hangs or fails where a test asks for it.
 INSTALL = """\
 import sys, pathlib
 if (pathlib.Path.cwd() / "fake.json").exists():
@@ -60,7 +60,7 @@ class TinyCourse:
         (self.root / "constraints.txt").write_text(f"torch=={version}\n")
 
     def tell(self, place: str | None, **more: str) -> None:
-        """Tell the fake pip where to hang, or what to print when it fails there; None: nowhere."""
+        """Set the step at which the fake pip hangs (None: never), or prints ``says`` and fails."""
         (self.root / "reached").unlink(missing_ok=True)
         (self.root / "fake.json").write_text(json.dumps({"place": place, **more}))
 
@@ -82,7 +82,7 @@ class TinyCourse:
         return process.returncode, said
 
     def stop(self, place: str, number: int, *arguments: str) -> tuple[int, str]:
-        """Run the set-up until it reaches a place, and end it there by a signal."""
+        """Run the set-up until it reaches a step, then send it a signal."""
         self.tell(place)
         process = self.start(*arguments)
         while not (self.root / "reached").exists():
@@ -95,13 +95,13 @@ class TinyCourse:
 
     @property
     def torch(self) -> str:
-        """The version of torch that is installed whole; empty if none is."""
+        """The version of the completely installed torch, or an empty string."""
         found = [path.read_text() for path in self.root.glob(".venv/lib/python3*/site-packages/torch/version.txt")]
         return found[0] if found else ""
 
     @property
     def complete(self) -> bool:
-        """Return whether the set-up reports that it is complete, and it is."""
+        """Return whether the set-up reports that it is complete, and the installed files confirm it."""
         return (
             (self.root / ".venv" / ".installed").exists()
             and (self.root / ".venv" / "built").exists()
@@ -112,5 +112,5 @@ class TinyCourse:
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinyCourse:
     """Return a course that was never set up."""
-    monkeypatch.setenv("GRADER_CXX", "true")  # any program will do: nothing is compiled here
+    monkeypatch.setenv("GRADER_CXX", "true")  # any program works: nothing is compiled here
     return TinyCourse(tmp_path / "course")

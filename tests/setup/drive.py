@@ -1,6 +1,6 @@
-"""`python drive.py [arguments]` in a course.
+"""Run the set-up with a fake pip: `python drive.py [arguments]` in a course.
 
-Its `python -m grader.setup`, with the fake pip in the .venv that it makes.
+It runs the course's `python -m grader.setup`, but the created .venv contains the fake pip.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve()
 
 
 def make_environment(path: Path) -> None:
-    """Create a .venv quickly: Python's own, without installing pip."""
+    """Create a .venv with the fake pip. This is fast, because the real pip is not installed."""
     venv.EnvBuilder(symlinks=True, with_pip=False).create(path)
     packages = next(path.glob("lib/python3*/site-packages"))
     (packages / "pip").mkdir()
@@ -30,7 +30,7 @@ def make_environment(path: Path) -> None:
 
 def drive() -> None:
     """Run the course's own grader.setup."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell of the tests may have it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell that runs the tests may ignore SIGINT
     sys.path.insert(0, str(Path.cwd()))
     from grader.setup.installer import Installer
 

@@ -1,7 +1,7 @@
-"""Stands in for pip in a .venv: slow, failing or hanging at the place that `fake.json` in the course names.
+"""Replaces pip in a .venv. `fake.json` in the course names the step at which it fails or hangs.
 
-As the real one it believes what lies in site-packages: a package whose dist-info is there counts as installed, even
-where an unpacking that was interrupted left only half of it.
+Like the real pip, it regards a package as installed if its dist-info is in site-packages, even if unpacking was
+interrupted and half of the files are missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COURSE = Path.cwd()
 
 
 def told(place: str) -> None:
-    """Do what the test asks at this place: nothing, hang until the pipe closes, or fail."""
+    """Do what the test requests for this step: nothing, hang until the pipe closes, or fail."""
     plan = json.loads((COURSE / "fake.json").read_text()) if (COURSE / "fake.json").exists() else {}
     if plan.get("place") != place:
         return
@@ -32,7 +32,7 @@ def told(place: str) -> None:
 
 
 def install() -> None:
-    """Installs torch, in the version that constraints.txt names."""
+    """Install a fake torch of the version that constraints.txt pins."""
     version = re.search(r"^torch==(\S+)", (COURSE / "constraints.txt").read_text(), re.MULTILINE)[1]
     if (PACKAGES / f"torch-{version}.dist-info").exists():
         print(f"Requirement already satisfied: torch=={version}")
@@ -58,6 +58,6 @@ if __name__ == "__main__":
         install()
     else:
         told("tools")
-        # uv, where it is asked for, is a program that says how it was called.
+        # The fake uv records its arguments in the file `called`.
         (PACKAGES.parents[2] / "bin" / "uv").write_text('#!/bin/sh\necho "uv $*" > called\n')
         (PACKAGES.parents[2] / "bin" / "uv").chmod(0o755)

@@ -1,9 +1,9 @@
-"""``python -m tests.setup.resolve``.
+"""Check the pins of constraints.txt: ``python -m tests.setup.resolve``.
 
-Whether the pins go together and have wheels, for each Python on each kind of machine.
+For each Python version and processor architecture, it checks that the pins are compatible and that wheels exist.
 
-It asks the package index, so it is no test: run it when constraints.txt or the dependencies change. Nothing is
-installed. It needs uv, which resolves for other Pythons than the one in use: pip install -c constraints.txt uv.
+It is not a test, because it queries the package index. Run it when constraints.txt or the dependencies change. It
+installs nothing. It needs uv, which can resolve for other Python versions: pip install -c constraints.txt uv.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+)", re.MULTILINE)
 
 
 def main() -> int:
-    """Resolve everywhere, and return 1 if that fails anywhere."""
+    """Resolve for every Python version and architecture; return 1 if one of them fails."""
     failed = False
     for python in PYTHONS:
         for machine in MACHINES:
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def resolved(python: str, machine: str) -> str:
-    """Return the error for one Python on one kind of machine; empty if there is none."""
+    """Return the error for one Python version and architecture, or an empty string."""
     command = [
         sys.executable,
         "-m",
@@ -52,7 +52,7 @@ def resolved(python: str, machine: str) -> str:
         "constraints.txt",
     ]
     command += ["--only-binary", ":all:", "--python-version", python, "--python-platform", machine, "--no-header"]
-    # What make installs beside the course's own dependencies.
+    # `make` installs these in addition to the course's dependencies.
     extra = subprocess.run(
         [*command, "-", "-q"], input="pip\nsetuptools\nuv\n", cwd=ROOT, capture_output=True, text=True
     )
@@ -64,7 +64,7 @@ def resolved(python: str, machine: str) -> str:
         for name, version in pins_for(python).items()
         if name in taken and taken[name] != version
     ]
-    # Builds of torch for CUDA ask for versions of their own.
+    # torch's CUDA builds pin their nvidia-*, cuda-* and triton packages themselves.
     if len(taken) < 100:
         return f"only {len(taken)} packages were resolved"
     loose = [name for name in taken if name not in pins_for(python) and not re.match(r"nvidia-|cuda-|triton$", name)]

@@ -1,4 +1,4 @@
-"""A set-up that fails says why, as far as that is known, and what to do."""
+"""A failed set-up prints the reason, if it is known, and what to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BROKEN = (
     "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection "
     "broken by "
 )
-# What pip and uv print.
+# Error messages of pip and uv.
 OUTPUTS = {
     "could not be reached": [
         NOISE,
@@ -80,7 +80,7 @@ def test_a_failure_of_unknown_kind_shows_its_errors() -> None:
     assert explained("x", ["one", "two"], True).lines == ["one", "two"]
 
 
-def test_a_conflict_says_between_whom() -> None:
+def test_a_conflict_names_the_packages() -> None:
     failure = explained("x", OUTPUTS["incompatible versions"], changed=False)
     assert "nbconvert 7.17.2 depends on bleach>=6" in failure.lines
     assert "The user requested (constraint) bleach==5.0" in failure.lines
@@ -111,7 +111,7 @@ def test_a_link_in_place_of_the_environment(course: TinyCourse, tmp_path: Path) 
 
 @pytest.mark.parametrize("place", [".venv", ".venv/lib", "."])
 def test_an_environment_that_somebody_else_owns(course: TinyCourse, place: str) -> None:
-    """Made by root, and now a user says `make`. A file system that root may not write either would do the same."""
+    """Root created the environment, then a user runs `make`. A read-only file system would have the same effect."""
     course.set_up()
     course.pin("2.1") if place == "." else (course.root / ".venv" / ".installed").unlink()
     os.chmod(course.root / place, 0o555)
@@ -124,7 +124,7 @@ def test_an_environment_that_somebody_else_owns(course: TinyCourse, place: str) 
 
 
 def as_a_user(course: TinyCourse) -> tuple[int, str]:
-    """Run the set-up as an unprivileged user: root may write everywhere."""
+    """Run the set-up as an unprivileged user, because root can write everywhere."""
     drop = [
         sys.executable,
         "-c",
@@ -143,11 +143,11 @@ def as_a_user(course: TinyCourse) -> tuple[int, str]:
 
 
 def open_the_way(folder: Path) -> None:
-    """Lets everybody reach a folder that pytest made for its user alone."""
+    """Give all users access to a folder that pytest created for one user."""
     for parent in folder.parents:
         if parent.stat().st_mode & 0o005 != 0o005 and parent.owner() == "root" and "pytest" in str(parent):
             os.chmod(parent, 0o755)
 
 
-def test_failures_are_text() -> None:
+def test_failures_are_plain_text() -> None:
     assert str(Failure("A.", ["b"], "C.", "D.")) == "make: A.\n    b\nC.\nD."

@@ -1,4 +1,4 @@
-"""Files that the set-up builds ahead."""
+"""Files that the set-up builds in advance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from grader.cli.install import compile_modules
 
 
-def test_bytecode_is_kept_where_python_writes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytecode_is_written_although_python_is_told_not_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     inner = tmp_path / "package" / "inner"
     inner.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A set-up that was interrupted is finished by the next one, and never half-believed."""
+"""After an interrupted set-up, the next one detects what is incomplete and finishes it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_update_that_was_interrupted(course: TinyCourse, place: str, number: 
     course.stop(place, number)
     code, said = course.set_up()
     assert code == 0 and course.complete and course.torch == "2.1", said
-    # Where nothing had changed yet, and we could still say so, the environment is updated, not made anew.
+    # If the first run changed nothing and could report that, the environment is updated, not created again.
     assert ("Updating" in said) == (number == signal.SIGINT and place != "unpacking")
 
 
@@ -64,7 +64,7 @@ def test_an_update_without_a_network_leaves_what_was_there(course: TinyCourse) -
     assert "Updating" in said and course.torch == "2.1"
 
 
-def test_an_update_whose_unpacking_fails_is_made_anew(course: TinyCourse) -> None:
+def test_a_failed_unpacking_recreates_the_environment(course: TinyCourse) -> None:
     course.set_up()
     course.pin("2.1")
     course.tell(
@@ -77,14 +77,14 @@ def test_an_update_whose_unpacking_fails_is_made_anew(course: TinyCourse) -> Non
     assert code == 0 and "was not completed" in said and course.torch == "2.1"
 
 
-def test_an_environment_of_unknown_origin_is_made_anew(course: TinyCourse) -> None:
+def test_an_environment_of_unknown_origin_is_recreated(course: TinyCourse) -> None:
     (course.root / ".venv").mkdir()
     (course.root / ".venv" / ".installed").touch()
     code, said = course.set_up()
     assert code == 0 and course.complete and "was not completed" in said
 
 
-def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> None:
+def test_set_up_waits_for_another_set_up_of_the_same_course(course: TinyCourse) -> None:
     course.tell("download")
     first = course.start()
     second = None
@@ -102,8 +102,8 @@ def test_another_set_up_of_the_same_course_is_waited_for(course: TinyCourse) -> 
     assert second.returncode == 0 and course.complete, said
 
 
-def test_what_a_killed_set_up_still_runs_is_waited_for(course: TinyCourse) -> None:
-    """Wait for a pip that outlived its set-up: it would write into the next .venv."""
+def test_set_up_waits_for_processes_of_a_killed_set_up(course: TinyCourse) -> None:
+    """Wait for a pip process that outlived its set-up, because it would write to the next .venv."""
     from grader.setup.display import Display
     from grader.setup.set_up import alone
     from grader.setup.state import Folder

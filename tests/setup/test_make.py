@@ -1,4 +1,4 @@
-"""`make` with its real pip, on machines and in folders that are not the author's."""
+"""`make` with the real pip, in unusual folders and on machines with few programs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.setup import wheels
 from tests.setup.conftest import TinyCourse
 
 MAKE = shutil.which("make")
-# What a machine has at least, and no git.
+# The programs that every machine has. git is not among them.
 TOOLS = ("sh", "find", "env", "uname")
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Return a folder of programs that is the whole PATH, without Python."""
+    """Return a folder that is the complete PATH. It contains no Python."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for tool in TOOLS:
@@ -38,12 +38,12 @@ def put(folder: Path, name: str, does: str) -> None:
 
 
 def python_that_says(folder: Path, name: str, version: str) -> None:
-    """Create a Python of another version: it answers the Makefile's question, and prints its name when run."""
+    """Create a fake Python that answers the Makefile's version query and prints its name when run."""
     put(folder, name, f'case "$*" in *find_spec*) test {version} -ge 11;; *) echo "taken: {name} $*";; esac')
 
 
 def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -> tuple[int, str]:
-    """Run make with only a machine's programs."""
+    """Run make with only the machine's programs on the PATH."""
     surroundings = {"PATH": str(machine), "LC_ALL": "C", "HOME": "/proc/nowhere", **variables}
     done = subprocess.run(
         [MAKE, *arguments],
@@ -57,14 +57,14 @@ def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_python_that_is_too_old_is_passed_over(course: TinyCourse, machine: Path) -> None:
+def test_a_python_that_is_too_old_is_skipped(course: TinyCourse, machine: Path) -> None:
     python_that_says(machine, "python3", "9")
     python_that_says(machine, "python3.12", "12")
     code, said = make(course, machine)
     assert code == 0 and "taken: python3.12 -ESs -m grader.setup" in said
 
 
-def test_the_environments_own_python_comes_first(course: TinyCourse, machine: Path) -> None:
+def test_the_python_of_the_environment_comes_first(course: TinyCourse, machine: Path) -> None:
     (course.root / ".venv" / "bin").mkdir(parents=True)
     python_that_says(course.root / ".venv" / "bin", "python", "11")
     python_that_says(machine, "python3", "13")
@@ -88,8 +88,8 @@ def test_no_python(course: TinyCourse, machine: Path) -> None:
     assert code == 2 and "no Python 3.11 to 3.14 with venv found" in said and "python3-venv" in said
 
 
-def test_a_python_that_is_asked_for_and_too_old(course: TinyCourse) -> None:
-    """The program's entry can be read by an old Python, down to the line that refuses it."""
+def test_a_requested_python_that_is_too_old(course: TinyCourse) -> None:
+    """An old Python can parse grader.setup far enough to reach the line that refuses it."""
     entry = (course.root / "grader" / "setup" / "__main__.py").read_text()
     old = (
         "import sys\nsys.version_info = (3, 9, 18)\nsys.version = '3.9.18 (main)'\n"
@@ -102,10 +102,10 @@ def test_a_python_that_is_asked_for_and_too_old(course: TinyCourse) -> None:
 
 @pytest.mark.skipif(
     Version(importlib.metadata.version("pip")) < Version("24.1"),
-    reason="this Python's pip, of which the test makes a wheel, does not report its progress",
+    reason="the test packs the installed pip into a wheel, but this version does not report its progress",
 )
 def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
-    """A zip's folder with a space and an umlaut, no git, no home, the C locale, parallel make, and no network."""
+    """The course from a zip, in a path with a space and an umlaut; no git, home or network; C locale, parallel make."""
     course = TinyCourse(tmp_path / "Kürs für alle")
     index = tmp_path / "wheels"
     index.mkdir()

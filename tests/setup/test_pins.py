@@ -1,4 +1,4 @@
-"""The pins of constraints.txt fit every Python that the course promises."""
+"""The pins of constraints.txt work with every Python version that the course supports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-# The first and the latest known of each, Debian 12's own (3.11.2), and those around which a package makes a difference.
+# The first and the latest known patch releases, Debian 12's (3.11.2), and those at which a package's requirements
+# change.
 PYTHONS = (
     "3.11.0",
     "3.11.2",
@@ -44,19 +45,19 @@ of_make = pytest.mark.skipif(
 
 
 def installed() -> dict[str, importlib.metadata.Distribution]:
-    """Return the packages of this environment, not of sys.path, to which setuptools adds its own."""
+    """Return the packages of this environment, without those that setuptools adds to sys.path."""
     places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     return {canonicalize_name(package.name): package for package in importlib.metadata.distributions(path=places)}
 
 
 def applies(line: Requirement, python: str) -> bool:
-    """Return whether a pin is meant for a Python."""
+    """Return whether a pin applies to a Python version."""
     here = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
     return line.marker is None or line.marker.evaluate(here)
 
 
 def pins_for(python: str) -> dict[str, str]:
-    """Each package's version for a Python."""
+    """Return each package's version for a Python version."""
     return {canonicalize_name(line.name): next(iter(line.specifier)).version for line in LINES if applies(line, python)}
 
 
@@ -70,16 +71,16 @@ def test_each_package_has_one_version(python: str) -> None:
 
 @of_make
 @pytest.mark.parametrize("python", PYTHONS)
-def test_no_pin_asks_for_a_newer_python(python: str) -> None:
-    """As one did that wanted 3.11.5: Debian 12's Python is 3.11.2. Looks at the packages that are installed here."""
+def test_no_pin_requires_a_newer_python(python: str) -> None:
+    """Check ``Requires-Python`` of the installed packages. Once, a pin needed 3.11.5, but Debian 12 has 3.11.2."""
     looked_at = 0
     packages = installed()
     for name, version in pins_for(python).items():
         package = packages.get(name)
         if package is None:
-            continue  # uv, where torch is pip's
+            continue  # uv, if pip installs torch
         if package.version.partition("+")[0] != version:
-            continue  # the pin of another Python
+            continue  # the pin is for another Python version
         looked_at += 1
         supported = SpecifierSet(package.metadata.get("Requires-Python") or "")
         assert supported.contains(python), f"{name} {version} wants Python {supported}"
@@ -87,13 +88,13 @@ def test_no_pin_asks_for_a_newer_python(python: str) -> None:
 
 
 @of_make
-def test_what_is_installed_is_what_is_pinned() -> None:
+def test_installed_versions_are_the_pinned_ones() -> None:
     packages = installed()
     wanted = {name: version for name, version in pins_for(platform.python_version()).items() if name in packages}
     assert {name: packages[name].version.partition("+")[0] for name in wanted} == wanted
 
 
-def test_one_range_of_pythons_everywhere() -> None:
+def test_all_files_name_the_same_range_of_python_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11,<3.15"
     makefile = (ROOT / "Makefile").read_text()

@@ -18,7 +18,7 @@ SIZES = {"torch": 526_602_329, "nvidia_cudnn_cu13": 366_173_588, "triton": 197_7
 
 
 class Sizes(http.server.BaseHTTPRequestHandler):
-    """Answers how large a file is; has none of them."""
+    """An HTTP server that reports file sizes, but has no files."""
 
     def do_HEAD(self) -> None:
         name = self.path.strip("/").partition("-")[0]
@@ -32,7 +32,7 @@ class Sizes(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the address of a server with large files."""
+    """Yield the address of a server that reports large files."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sizes)
@@ -55,12 +55,12 @@ def planned(address: str, *names: str, version: str = "2.13.0") -> list[dict]:
 
 @pytest.fixture
 def no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return a machine whose nvidia-smi finds nothing."""
+    """Put an nvidia-smi that finds no GPU on the PATH."""
     put_nvidia_smi(tmp_path, "exit 9", monkeypatch)
 
 
 def put_nvidia_smi(folder: Path, does: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put an nvidia-smi first on the PATH."""
+    """Put a fake nvidia-smi first on the PATH."""
     (folder / "bin").mkdir()
     tool = folder / "bin" / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{does}\n")
@@ -68,7 +68,7 @@ def put_nvidia_smi(folder: Path, does: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
 
 
-def test_gigabytes_are_announced_with_their_size(course: TinyCourse, index: str, no_gpu: None) -> None:
+def test_large_downloads_are_announced_with_their_size(course: TinyCourse, index: str, no_gpu: None) -> None:
     if torch.has_nvidia_gpu():
         pytest.skip("this machine has an NVIDIA GPU, so nothing is announced on it")
     (course.root / "planned.json").write_text(json.dumps(planned(index, *SIZES)))
@@ -78,19 +78,19 @@ def test_gigabytes_are_announced_with_their_size(course: TinyCourse, index: str,
     assert said.index("1.1 GB") < said.index("downloading torch"), "before the download"
 
 
-def test_nothing_is_said_of_a_build_for_cpus(course: TinyCourse, index: str, no_gpu: None) -> None:
+def test_no_announcement_for_a_cpu_build(course: TinyCourse, index: str, no_gpu: None) -> None:
     (course.root / "planned.json").write_text(json.dumps(planned(index, "torch", "sympy", version="2.13.0+cpu")))
     code, said = course.set_up()
     assert code == 0 and "CUDA" not in said and "TORCH" not in said
 
 
-def test_with_a_gpu_pip_is_not_even_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_gpu_pip_is_not_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_nvidia_smi(tmp_path, "echo 'GPU 0: NVIDIA H200 (UUID: GPU-1)'", monkeypatch)
     assert torch.has_nvidia_gpu()
     assert torch.notice(None, [], []) == ""
 
 
-def test_sizes_that_cannot_be_asked_for_are_not_made_up(index: str, tmp_path: Path) -> None:
+def test_unknown_sizes_are_reported_as_unknown(index: str, tmp_path: Path) -> None:
     (tmp_path / "a b.whl").write_bytes(bytes(1000))
     here, gone = (tmp_path / "a b.whl").as_uri(), (tmp_path / "gone.whl").as_uri()
     assert torch.sizes_of([here, gone, f"{index}/torch-1.whl", f"{index}/unknown-1.whl", "no address"]) == [
@@ -106,11 +106,11 @@ def test_sizes_that_cannot_be_asked_for_are_not_made_up(index: str, tmp_path: Pa
 
 
 def called(course: TinyCourse) -> str:
-    """How uv was called last."""
+    """Return the last command line of uv."""
     return (course.root / "called").read_text() if (course.root / "called").exists() else ""
 
 
-def test_another_build_is_left_to_uv_and_remembered(course: TinyCourse) -> None:
+def test_uv_installs_another_build_and_the_choice_is_remembered(course: TinyCourse) -> None:
     code, said = course.set_up("--torch=cpu")
     assert code == 0, said
     assert "--torch-backend cpu" in called(course) and "-c constraints.txt torch" in called(course)
@@ -121,14 +121,14 @@ def test_another_build_is_left_to_uv_and_remembered(course: TinyCourse) -> None:
     assert code == 0 and "--torch-backend cpu" in called(course)
 
 
-def test_a_choice_outlives_an_interruption(course: TinyCourse) -> None:
+def test_a_choice_survives_an_interruption(course: TinyCourse) -> None:
     course.stop("download", signal.SIGKILL, "--torch=cpu")
     (course.root / "called").unlink()
     code, said = course.set_up()
     assert code == 0 and "--torch-backend cpu" in called(course), said
 
 
-def test_another_choice_makes_the_environment_anew(course: TinyCourse) -> None:
+def test_another_choice_recreates_the_environment(course: TinyCourse) -> None:
     course.set_up()
     code, said = course.set_up("--torch=cpu")
     assert code == 0 and "its torch is the one that pip chose, and the build 'cpu' was requested" in said

@@ -1,6 +1,6 @@
-"""The course installed from a wheel, away from any clone.
+"""The course installed from a wheel, without a clone.
 
-It is put into a folder, graded there and brought up to date.
+The tests create a course folder, grade an exercise in it, and update it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 class Installed:
-    """An environment that has the wheel, and sees the packages of the one that runs the tests."""
+    """An environment with the wheel, which can also import the packages of the environment that runs the tests."""
 
     def __init__(self, wheel: Path, folder: Path) -> None:
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
         self.bin = folder / "bin"
         self.packages = next(folder.glob("lib/python3*/site-packages"))
-        # What a line of a .pth names is searched last, and the .pth files in it are not read: no clone is found that
-        # way.
+        # Python searches folders in a .pth file last and ignores .pth files inside them, so no clone is found.
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
-        if installed_folder().is_dir():  # the simulator, built ahead by `make`; otherwise it is built now
+        if installed_folder().is_dir():  # the simulator that `make` built; otherwise it is built now
             (folder / "share").mkdir()
             (folder / "share" / "llm-kernels").symlink_to(installed_folder())
         pip = [*PIP, "--python", str(self.bin / "python"), "install", "--no-index", "--no-deps", str(wheel)]
@@ -48,14 +47,14 @@ class Installed:
 
 
 def build(folder: Path) -> Path:
-    """Build the wheel of this clone in a copy of it, since a build leaves files in its folder."""
+    """Build the wheel in a copy of this clone, because a build leaves files in its folder."""
     source = folder / "clone"
     for name in ("grader", *shipped.FOLDERS):
         leave = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.bak")
         shutil.copytree(ROOT / name, source / name, ignore=leave)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    # The first two are not of the course; the third is of an earlier build in this folder.
+    # The wheel must not contain these files: the first two are not part of the course, the third is from an old build.
     (source / "exercises" / "__pycache__").mkdir()
     (source / "exercises" / "__pycache__" / "tasks.pyc").touch()
     (source / "exercises" / "mine.cu.1.bak").touch()
@@ -91,7 +90,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     assert skeleton.read_bytes() == (ROOT / "exercises" / f"{EXERCISE}.cu").read_bytes()
     code, said = installed.grader("check", EXERCISE, cwd=mine)
     assert code == 1 and "correct" in said, said
-    # A header of the course in it, which the package brings.
+    # It includes a header of the course, which is part of the package.
     work = '#include "llmk/reduce.cuh"\n' + solution.read_text()
     skeleton.write_text(work)
     code, said = installed.grader("check", EXERCISE, cwd=mine)
@@ -99,7 +98,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     program = mine / "lessons" / "bring_your_own_kernel" / "row_sums_fixed.cu"
     assert installed.grader("run", str(program), cwd=tmp_path)[0] == 0, "programs need no course"
 
-    # A newer package: other text in a file that the learner left alone, and in one that is being worked on.
+    # A newer package changes two files: one that the learner has not changed and one that the learner has changed.
     newer = installed.packages / "grader" / shipped.INSIDE
     for place in ("exercises/day01_residual_add/hints.toml", f"exercises/{EXERCISE}.cu"):
         with (newer / place).open("a") as file:

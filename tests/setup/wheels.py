@@ -1,4 +1,4 @@
-"""Wheels for tests without a network: the installed pip and setuptools packed again, and packages of nothing."""
+"""Wheels for tests without a network: pip and setuptools, packed from the installed ones, and empty packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def repack(name: str, folder: Path) -> str:
-    """Return a wheel of an installed package, and its version."""
+    """Write a wheel of an installed package and return its version."""
     package = importlib.metadata.distribution(name)
     with zipfile.ZipFile(folder / f"{name}-{package.version}-py3-none-any.whl", "w") as wheel:
         for file in package.files or []:
@@ -19,7 +19,7 @@ def repack(name: str, folder: Path) -> str:
 
 
 def write_empty(name: str, version: str, folder: Path) -> None:
-    """Write a wheel of a package that holds only its version."""
+    """Write a wheel of a package that contains only its version."""
     info = f"{name}-{version}.dist-info"
     contents = {
         f"{name}/__init__.py": f"__version__ = '{version}'\n",

@@ -1,4 +1,4 @@
-"""Causes are told before what follows from them, once, and a race says which barrier suffices."""
+"""A cause is reported once, before its consequences. A race names the barrier that would prevent it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OUTSIDE = finding("memcheck", "out_of_bounds", side(7, name="y"))
         (False, finding("memcheck", "misaligned", side(7, name="out"))),
     ],
 )
-def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, consequence: Finding) -> None:
+def test_findings_caused_by_an_access_out_of_bounds(follows: bool, consequence: Finding) -> None:
     told = causes_first([consequence, OUTSIDE])
     if follows:
         assert told == [structs.replace(OUTSIDE, hides=True)] and "are left out" in several(told, 4)
@@ -47,7 +47,7 @@ def test_what_an_access_out_of_bounds_hits_follows_from_it(follows: bool, conseq
         assert told == [consequence, OUTSIDE]
 
 
-def test_races_of_what_is_on_the_wrong_stream_follow_from_it() -> None:
+def test_races_caused_by_work_on_the_wrong_stream() -> None:
     wrong = finding("synccheck", "default_stream", side(5, ""))
     in_default = structs.replace(side(5, "write"), work="scale", stream=0)
     in_own = structs.replace(side(6, "write"), work="scale", stream=2)

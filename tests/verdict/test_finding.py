@@ -1,4 +1,4 @@
-"""One rule says when two findings are the same, and merging them by it is order-independent and idempotent."""
+"""One rule decides whether two findings are equal. Merging equal findings is order-independent and idempotent."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_merging_keeps_identities_and_counts_in_any_order(found: list[Finding], 
 
 
 @given(findings)
-def test_nothing_is_changed_by_merging(finding: Finding) -> None:
+def test_merging_changes_no_input(finding: Finding) -> None:
     before = structs.replace(finding)
     merged([finding, finding])
     assert finding == before
 
 
-def test_the_sides_of_a_race_may_change_places() -> None:
+def test_the_sides_of_a_race_may_be_swapped() -> None:
     memory = Memory(kind="__shared__", space="shared", name="tile")
     write = Side(access="write", file="a.cu", line=3, memory=memory)
     read = Side(access="read", file="a.cu", line=5, memory=memory)

@@ -1,4 +1,4 @@
-"""The registry of findings: the simulator's table has the same kinds, and every kind has all its texts."""
+"""The registry of findings has the same kinds as the simulator's table, and every kind has all texts."""
 
 from __future__ import annotations
 

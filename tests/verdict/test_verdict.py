@@ -1,4 +1,4 @@
-"""results.json: complete, described by its schema, and read back as it was."""
+"""results.json is complete, matches its schema, and is read back unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = json.loads(schema.FILE.read_text())
 
 
 def filled(kind: typing.Any) -> typing.Any:
-    """Return a value of a type, every list with one item."""
+    """Return a value of a type, with one item in every list."""
     if isinstance(kind, type) and issubclass(kind, Record):
         hints = typing.get_type_hints(kind)
         return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})
@@ -50,13 +50,13 @@ def test_the_schema_describes_what_is_written() -> None:
     jsonschema.validate(results(example()), SCHEMA)
 
 
-def test_the_schema_is_the_one_that_the_facts_give() -> None:
+def test_the_schema_is_generated_from_the_classes() -> None:
     assert schema.FILE.read_text() == schema.text(), "run python -m grader.verdict.schema"
     assert SCHEMA["title"] == f"The verdict of grader check, version {v.SCHEMA_VERSION}"
 
 
 @pytest.mark.parametrize("path", ["seconds", "stages.0.bars.0.value", "stages.0.cases.0.dims.key"])
-def test_the_schema_refuses_texts_that_are_no_numbers(path: str) -> None:
+def test_the_schema_refuses_invalid_numbers_as_texts(path: str) -> None:
     data = results(example())
     *where, last = path.split(".")
     part = data
@@ -69,7 +69,7 @@ def test_the_schema_refuses_texts_that_are_no_numbers(path: str) -> None:
         jsonschema.validate(data, SCHEMA)
 
 
-def test_it_is_read_back_as_it_was(tmp_path: Path) -> None:
+def test_a_verdict_is_read_back_unchanged(tmp_path: Path) -> None:
     verdict = example()
     save(verdict, tmp_path / "results.json")
     again = v.Verdict.load(tmp_path / "results.json")
@@ -90,7 +90,7 @@ def test_unknown_fields_are_ignored_and_other_versions_refused() -> None:
         v.Verdict.from_dict({**data, "schema_version": "9.0"})
 
 
-def test_files_that_are_no_results(tmp_path: Path) -> None:
+def test_files_that_are_not_results(tmp_path: Path) -> None:
     foreign = ["not json", "[]", "[" * 100_000, json.dumps({"schema_version": v.SCHEMA_VERSION})]
     foreign.append(as_json(example()).replace('"points": 3', '"points": [3]'))
     for content in foreign:
@@ -117,14 +117,14 @@ HOSTILE = "\x1b[2J\x00\u202e\ud800\x7f\u2028<b>\t\n" + "x" * 100_000
 
 
 def kinds() -> list[type[Record]]:
-    """Return all kinds of facts."""
+    """Return all classes of the verdict."""
     payloads = [found for found in Payload.__subclasses__() if found.__module__.startswith("grader.")]
     facts = [found for found in Record.__subclasses__() if found.__module__.startswith("grader.")]
     return [found for found in [*facts, *payloads] if found is not Payload]
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
-def test_texts_are_clean_and_short_however_they_come_in(kind: type[Record]) -> None:
+def test_texts_are_cleaned_and_shortened_on_construction(kind: type[Record]) -> None:
     fact = filled(kind)
     hints = typing.get_type_hints(kind)
     texts = [name for name, hint in hints.items() if hint is str]
@@ -136,7 +136,7 @@ def test_texts_are_clean_and_short_however_they_come_in(kind: type[Record]) -> N
     msgspec.json.encode(made)
 
 
-def test_a_text_that_is_read_is_cleaned_too() -> None:
+def test_texts_are_cleaned_when_a_file_is_read() -> None:
     data = example().to_dict()
     data["title"] = "\x1b[2J"
     assert v.Verdict.from_dict(data).title == "�[2J"

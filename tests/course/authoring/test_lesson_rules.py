@@ -1,4 +1,4 @@
-"""Figures of lessons: how they are counted, and that the course's own keep to their limits."""
+"""Statistics of lessons: how they are counted, and that the course's lessons stay within the limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.setup import shipped
 
 LESSONS = Course(shipped.COURSE).days
 LONG_PARAGRAPHS: dict[str, int] = {"day05_fusion": 1, "day06_flash_attention": 2, "day07_grouped_query_attention": 1}
-"""Long paragraphs that a lesson still has. The list only shrinks."""
+"""The number of long paragraphs that a lesson may have. Numbers may only decrease."""
 LONG_LISTINGS: dict[str, int] = {
     "day04_linear": 1,
     "day05_fusion": 1,
@@ -22,7 +22,7 @@ LONG_LISTINGS: dict[str, int] = {
     "day10_paged_attention": 1,
     "day11_quantization": 3,
 }
-"""Long unfolded listings that a lesson still has. The list only shrinks."""
+"""The number of long unfolded listings that a lesson may have. Numbers may only decrease."""
 FEW_QUESTIONS: set[str] = {
     "day09_sparse_attention",
     "day10_paged_attention",
@@ -33,7 +33,7 @@ FEW_QUESTIONS: set[str] = {
     "day15_performance",
     "day16_whole_models",
 }
-"""Lessons that do not have QUESTIONS questions yet. The list only shrinks."""
+"""Lessons with fewer than QUESTIONS questions. The list may only get shorter."""
 QUESTIONS = 8
 
 
@@ -49,7 +49,7 @@ TO_WRITE = [(day, entry) for day in LESSONS for entry in day.exercises if entry.
 
 
 @pytest.mark.parametrize(("day", "entry"), TO_WRITE, ids=lambda each: getattr(each, "name", ""))
-def test_a_lesson_leaves_the_solution_to_the_learner(day: Day, entry: Entry) -> None:
+def test_a_lesson_shows_only_part_of_the_solution(day: Day, entry: Entry) -> None:
     share = shown_share(day, entry)
     assert share < SHOWN, f"the lesson shows {share:.0%} of {entry.name}: fold it, or set the exercise earlier"
 
@@ -116,7 +116,7 @@ __global__ void twice(float* x) {
 }
 """
 HALF = "const int i = threadIdx.x;\nconst  float read = x[i];\n}"
-"""Two of the five lines to write; spaces do not count."""
+"""This listing shows two of the five lines that the learner must write. Spaces do not count."""
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_the_first_exercise_of_a_day_builds_and_is_well_formed(root: Path, cours
         (("new", "exercise", "2/x", "--kind", "solve", "--title", "x"), "'implement', 'debug', 'optimize'"),
     ],
 )
-def test_what_is_refused_changes_nothing(root: Path, dev, arguments: tuple[str, ...], says: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_refused_command_changes_nothing(root: Path, dev, arguments: tuple[str, ...], says: str) -> None:  # type: ignore[no-untyped-def]
     before = everything(root)
     code, said = dev(*arguments)
     assert code == 2 and says in said
@@ -126,7 +126,7 @@ def test_no_file_is_overwritten(root: Path, dev, there: str) -> None:  # type: i
 
 @pytest.mark.parametrize("fails_at", range(6))
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device", "somewhere"), KeyboardInterrupt()], ids=str)
-def test_nothing_is_half_written(root: Path, course: Course, monkeypatch, fails_at: int, fault: BaseException) -> None:  # type: ignore[no-untyped-def]
+def test_a_failure_writes_nothing(root: Path, course: Course, monkeypatch, fails_at: int, fault: BaseException) -> None:  # type: ignore[no-untyped-def]
     shutil.rmtree(root / "tests/exercises/day02_reductions")
     before = everything(root)
     replaced: list[str] = []

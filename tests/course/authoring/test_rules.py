@@ -73,7 +73,7 @@ def test_an_exercise_that_breaks_a_rule(root: Path, dev, file: str, find: str, r
     assert code == 1 and re.search(says, said, re.MULTILINE), said
 
 
-def test_mistakes_of_one_name(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+def test_messages_about_one_exercise(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
     file = root / "tests/exercises/day02_reductions/softmax.toml"
     first, second = re.findall(r'name = ".*"', file.read_text())[:2]
     file.write_text(file.read_text().replace(second, first))
@@ -127,7 +127,7 @@ def test_a_day_that_is_not_listed(root: Path, dev) -> None:  # type: ignore[no-u
     assert code == 1 and "day77" not in said
 
 
-def test_what_belongs_to_nothing(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+def test_files_that_belong_to_no_exercise(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
     stray = ["exercises/day02_reductions/a.cu", "solutions/day02_reductions/b.cu"]
     stray += ["tests/exercises/day02_reductions/c.cu", "tests/exercises/day02_reductions/d.toml"]
     for name in stray:

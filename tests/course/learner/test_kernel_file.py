@@ -28,7 +28,7 @@ def backups(entry: Entry) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(entry.skeleton.parent.glob("*.bak"))}
 
 
-def test_other_work_is_kept_and_our_own_is_not(course: Course, entry: Entry) -> None:
+def test_a_changed_file_is_backed_up_and_a_generated_one_is_not(course: Course, entry: Entry) -> None:
     file = entry.skeleton
     file.write_text("// an evening's work\n")
     assert kernel_file.write(course, entry, "one\n") == file.with_name("add.cu.1.bak")
@@ -39,7 +39,7 @@ def test_other_work_is_kept_and_our_own_is_not(course: Course, entry: Entry) -> 
     assert backups(entry) == {"add.cu.1.bak": "// an evening's work\n", "add.cu.2.bak": "in an editor\n"}
 
 
-def test_the_same_again_touches_nothing(course: Course, entry: Entry) -> None:
+def test_writing_the_same_text_changes_nothing(course: Course, entry: Entry) -> None:
     os.utime(entry.skeleton, ns=(1, 1))
     assert kernel_file.write(course, entry, entry.skeleton.read_text()) is None
     assert entry.skeleton.stat().st_mtime_ns == 1 and not backups(entry)
@@ -55,9 +55,7 @@ def test_a_link_and_its_mode_stay(course: Course, entry: Entry, tmp_path: Path) 
     assert entry.skeleton.is_symlink() and real.read_text() == "new\n" and real.stat().st_mode & 0o777 == 0o640
 
 
-def test_where_it_cannot_be_written_nothing_is_lost(
-    course: Course, entry: Entry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_loses_nothing(course: Course, entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -50,7 +50,7 @@ def test_a_new_copy_is_the_course(course: Path, mine: Path) -> None:
     assert own_copy.write(mine, course) == own_copy.Done()
 
 
-def test_what_programs_leave_is_not_the_courses(course: Path, tmp_path: Path) -> None:
+def test_generated_files_are_not_copied(course: Path, tmp_path: Path) -> None:
     before = everything(course)
     for name in ("__pycache__/tasks.cpython-312.pyc", ".ipynb_checkpoints/a.ipynb", "first.cu.1.bak", "first.cu.new"):
         path = course / "exercises/day01_start" / name
@@ -60,7 +60,7 @@ def test_what_programs_leave_is_not_the_courses(course: Path, tmp_path: Path) ->
     assert everything(tmp_path / "mine") == before
 
 
-def test_what_was_not_touched_is_updated(course: Path, mine: Path) -> None:
+def test_unchanged_files_are_updated(course: Path, mine: Path) -> None:
     (course / TASKS).write_text("# version 2\n")
     (course / "lessons/faq.md").write_text("new\n")
     (course / LESSON).unlink()
@@ -69,7 +69,7 @@ def test_what_was_not_touched_is_updated(course: Path, mine: Path) -> None:
     assert everything(mine) == everything(course)
 
 
-def test_a_learners_work_stays(course: Path, mine: Path) -> None:
+def test_a_file_that_the_learner_changed_is_kept(course: Path, mine: Path) -> None:
     (mine / SKELETON).write_text("my work\n")
     (mine / "exercises/day01_start/mine.cu").write_text("my own file\n")
     (course / TASKS).write_text("# version 2\n")
@@ -78,7 +78,7 @@ def test_a_learners_work_stays(course: Path, mine: Path) -> None:
     assert (mine / "exercises/day01_start/mine.cu").read_text() == "my own file\n"
 
 
-def test_what_both_changed_is_kept_and_the_new_one_put_beside_it(course: Path, mine: Path) -> None:
+def test_a_file_that_both_changed_is_kept_and_the_new_one_is_put_beside_it(course: Path, mine: Path) -> None:
     (mine / SKELETON).write_text("my work\n")
     (course / SKELETON).write_text("// version 2\n")
     assert own_copy.write(mine, course).beside == {SKELETON: f"{SKELETON}.new"}
@@ -99,7 +99,7 @@ def test_a_new_file_of_the_course_that_the_learner_has_already(course: Path, min
     assert (mine / "solutions/day01_start/second.cu").read_text() == "mine\n"
 
 
-def test_what_the_course_no_longer_has(course: Path, mine: Path) -> None:
+def test_files_that_the_course_removed(course: Path, mine: Path) -> None:
     (mine / SKELETON).write_text("my work\n")
     for name in (SKELETON, SOLUTION):
         (course / name).unlink()
@@ -107,7 +107,7 @@ def test_what_the_course_no_longer_has(course: Path, mine: Path) -> None:
     assert (mine / SKELETON).read_text() == "my work\n" and not (mine / SOLUTION).exists()
 
 
-def test_what_the_learner_removed_is_put_back(course: Path, mine: Path) -> None:
+def test_files_that_the_learner_removed_are_restored(course: Path, mine: Path) -> None:
     (mine / SOLUTION).unlink()
     assert own_copy.write(mine, course) == own_copy.Done(written=[SOLUTION])
     assert everything(mine) == everything(course)
@@ -182,7 +182,7 @@ def test_whatever_interrupts_it_the_next_run_finishes_it(
     assert everything(mine) == expected
 
 
-def test_folders_that_cannot_be_taken(course: Path, tmp_path: Path) -> None:
+def test_folders_that_are_refused(course: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("")

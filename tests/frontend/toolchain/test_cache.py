@@ -104,7 +104,7 @@ def test_a_process_id_that_was_used_again_is_a_dead_builder(cache, no_waiting):
 @pytest.mark.parametrize(
     "place, seconds, stays", [("elsewhere", 5, True), ("elsewhere", 1000, False), ("here", 5, False), ("", 1000, False)]
 )
-def test_what_a_builder_elsewhere_began_is_left_alone_for_a_while(cache, place, seconds, stays):
+def test_a_lock_of_another_machine_is_respected_for_a_while(cache, place, seconds, stays):
     """Nodes with a common home folder share the cache, so a process id may belong to another node."""
     words = {"here": [HERE], "elsewhere": ["0123456789ab"], "": []}[place]
     begun = lock_of(cache).parents[1] / "building" / ".".join([KEY[:12], *words, str(2**22 + 1), "1", "abcd"])
@@ -115,7 +115,7 @@ def test_what_a_builder_elsewhere_began_is_left_alone_for_a_while(cache, place, 
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "a b c"])
-def test_a_lock_that_says_nothing_is_dead(cache, text):
+def test_an_empty_lock_belongs_to_a_dead_builder(cache, text):
     lock_of(cache).write_text(text)
     assert cache.get(KEY, write, "x")[1] is False
 
@@ -147,7 +147,7 @@ def test_a_live_builder_is_waited_for_with_a_message(cache, notices):
     assert leftovers(cache) == []
 
 
-def test_threads_wait_for_each_other_in_silence(cache, notices):
+def test_threads_wait_for_each_other_without_a_message(cache, notices):
     results = []
 
     def slow(folder: Path) -> None:
@@ -162,7 +162,7 @@ def test_threads_wait_for_each_other_in_silence(cache, notices):
     assert sorted(results) == [False, True] and notices == []
 
 
-def test_a_builder_that_takes_too_long_is_not_waited_for_for_ever(cache, notices, monkeypatch):
+def test_waiting_for_a_builder_has_a_time_limit(cache, notices, monkeypatch):
     monkeypatch.setattr(cache_module, "_WAIT_SECONDS", 0.1)
     lock_of(cache).write_text(" ".join(cache_module._myself()))
     assert cache.get(KEY, write, "x")[1] is False
@@ -179,7 +179,7 @@ def _build_slowly(folder: str, started) -> None:
     BuildCache(Path(folder)).get(KEY, build, "x")
 
 
-def test_a_killed_builder_leaves_nothing_that_hinders(cache):
+def test_a_killed_builder_does_not_block_the_next_build(cache):
     context = multiprocessing.get_context("spawn")
     started = context.Event()
     process = context.Process(target=_build_slowly, args=(str(cache.folder), started))
@@ -229,7 +229,7 @@ def always_looking(monkeypatch):
     monkeypatch.setattr(cache_module, "_TRIM_SECONDS", 0.0)
 
 
-def test_entries_are_looked_through_once_in_a_while(cache, monkeypatch):
+def test_the_size_of_the_cache_is_checked_now_and_then(cache, monkeypatch):
     monkeypatch.setenv("GRADER_CACHE_MB", "1")
     fill(cache, "old", 5000), fill(cache, "older", 9000), fill(cache, "new", 0)
     assert cache.size()[0] == 3
@@ -259,13 +259,13 @@ def test_entries_in_use_are_never_removed(cache, monkeypatch, always_looking):
     assert all(cache.find(key) for key in keys)
 
 
-def test_a_limit_that_is_no_number(cache, monkeypatch):
+def test_a_limit_that_is_not_a_number(cache, monkeypatch):
     monkeypatch.setenv("GRADER_CACHE_MB", "much")
     with pytest.raises(GraderError, match="GRADER_CACHE_MB=much"):
         cache.get(KEY, write, "x")
 
 
-def test_what_was_installed_is_taken_from_there(tmp_path):
+def test_installed_builds_are_used(tmp_path):
     installed = BuildCache(tmp_path / "installed")
     entry, _ = installed.get(KEY, write, "x")
     cache = BuildCache(tmp_path / "cache", installed=tmp_path / "installed")

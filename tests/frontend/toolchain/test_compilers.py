@@ -56,7 +56,7 @@ def test_an_override_may_have_arguments(clean, tmp_path):
     assert compiler.command == ("env", fake) and compiler.version == "13.1.0" and compiler.family == "gcc"
 
 
-def test_a_broken_cxx_variable_of_other_tools_is_passed_over(clean, tmp_path):
+def test_an_invalid_cxx_variable_is_ignored(clean, tmp_path):
     clean.setenv("CXX", str(tmp_path / "nothing"))
     assert find_cxx().family in ("gcc", "clang")
 
@@ -100,7 +100,7 @@ def test_nvcc_from_the_pip_packages(clean, tmp_path):
     assert fake in _nvcc_candidates()
 
 
-def test_a_compiler_under_a_name_with_its_version_will_do(clean, tmp_path):
+def test_a_compiler_whose_name_contains_its_version_is_found(clean, tmp_path):
     """After `apt install clang-19`: the newest g++, else the newest clang++; names without a version come first."""
     clean.setenv("PATH", f"{tmp_path / 'no such folder'}:{tmp_path}")
     script(tmp_path / "clang++-9", 'echo "clang version 9.0.1"')

@@ -22,20 +22,20 @@ def test_registers_limit():
     assert (found.blocks, found.fraction, found.limited_by) == (2, 0.25, ("registers",))
 
 
-def test_shared_memory_limits_and_cuda_takes_a_part_of_it():
+def test_shared_memory_limits_and_cuda_reserves_a_part_of_it():
     found = occupancy(GPUS["RTX 4090"], 128, 32, 4096, 45056)
     assert (found.blocks, found.limited_by) == (2, ("shared memory",))
-    # Two blocks with exactly half of the memory each do not fit.
+    # Two blocks with exactly half of the memory each do not fit, because CUDA reserves a part of it.
     assert occupancy(GPUS["H100"], 128, 32, 0, 114 * 1024).blocks == 1
 
 
-def test_what_does_not_fit_at_all():
+def test_a_block_that_does_not_fit():
     assert occupancy(GPUS["H100"], 1024, 128).blocks == 0
     assert occupancy(GPUS["H100"], 128, 32, 0, 228 * 1024).blocks == 0
     assert "does not fit on H100: registers" in str(occupancy(GPUS["H100"], 1024, 128))
 
 
-def test_in_words():
+def test_the_description_names_the_limit():
     text = str(occupancy(GPUS["H200"], 256, 96))
     assert text == "25% on H200 (2 blocks = 16 of 64 warps per SM, limited by registers)"
 

@@ -28,7 +28,7 @@ def wait_for(condition) -> None:
         time.sleep(0.01)
 
 
-def test_all_are_stopped_and_whoever_waits_is_told(tmp_path: Path) -> None:
+def test_all_are_stopped_and_waiting_raises_an_error(tmp_path: Path) -> None:
     said: list[str] = []
 
     def compile_it() -> None:
@@ -54,7 +54,7 @@ def test_an_interrupt_ends_it() -> None:
 
 
 @pytest.mark.parametrize("lacking", [None, OSError, AttributeError], ids=["pidfd", "old system", "old Python"])
-def test_waiting_ends_with_the_process_or_with_the_time(
+def test_waiting_ends_when_the_process_ends_or_at_the_timeout(
     lacking: type[Exception] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if lacking:

@@ -1,4 +1,4 @@
-"""Resources loaded from elsewhere and dead links in a site are found; plain links and mentions are not."""
+"""The check of a site reports external resources and dead links, but not plain links to other sites."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.report.book.offline import problems
         ("a.js", 'request.open("GET", "https://cdn.example/x.json")'),
     ],
 )
-def test_what_is_loaded_from_elsewhere(tmp_path: Path, name: str, text: str) -> None:
+def test_external_resources_are_reported(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     (found,) = problems(tmp_path)
     assert found.startswith(f"{name} loads ") and "cdn.example/x" in found
@@ -39,14 +39,14 @@ def test_what_is_loaded_from_elsewhere(tmp_path: Path, name: str, text: str) -> 
         ("../b.html", "outside of the site"),
     ],
 )
-def test_a_link_that_leads_nowhere(tmp_path: Path, link: str, says: str) -> None:
+def test_a_dead_link_is_reported(tmp_path: Path, link: str, says: str) -> None:
     (tmp_path / "a.html").write_text(f'<a href="{link}">x</a>')
     (tmp_path / "b.html").write_text('<h1 id="here">x</h1>')
     (found,) = problems(tmp_path)
     assert found.startswith("a.html links to" if "outside" not in says else "a.html is outside") and says in found
 
 
-def test_a_site_that_is_in_order(tmp_path: Path) -> None:
+def test_a_correct_site_has_no_problems(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "x.js").write_text('// see https://a.example\nconst link = "https://a.example/page";')
     (tmp_path / "sub" / "b.html").write_text('<h1 id="here">x</h1><a href="../a.html">a</a>')

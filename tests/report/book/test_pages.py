@@ -1,4 +1,4 @@
-"""The pages of the book as sources: where links lead, what stands on an exercise's page."""
+"""The Markdown sources of the book: targets of links, and contents of an exercise's page."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_an_exercise_has_its_task_and_no_solution(entry: Entry) -> None:
     given = entry.skeleton.read_text()
     own = [line.strip() for line in entry.solution.read_text().splitlines() if len(line.strip()) > 15]
     own = [line for line in own if line not in given]
-    beside_hints = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)  # a hint may say a line of it
+    beside_hints = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)  # hints may contain lines
     assert own and not [line for line in own if line in beside_hints]
 
 
-def test_what_to_read_is_found() -> None:
+def test_reading_lists_are_found() -> None:
     def given(text: str) -> list[str]:
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
         return references.to_read(nbformat.writes(notebook))

@@ -1,4 +1,4 @@
-"""A small book, built by Sphinx: its pages are whole, and it keeps to itself."""
+"""A small book built by Sphinx: its pages are complete and load nothing from other sites."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def small(root: Path, sentence: str = "") -> Course:
 
 
 def test_a_small_book(tmp_path: Path) -> None:
-    """In one test, as building takes seconds. ``build`` itself raises where a page loads something from elsewhere."""
+    """Test everything at once, because building takes seconds.
+
+    ``build`` raises if a page loads an external resource.
+    """
     html = build(small(tmp_path / "course"), tmp_path / "out").parent
     assert html.joinpath("search.html").is_file() and "marvel" in (html / "searchindex.js").read_text()
     assert "A marvellous book" in (html / "references.html").read_text()
@@ -76,7 +79,7 @@ def test_a_small_book(tmp_path: Path) -> None:
     assert not [path for path in html.rglob("*") if path.is_file() and b"nobody may see" in path.read_bytes()]
 
 
-def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
     course = small(tmp_path / "course", "See [this](gone.ipynb).")
     with pytest.raises(GraderError) as error:
         build(course, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Recordings to play: of the kernels of ``tests/simulator/kernels/recorded.cu``."""
+"""Recordings of the kernels in ``tests/simulator/kernels/recorded.cu``, for tests of the player."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def kernel() -> Kernel:
 
 
 def record(name: str, *arguments: Any) -> tuple[Recording, str, list[Finding]]:
-    """Return the data of a page."""
-    kernel()._simulator.configure(schedule="forward", workers="1")  # whatever other tests of this process have set
+    """Run a launcher with recording; return the recording, the source and the findings."""
+    kernel()._simulator.configure(schedule="forward", workers="1")  # other tests of this process may have changed these
     with kernel().recording():
         getattr(kernel(), f"run_{name}")(*arguments)
     report = kernel().report

@@ -1,4 +1,4 @@
-"""The player's page: what is in its data, how large it gets, and that nothing in a kernel's text breaks out of it."""
+"""The player's page: its data, its maximum size, and escaping of a kernel's text."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_addresses_are_a_start_and_a_step() -> None:
     assert data["source"][read[3] - data["first_line"]].startswith("__global__ void strided")
 
 
-def test_values_are_those_of_the_type() -> None:
+def test_values_are_decoded_by_type() -> None:
     data = data_of(page.page(*record("conflicts", torch.zeros(32))))
     (write,) = steps(data, "write")[:1]
     assert write[9] == [1.5]  # the same for all lanes
-    assert all(len(event) < 10 for event in steps(data, "read"))  # what a read sees is what was written
+    assert all(len(event) < 10 for event in steps(data, "read"))  # values of reads are those of the writes before
     data = data_of(page.page(*record("adds", torch.zeros(1, dtype=torch.int32))))
     assert sorted(value for event in steps(data, "atomic") for value in event[9]) == list(range(8, 72))
 
@@ -58,8 +58,8 @@ def test_a_finding_has_the_steps_of_its_two_sides() -> None:
     assert "racecheck" in page.as_text(recording, findings)
 
 
-def test_the_sides_of_a_race_are_the_two_that_no_barrier_keeps_apart() -> None:
-    """The write of one round and the read of the round before race; the read of its own round comes after a barrier."""
+def test_the_sides_of_a_race_are_two_accesses_without_a_barrier_between_them() -> None:
+    """A write races with the previous round's read; a barrier orders it before its own round's read."""
     recording, source, findings = record("rounds", torch.zeros(64))
     data = data_of(page.page(recording, source, findings))
     ((first, second),) = [finding["steps"] for finding in data["findings"]]
@@ -121,7 +121,7 @@ def test_hostile_text_stays_text() -> None:
     assert data_of(html.unescape(framed.split('srcdoc="')[1].split('"></iframe>')[0]))["kernel"] == hostile
 
 
-def test_the_page_asks_for_nothing() -> None:
+def test_the_page_sends_no_requests() -> None:
     text = page.page(*record("races", torch.arange(64.0)))
     assert not re.search(r"https?:|url\(|@import|<link|src=", text)
     assert "default-src 'none'" in text
@@ -144,7 +144,7 @@ def test_play_in_a_notebook(tmp_path: Path) -> None:
     assert data_of((tmp_path / "player.html").read_text())["block"] == [1, 0, 0]
     with pytest.raises(GraderError, match="cannot write"):
         player.save(str(tmp_path))
-    # A finding is shown, not raised; and a call after that raises again.
+    # `play` shows a finding and does not raise it. A later ordinary call raises it.
     assert play(kernel().run_races, torch.arange(64.0)).findings
     with pytest.raises(GraderError, match="racecheck"):
         kernel().run_races(torch.arange(64.0))
