@@ -19,7 +19,7 @@ class Died:
 
     why: str
     machine: bool = False
-    """Whether the whole machine failed, which is not the job's fault."""
+    """True if the whole machine failed, which is not the job's fault."""
 
 
 Outcome = bytes | Died

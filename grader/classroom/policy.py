@@ -146,7 +146,7 @@ class Grade(msgspec.Struct, kw_only=True):
     """The reasons for extra points."""
     total: float = 0.0
     failed: bool = False
-    """Whether the grader itself failed for some exercise: there is no grade yet."""
+    """True if the grader itself failed for some exercise: there is no grade yet."""
 
 
 def grade(

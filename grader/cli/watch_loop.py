@@ -110,7 +110,7 @@ class WatchLoop:
         self.current = start or next_exercise(course, self.progress.read())
         self.grading = False
         self.loaded = threading.Event()
-        """Whether torch is there: an import that is stopped half-way cannot be repeated."""
+        """True if torch is there: an import that is stopped half-way cannot be repeated."""
         self.last: tuple[Entry, Verdict] | None = None
         """The verdict on the screen."""
 

@@ -62,7 +62,7 @@ class Output:
     """The initial value of an in-out tensor, which the reference gets under the same name."""
     start: Callable[..., Any] = field(default_factory=normal)
     scratch: bool = False
-    """Whether it is working memory: allocated, not compared."""
+    """True if it is working memory: allocated, not compared."""
     tolerance: float | None = None
     """A tolerance for this output, instead of the exercise's."""
     scale: str | Callable[..., Any] = "row"
@@ -148,7 +148,7 @@ class Grid:
     dims: Callable[[int, int, int, int], dict[str, Any]]
     """A function that makes a ``Case`` of batch, heads, length (as many queries as keys) and head_dim."""
     tensor_cores: bool = False
-    """Whether it uses tensor cores."""
+    """True if it uses tensor cores."""
 
 
 @dataclass

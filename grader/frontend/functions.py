@@ -47,7 +47,7 @@ class Function:
     head: range
     body: range
     of_template: bool = False
-    """Whether it is a member of a class template, which is checked when it is instantiated."""
+    """True if it is a member of a class template, which is checked when it is instantiated."""
 
     @property
     def in_device_code(self) -> bool:

@@ -25,9 +25,9 @@ class KernelDefinition:
     is_template: bool = False
     cluster: str = ""
     pointers: tuple[bool, ...] = ()
-    """Whether each parameter is a pointer."""
+    """True if each parameter is a pointer."""
     alone: bool = True
-    """Whether no other function has its name."""
+    """True if no other function has its name."""
 
     def takes_pointer(self, index: int) -> bool:
         """Return whether that parameter is a pointer."""

@@ -521,9 +521,9 @@ class WgmmaForm:
     arguments: str
     """The arguments of the template ``sim::ptx::WgmmaForm``: columns, types, and whether sums saturate."""
     scales: bool
-    """Whether constants 1 or -1 for a and b (imm-scale) follow."""
+    """True if constants 1 or -1 for a and b (imm-scale) follow."""
     transposes: bool
-    """Whether constants 0 or 1 (imm-trans) follow, for a if it is in shared memory, and for b."""
+    """True if constants 0 or 1 (imm-trans) follow, for a if it is in shared memory, and for b."""
 
 
 def wgmma_form(opcode: str) -> WgmmaForm | None:

@@ -39,7 +39,7 @@ class Compiled:
     cached: bool
     warnings: list[CompilerMessage]
     refused: BuildError | None
-    """A forbidden construct, reported after errors of the launchers."""
+    """A forbidden construct; errors of the launchers are reported first."""
 
 
 class Building:

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 CHILDREN = min(2, os.cpu_count() or 1)
-"""The number of children that work at the same time; a class, which has jobs for all cores, sets it to 1."""
+"""The number of children that work at the same time. Grading a class sets it to 1, because it already uses all cores.
+"""
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
 MOST_AHEAD = 64 << 20
-"""The most bytes of inputs and outputs that are laid out before the kernel is built."""
+"""The maximum number of bytes of inputs and outputs that are prepared before the kernel is built."""
 LONG = 2.5
-"""The seconds from which an infinite loop is too slow to be tried again often."""
+"""The duration in seconds from which an infinite loop is not tried again often."""
 
 
 @dataclass
@@ -53,11 +54,11 @@ class Run:
     minimum_bytes: float = 0.0
     operations: float | None = None
     counted: bool = False
-    """Whether it is a case of the stage *efficient*; its output is compared as well."""
+    """True if it is a case of the stage *efficient*; its output is compared as well."""
     drawn: tuple[Call, Buffers, dict[str, Any]] | None = None
     """Its inputs and the reference, if there was time to prepare them before the kernel was built."""
     leaves_all: bool = False
-    """Whether the correct result changes no output (all are in-out, and keep their initial values)."""
+    """True if the correct result changes no output (all are in-out, and keep their initial values)."""
 
 
 @dataclass
@@ -69,9 +70,9 @@ class CasePool:
     on_run: Callable[[Run], None] = lambda run: None
     """Called after each case, by its thread, concurrently with others."""
     on_result: Callable[[Run], None] = lambda run: None
-    """Called after that, one at a time."""
+    """Called next, one at a time."""
     enough: Callable[[Run], bool] = lambda run: False
-    """Called after that: if it returns True, the runs that have not started are skipped."""
+    """Called last; if it returns True, the runs that have not started are skipped."""
     helpers: int = field(default_factory=lambda: CHILDREN)
 
     def run(self, runs: Sequence[Run]) -> None:
@@ -123,7 +124,7 @@ class CasePool:
             child.stop()
 
     def _stopped(self) -> bool:
-        """Return whether the result is no longer wanted (Ctrl-C, a file saved again); then nothing waits."""
+        """Return whether the result is no longer needed (Ctrl-C, a file saved again); then nothing waits."""
         return self._failure is not None and not isinstance(self._failure, Exception)
 
     def _give_up(self, error: BaseException) -> None:
@@ -204,7 +205,7 @@ def leaves_all(call: Call, expected: dict[str, Any]) -> bool:
 def judge(
     exercise: Exercise, call: Call, buffers: Buffers, expected: dict[str, Any], reply: Reply, result: CaseResult
 ) -> None:
-    """Fill in the result from the snapshot; the child's answer can only make it worse."""
+    """Fill in the result from the snapshot. The child's answer cannot make it better."""
     result.status = FAILED
     answer = reply.answer
     if isinstance(answer, Ended):

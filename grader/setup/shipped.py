@@ -16,7 +16,7 @@ INSIDE = "course_files"
 _INSIDE = Path(__file__).resolve().parents[1] / INSIDE
 
 IN_WHEEL = _INSIDE.is_dir()
-"""Whether the package was installed from a wheel, away from a clone."""
+"""True if the package was installed from a wheel, away from a clone."""
 
 COURSE = _INSIDE if IN_WHEEL else _INSIDE.parents[1]
 """The folder that holds ``exercises/course.toml``."""

@@ -86,7 +86,7 @@ class Operation:
     flops: int = 0
     special: int = 0
     marked: bool = False
-    """Whether it is of a 16-bit type: the mark says so, whatever header it is in."""
+    """True if it is of a 16-bit type: the mark says so, whatever header it is in."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The loop that does not end, of those around the line where a thread was stopped.
+"""Detection of the loop that does not end, among the loops around the line where a thread was stopped.
 
-A thread is stopped somewhere in the body, often in an inner loop that ends. A loop that counts a variable to a bound,
-and does not assign it otherwise, ends. The innermost loop that is not of this form is the one to look at.
+A thread is often stopped in an inner loop that does end. A loop that counts a variable to a bound, and does not assign
+it otherwise, ends. The innermost loop without that form is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grader.frontend.tokens import Source, Token, Tokens, closing, join
 
 MOST_CHARACTERS = 1 << 20
 MOST_TOKENS = 500
-"""The longest body without braces."""
+"""The maximum number of tokens of a body without braces."""
 
 _UNSIGNED = ("unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t")
 

@@ -68,7 +68,7 @@ class Recording:
     memories: list[report_format.RecordedMemory]
     events: list[Event]
     cut: bool = False
-    """Whether events are missing, because the block did more than is recorded."""
+    """True if events are missing, because the block did more than is recorded."""
 
     @property
     def warps(self) -> int:

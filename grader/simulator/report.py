@@ -1,79 +1,77 @@
-"""The simulator's findings and counters while kernels ran, with places in the learner's source.
+"""The simulator's findings and counters, with places in the learner's source.
 
 ``Report.from_json`` reads the text that libsim writes (``checks/report/report.cpp``), in which places are offsets in
 the kernel library, and finds the source lines.
 
-Totals (all for the launches of one report):
+Totals, each for all launches of one report:
 
 ====================== ==============================================================================================
 launches               kernels launched
 global_bytes           bytes that warps moved from and to global memory: the distinct bytes of each request, summed.
-                       A byte that several lanes read together counts once; one that is read again later counts again
-global_read_bytes      its part that was read
-global_written_bytes   its part that was written, atomic operations included
+                       A byte that several lanes read together counts once; a byte that is read again counts again
+global_read_bytes      the part of global_bytes that was read
+global_written_bytes   the part of global_bytes that was written, atomic operations included
 touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
                        even if caches were perfect. Also touched_bytes_read, touched_bytes_written
-first_read_bytes       32 times the sectors of global memory that a launch read and did not write, and that nothing had
-                       touched before in the same report: what DRAM must deliver to an L2 cache that is cold at first
-least_instructions     memory instructions that a warp needs at least: requests to global and shared memory, of which a
-                       compiler may have joined neighbors into one of 16 bytes; no atomic operations, no copy engine
-least_wavefronts       wavefronts that shared memory needs at least for its requests, joined in that way, without atomic
-                       operations: 128 bytes each, and of each request the share that 16-byte accesses leave of its
-                       conflicts
-least_l1_wavefronts    these, and one for each 128 bytes that warps loaded from or stored to global memory
+first_read_bytes       32 times the sectors of global memory that a launch read and did not write, and that nothing
+                       had touched before in the same report: what DRAM must deliver to an L2 cache that starts cold
+least_instructions     lower bound on the memory instructions of warps: requests to global and shared memory, of which
+                       a compiler may have merged neighbors into one of 16 bytes; without atomic operations and the
+                       copy engine
+least_wavefronts       lower bound on the wavefronts of shared memory for its requests, merged in that way, without
+                       atomic operations: one per 128 bytes, and the part of each request's bank conflicts that
+                       16-byte accesses would keep
+least_l1_wavefronts    least_wavefronts, and one for each 128 bytes that warps loaded from or stored to global memory
 requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
                        execution of such an instruction is one request
-sectors                32-byte sectors that these requests touched; of a tensor copy, those of each row of its box that
-                       lies within the tensor, rows one by one
-ideal_sectors, ideal   sectors that they would touch if each warp's accesses lay side by side
+sectors                32-byte sectors that these requests touched; for a tensor copy, the sectors of each row of its
+                       box inside the tensor, row by row
+ideal_sectors, ideal   sectors that they would touch if each warp's accesses were contiguous
 shared_requests        accesses of warps to shared memory
 shared_bytes           distinct bytes of those requests, summed
 distributed_requests   accesses of warps to the shared memory of other blocks of their cluster
 distributed_bytes      distinct bytes of those requests, summed
-shared_wavefronts      wavefronts that shared memory needed for them; one of atomic operations serves one lane of each
-                       bank
-ideal_wavefronts       wavefronts that it would need without bank conflicts (also as ideal_shared_wavefronts); lanes
-                       with atomic operations on the same word take turns here, too
-                       The copy engine's accesses to shared memory are no requests of warps, and in none of these
-bank_conflict_ways     of the worst source line: wavefronts for each ideal wavefront; 1 means no conflict
+shared_wavefronts      wavefronts of the shared_requests; a wavefront of atomic operations serves one lane of each
+                       bank. The copy engine's accesses are not requests of warps and are not counted
+ideal_wavefronts       wavefronts that they would need without bank conflicts (also as ideal_shared_wavefronts); lanes
+                       with atomic operations on the same word take turns here as well
+bank_conflict_ways     wavefronts per ideal wavefront of the worst source line; 1 means no conflict
 constant_bytes         distinct bytes of each request to constant memory, summed
 atomics                atomic operations by threads
 barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k of each tile of a warp or warpgroup.
-                       Also by the type of the operands, tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
-operand_bytes          bytes that wgmma read in shared memory by matrix descriptors: each product all of its A (unless
-                       that is in registers) and B once. Not among shared_bytes: 128 bytes of them are taken for one
-                       wavefront, because the 8 pieces of a core matrix lie in different banks in every layout that a
-                       descriptor can name. Derived from the layouts; no measurement with Nsight Compute has confirmed
-                       it yet
-blocks                 blocks of the kernel with the most, all its launches together
-scratch_bytes          the most device memory that launchers had allocated at once, and the ``__device__`` variables
-                       that kernels used
-host_bytes             bytes that host code read from device memory or wrote into tensors: by cudaMemcpy, or in memory
-                       that both sides reach. No kernel did that work
-copied_bytes           bytes of device memory that cudaMemcpy read and wrote; they are part of global_bytes
-submissions            operations that host code handed to a stream: launches, copies, fills. The launch of a graph is
-                       one, whatever is in it, and what is only captured is none
+tensor_operations      additions and multiplications on tensor cores: 2 m n k for each tile of a warp or warpgroup.
+                       Also by operand type, as tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
+operand_bytes          bytes that wgmma read in shared memory through matrix descriptors: for each mma all of A (unless
+                       A is in registers) and B, once. Not part of shared_bytes. 128 bytes count as one wavefront,
+                       because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor
+                       can have. Derived from the layouts; not yet compared with Nsight Compute
+blocks                 blocks of the kernel with the most blocks, in all of its launches
+scratch_bytes          peak of the device memory that launchers had allocated at once, plus the ``__device__``
+                       variables that kernels used
+host_bytes             bytes that host code read from device memory or wrote to tensors, by cudaMemcpy or in memory
+                       that host and device share: work not done by a kernel
+copied_bytes           bytes of device memory that cudaMemcpy read and wrote; part of global_bytes
+submissions            operations that host code submitted to a stream: launches, copies, fills. The launch of a graph
+                       counts as one; captured operations do not count
 graphs                 graphs that host code instantiated
 async_bytes            bytes that cp.async copied to shared memory
-prefetched_bytes       its part that was still under way when its thread had waited for older copies and went on
-                       (cp.async.wait_group, as __pipeline_wait_prior and cuda::pipeline call it)
+prefetched_bytes       the part of async_bytes that was still in flight after its thread had waited for older copies
+                       (cp.async.wait_group, as __pipeline_wait_prior and cuda::pipeline execute it)
 ====================== ==============================================================================================
 
-Nsight Compute's counters were compared with those of loads, stores, atomics and cp.async, not with those of bulk and
-tensor copies: there the sectors follow from the addresses, and how the hardware cuts a box into requests is not
-modeled.
+Nsight Compute's counters were compared for loads, stores, atomics and cp.async, not for bulk and tensor copies. The
+sectors of those follow from the addresses; how the hardware splits a box into requests is not modeled.
 
-Of a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
+For a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
 
 ====================== ==============================================================================================
 flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
                        fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
 special_functions      calls of exp, log, sin, ... by threads
-warp_flops             of the flops those of f32 and f64, as if all 32 lanes of a warp that executes one took part
-warp_half_flops        the same of f16 and bf16
-warp_special_functions the same of special functions
-active_lanes           lanes that took part when a warp executed something, on average over all basic blocks
+warp_flops             the f32 and f64 part of flops, counted as if all 32 lanes of each executing warp took part
+warp_half_flops        the same for f16 and bf16
+warp_special_functions the same for special functions
+active_lanes           lanes that took part when a warp executed a basic block, on average over all executions
 ====================== ==============================================================================================
 """
 
@@ -102,7 +100,7 @@ from grader.verdict.findings.barriers import BlockedThreads, EndlessLoop, Waitin
 from grader.verdict.findings.races import NearbyAtomic
 
 WARP, WIDEST, WAVEFRONT = 32, 16, 128
-"""Lanes of a warp; bytes of the widest access of a thread, and of one wavefront of shared memory."""
+"""Lanes of a warp; bytes of a thread's widest access; bytes of a wavefront of shared memory."""
 
 
 @dataclass
@@ -113,12 +111,12 @@ class LineCounters:
     line: int
     source: str = ""
     accesses: int = 0
-    """By threads."""
+    """Accesses by threads."""
     requests: int = 0
-    """By warps, to global memory."""
+    """Requests of warps to global memory."""
     shared_requests: int = 0
     distributed_requests: int = 0
-    """To the shared memory of other blocks of the cluster."""
+    """Requests to the shared memory of other blocks of the cluster."""
     constant_requests: int = 0
     sectors: int = 0
     ideal_sectors: int = 0
@@ -132,55 +130,55 @@ class LineCounters:
     atomics: int = 0
     """Atomic operations by threads."""
     barriers: int = 0
-    """Times that a block met here."""
+    """Completed barriers, once per block."""
     tensor_operations: int = 0
     """Additions and multiplications on tensor cores."""
     operand_bytes: int = 0
-    """That wgmma read in shared memory by matrix descriptors."""
+    """Bytes that wgmma read in shared memory through matrix descriptors."""
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     least_instructions: float = 0.0
-    """This and the next two: what is left if a compiler joins accesses to neighbors (``report.py``)."""
+    """The lower bounds of the module's docstring: this field and the next two."""
     least_wavefronts: float = 0.0
     least_l1_wavefronts: float = 0.0
     flops: int = 0
-    """Floating-point operations by threads. This and what follows: only where the kernel was built with operations."""
+    """Floating-point operations by threads. This field and the following ones need a kernel built with operations."""
     special_functions: int = 0
     warp_flops: int = 0
-    """Of f32 and f64, as if all 32 lanes of a warp that executes one took part; the next two also."""
+    """The f32 and f64 operations, counted as if all 32 lanes of each executing warp took part; so are the next two."""
     warp_half_flops: int = 0
     warp_special_functions: int = 0
     executions: int = 0
-    """By threads, of the basic block of this line in which the fewest lanes took part."""
+    """Executions by threads of this line's basic block with the fewest active lanes."""
     warp_executions: int = 0
-    """As few as a warp needs for it: the most executions of one lane, summed over the warps."""
+    """The minimum for a warp: the largest count of one lane, summed over the warps."""
     possible_lanes: int = 0
-    """Executions there would have been had every lane of those warps taken part."""
+    """The executions if every lane of those warps had taken part."""
 
     @property
     def active_lanes(self) -> float:
-        """Lanes that took part when a warp executed this line; 0 where that is not known."""
+        """The average number of lanes that took part when a warp executed this line; 0 if it is unknown."""
         return self.executions / self.warp_executions if self.warp_executions else 0.0
 
     @property
     def diverges(self) -> bool:
-        """Return whether existing lanes were inactive. A last warp with fewer threads is no divergence."""
+        """True if existing lanes were inactive. A last warp with fewer threads is not divergence."""
         return self.executions < self.possible_lanes
 
     @property
     def lanes_per_request(self) -> float:
-        """How many lanes of a warp took part on average: below 32, threads of a warp went different ways."""
+        """The average number of lanes per request: below 32, the threads of a warp diverged."""
         requests = self.requests + self.shared_requests + self.distributed_requests + self.constant_requests
         return self.accesses / requests if requests else 0.0
 
     @property
     def bank_conflict_ways(self) -> float:
-        """Wavefronts for each ideal one; 1 means no conflict, 0 no shared memory."""
+        """Wavefronts per ideal wavefront; 1 means no conflict, 0 no access to shared memory."""
         return self.shared_wavefronts / self.ideal_shared_wavefronts if self.ideal_shared_wavefronts else 0.0
 
     @property
     def counters(self) -> dict[str, float]:
-        """All that is not zero, by name."""
+        """All nonzero counters by name."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         for name in ("file", "line", "source"):
             del values[name]
@@ -197,12 +195,12 @@ class KernelCounters:
     name: str
     launches: int = 0
     blocks: int = 0
-    """Of all launches together, as the threads."""
+    """The number in all launches together; so is ``threads``."""
     threads: int = 0
     fits_device: bool = False
-    """Whether the program has asked how many multiprocessors there are, and may choose its grid by that."""
+    """True if the program queried the number of SMs, so that its grid may depend on it."""
     grid: list[int] = field(default_factory=list)
-    """Of the last launch."""
+    """The grid of the last launch."""
     block: list[int] = field(default_factory=list)
     static_shared_bytes: int = 0
     dynamic_shared_bytes: int = 0
@@ -212,7 +210,7 @@ class KernelCounters:
 
 @dataclass
 class TracedRequest:
-    """One access of a warp, with the address of every lane that took part."""
+    """One request of a warp, with the address of each active lane."""
 
     file: str
     line: int
@@ -225,11 +223,11 @@ class TracedRequest:
     block: list[int]
     warp: int
     index: int
-    """Which execution of this access by this warp."""
+    """The number of earlier requests of this warp at this place."""
     size: int
-    """Bytes for each lane."""
+    """Bytes per lane."""
     addresses: dict[int, int]
-    """For each lane the byte offset: from the tensor's first element; in shared memory from the block's first byte."""
+    """The byte offset by lane: from the tensor's first element; in shared memory from the block's first byte."""
 
 
 @dataclass
@@ -241,11 +239,11 @@ class Report:
     kernels: list[KernelCounters] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     trace: list[TracedRequest] = field(default_factory=list)
-    """Recorded requests, when the simulator was asked for them (``sim_configure("trace", "4")``)."""
+    """Recorded requests, if requested (``sim_configure("trace", "4")``)."""
     recording: Recording | None = None
-    """What one block did, when the simulator was asked for it (``sim_configure("record", "0,0,0,0")``)."""
+    """The recording of one block, if requested (``sim_configure("record", "0,0,0,0")``)."""
     dropped_findings: int = 0
-    """Findings beyond the limit that were not kept."""
+    """The number of findings beyond the limit, which were dropped."""
 
     @classmethod
     def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
@@ -255,7 +253,7 @@ class Report:
 
     @property
     def source_lines(self) -> list[SourceLine]:
-        """The counters of the source lines as the verdict has them, in the order of the file."""
+        """The counters of the source lines in the form of the verdict, in source order."""
         return [
             SourceLine(line.file, line.line, line.source, {name: float(value) for name, value in line.counters.items()})
             for line in self.lines
@@ -266,8 +264,8 @@ class Report:
         return [request for request in self.trace if request.line == line]
 
 
-# Where 16-bit numbers are turned into floats and back: compilers mix that arithmetic with the kernel's, so only marks
-# count.
+# Headers that convert 16-bit numbers to floats and back. Compilers mix that arithmetic with the kernel's, so only
+# marked operations count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
 
 
@@ -281,7 +279,7 @@ class _Reader:
         self.offsets = self._offsets(library)
         self.locations = self.symbols.locate(self.offsets.values())
         self._sources: dict[str, Sequence[str]] = {}
-        """The lines of the files that have been shown."""
+        """The lines of each file read so far."""
 
     def _offsets(self, library: Path) -> dict[int, int]:
         """Return the offset of each site in the kernel library; sites elsewhere are left out."""
@@ -362,8 +360,8 @@ class _Reader:
                 else:
                     line.warp_flops = operation.flops * issued
                 counted.append(line)
-            # Compilers give the code where branches meet again to a line of the branch: the piece with the fewest lanes
-            # is the one that the line is about.
+            # Compilers attribute code where branches rejoin to a line of a branch. Of a line's basic blocks, the one
+            # with the fewest active lanes is most likely the branch itself.
             for place in on_lines:
                 line = LineCounters(place.file, place.line, self._source_line(place))
                 line.executions, line.warp_executions, line.possible_lanes = executions, warp_executions, possible
@@ -465,10 +463,10 @@ class _Reader:
 
     def _findings(self) -> list[Finding]:
         findings = causes_first(merged(self._finding(data) for data in self.data.findings))
-        # A race often shows as a read of what was not yet written, too: one fault, one finding.
+        # A race often also shows as a read of an uninitialized value: keep one finding.
         races = {(_name(f), place) for f in findings if f.check == "racecheck" for place in f.places}
         findings = [f for f in findings if f.kind != "uninitialized_read" or (_name(f), f.place) not in races]
-        # An index out of an array's bounds that also leaves the memory is told by memory, with the distance.
+        # An out-of-bounds index whose access also leaves the memory: keep the finding with the distance.
         outside = {f.place for f in findings if f.kind == "out_of_bounds"}
         return [f for f in findings if f.kind != "index_out_of_bounds" or f.place not in outside]
 
@@ -477,7 +475,7 @@ class _Reader:
         place = self.symbols.with_column(offset) if offset is not None else UNKNOWN
         if not place.line and data.fallback in self.offsets:
             place = self.symbols.with_column(self.offsets[data.fallback])
-        if not place.line and data.line:  # compilers merge calls and forget their lines
+        if not place.line and data.line:  # compilers drop the lines of merged calls
             place = Location(self.symbols.file_name, data.line)
         return place
 
@@ -498,17 +496,18 @@ class _Reader:
         )
 
     def _finding(self, data: report_format.Finding) -> Finding:
-        """Return the finding as the verdict has it."""
+        """Convert the finding to the verdict's form."""
         place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
         if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
-            # One merged call for two barriers: the source says which lines they are on (in a header, the header's).
+            # The compiler merged the calls of two barriers. Their own lines come from the source; in a header, they
+            # would be the header's.
             place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
         memory = _memory(data.memory)
         side, other = self._side(data, place, data.bytes, memory), None
         if data.other and (other_place.line or data.other.block is not None or data.other.work):
             other = self._side(data.other, other_place, data.bytes, memory)
             if data.check == "racecheck" and (not other.line, other.place) < (not side.line, side.place):
-                # Which side came first is chance; the order of the source is not.
+                # The schedule decides which side comes first; sort them in source order.
                 side, other = other, side
         payload = data.facts
         if isinstance(payload, NearbyAtomic):
@@ -528,7 +527,7 @@ class _Reader:
         )
 
     def _atomic_of(self, kernel: str, *sides: Side | None) -> str:
-        """Return the place of an atomic operation that may look as if it ordered the two accesses."""
+        """Return the place of an atomic operation that may seem to order the two accesses."""
         if any(side is not None and side.access == "atomic" for side in sides):
             return ""
         sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
@@ -536,7 +535,7 @@ class _Reader:
         return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
 
     def _loop_around(self, place: Location) -> str:
-        """Return the first line of the loop that does not end, where the source shows it."""
+        """Return the first line of the loop that does not end, if the source shows it."""
         line = endless_loop("\n".join(self._sources.get(place.file, ())), place.line)
         return f"{Path(place.file).name}:{line}" if line else ""
 
@@ -548,7 +547,7 @@ class _Reader:
 
     def _source_line(self, place: Location) -> str:
         if place.file not in self._sources:
-            # The compiler's records hold what a #line directive says, which may be any file of the machine.
+            # A #line directive can put any path of this machine into the debug information.
             header = _own_headers().get(os.path.normpath(place.file), "")
             ours = not self.source or place.file == str(self.source)
             self._sources[place.file] = _source_lines(place.file if ours else header)
@@ -558,7 +557,7 @@ class _Reader:
 
 @functools.cache
 def _own_headers() -> dict[str, str]:
-    """Return the headers of the simulator and of the course by path: the only files shown besides the kernel's."""
+    """Return the paths of the simulator's and the course's headers: the only files shown besides the kernel's."""
     files = [*(path for folder in INCLUDE_DIRS for path in folder.rglob("*")), *course_headers.FOLDER.glob("*.cuh")]
     return {str(path): str(path) for path in files if path.is_file()}
 
@@ -606,7 +605,7 @@ _SUMMED = tuple(item.name for item in dataclasses.fields(LineCounters) if item.n
 
 
 def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
-    """One entry for each source line, in the order of the file."""
+    """Merge the counters by source line, in source order."""
     merged: dict[tuple[str, int], LineCounters] = {}
     for line in lines:
         known = merged.setdefault((line.file, line.line), LineCounters(line.file, line.line, line.source))

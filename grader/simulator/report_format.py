@@ -1,8 +1,8 @@
-"""The report as libsim writes it (``checks/report/report.cpp``): its JSON in types, with a bound on everything.
+"""The JSON report of libsim (``checks/report/report.cpp``) in types, with a limit on everything.
 
-The kernel shares libsim's process and can write a report of its own. So nothing is taken that libsim would not write: a
-field more or less, a number that is none or out of range, a text or list of any length, a finding without the memory
-that it is about. ``read`` refuses it as a whole; what it lets through is what the rest of the grader may rely on.
+The kernel shares a process with libsim and can forge a report. ``read`` therefore accepts only what libsim could have
+written. It rejects unknown or missing fields, numbers out of range, texts and lists of any length, and findings without
+their memory. The rest of the grader can rely on an accepted report.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from grader.verdict.findings import KINDS, AnyPayload
 from grader.verdict.texts import clean
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-"""Of things that happened, bytes, and places in a library."""
+"""A count of events or bytes, or an offset in a library."""
 Word = Annotated[int, Meta(ge=0)]
-"""64 bits that may mean anything: an address, a mask, what a launch asked for. ``_Part`` checks the upper bound."""
+"""64 bits without a meaning for the grader: an address, a mask, a launch argument. ``_Part`` checks the upper bound."""
 Small = Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
 Offset = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""In bytes; negative before the start."""
+"""An offset in bytes; negative before the start."""
 Triple = Annotated[list[Small], Meta(min_length=3, max_length=3)]
 Name = Annotated[str, Meta(max_length=64)]
 KernelName = Annotated[str, Meta(max_length=256)]
 MOST_FINDINGS = 4096
 MOST = 1 << 20
-"""Entries of a list, or characters of a text."""
+"""The maximum number of list items, or of characters of a text."""
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True):
-    """A JSON object of known members."""
+    """A JSON object with a fixed set of members."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -44,7 +44,7 @@ class _Part(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Memory(_Part):
-    """The memory in which something happened."""
+    """The memory that a finding is about."""
 
     kind: Name
     name: Name
@@ -57,7 +57,7 @@ class Memory(_Part):
 
 
 class Side(_Part, kw_only=True):
-    """One thread's part in a finding. ``site`` 0: unknown."""
+    """One side of a finding. ``site`` 0: unknown."""
 
     site: Small
     access: Name
@@ -70,7 +70,7 @@ class Side(_Part, kw_only=True):
 
 
 class Finding(Side, kw_only=True):
-    """Something that is wrong."""
+    """A finding."""
 
     check: Literal["memcheck", "initcheck", "racecheck", "synccheck", "fault"]
     kind: Name
@@ -78,7 +78,7 @@ class Finding(Side, kw_only=True):
     count: Count
     bytes: Small
     payload: dict[str, Any] = {}
-    """What ``facts`` is made of."""
+    """The source of ``facts``."""
     other: Side | None = None
     memory: Memory | None = None
 
@@ -88,17 +88,17 @@ class Finding(Side, kw_only=True):
         if kind is None or kind.check != self.check:
             raise ValueError(f"no finding of {self.check} is called {self.kind}")
         if kind.has_memory and self.memory is None:
-            raise ValueError(f"{self.kind} of no memory")
+            raise ValueError(f"{self.kind} without its memory")
         if kind.has_other and self.other is None:
             raise ValueError(f"{self.kind} without its other side")
         names = kind.payload.__struct_fields__ if kind.payload else ()
         if not self.payload.keys() <= {*names} or not _is_small(self.payload):
-            raise ValueError(f"{self.kind} has no such payload")
+            raise ValueError(f"invalid payload of {self.kind}")
         _ = self.facts
 
     @property
     def facts(self) -> AnyPayload | None:
-        """The payload as the type of its kind."""
+        """The payload, converted to the type of its kind."""
         payload: Any = KINDS[self.kind].payload
         try:
             facts: AnyPayload | None = msgspec.convert(self.payload, payload) if payload else None
@@ -108,7 +108,7 @@ class Finding(Side, kw_only=True):
 
 
 def _is_small(value: Any, depth: int = 0) -> bool:
-    """Return whether a payload has only 64-bit numbers, short texts, and short lists of them."""
+    """Return whether a payload has only 64-bit numbers, short texts, and short lists."""
     if isinstance(value, (dict, list)):
         items = value.values() if isinstance(value, dict) else value
         return depth < 4 and len(value) <= 16 and all(_is_small(item, depth + 1) for item in items)
@@ -135,7 +135,7 @@ class Site(_Part):
 
 
 TENSOR_TYPES = ("f16", "f16_sums", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "f64")
-"""Operands of products on tensor cores, in the order of ``runtime/tensor_type.h``. f16_sums: f16 with f16 sums."""
+"""Operand types of the tensor cores, in the order of ``runtime/tensor_type.h``. f16_sums: f16 with f16 accumulators."""
 
 
 class Kernel(_Part):
@@ -155,7 +155,7 @@ class Kernel(_Part):
     touched_bytes: Count
     first_read_bytes: Count
     tensor_operations: Annotated[list[Count], Meta(min_length=len(TENSOR_TYPES), max_length=len(TENSOR_TYPES))]
-    """By the types in ``TENSOR_TYPES``."""
+    """Operations by type, in the order of ``TENSOR_TYPES``."""
     sites: Annotated[list[Site], Meta(max_length=MOST)]
     barrier_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
     tensor_sites: Annotated[list[tuple[Small, Count]], Meta(max_length=MOST)]
@@ -163,7 +163,7 @@ class Kernel(_Part):
 
 
 class Traced(_Part, kw_only=True):
-    """One access of a warp, with the offsets of the lanes that took part."""
+    """One request of a warp, with the offsets of the active lanes."""
 
     site: Small
     access: Name
@@ -179,7 +179,7 @@ class Traced(_Part, kw_only=True):
 
 
 NOBODY = 0xFFFF
-"""In place of a thread: what a block does as a whole."""
+"""The thread of an event that belongs to a whole block."""
 HAPPENINGS = {
     0: "read",
     1: "write",
@@ -207,22 +207,24 @@ HAPPENINGS = {
     31: "stuck",
     32: "barrier_passed",
 }
-"""What a thread does, by its number in the report.
+"""The kinds of recorded events, by their number in the report.
 
-``Access`` of ``checks/core/site.h`` and ``Happening`` of ``checks/report/recording.h``.
+The numbers are those of ``Access`` in ``checks/core/site.h`` and ``Happening`` in ``checks/report/recording.h``.
 """
 NAMED = ("arrives", "meets", "stuck")
-"""Those with a name of what is waited for in place of a memory."""
+"""The events whose fourth number is the name of what is waited for, not a memory."""
 OF_BLOCK = ("barrier_done", "mbarrier_phase")
-"""Those that no thread does."""
+"""The events of a whole block."""
 Happened = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
-"""Kind, thread, site, memory or name from 1, offset or number, bytes, lanes, whether it has a value, and 128 bits."""
+"""Kind, thread, site, memory or name (from 1), offset or number, bytes, lanes, whether it has a value, and the two
+halves of the 128-bit value.
+"""
 
 
 class RecordedMemory(_Part):
-    """A tensor or an array of shared memory.
+    """A tensor or a shared array.
 
-    ``start``: in shared memory from the block's first byte, else modulo 128.
+    ``start``: in shared memory from the block's first byte, else the address modulo 128.
     """
 
     space: Literal["global", "shared", "constant", "distributed"]
@@ -234,7 +236,7 @@ class RecordedMemory(_Part):
 
 
 class Recording(_Part):
-    """The recorded actions of the threads of one block, in the order of the run."""
+    """The recorded events of the threads of one block, in execution order."""
 
     kernel: KernelName
     launch: Small
@@ -254,15 +256,15 @@ class Recording(_Part):
         for kind, thread, _, memory, _, _, mask, _, low, high in self.events:
             known = HAPPENINGS.get(kind)
             if known is None or memory > len(self.names if known in NAMED else self.memories):
-                raise ValueError("an event of no kind, or in no memory")
+                raise ValueError("an event with an unknown kind or memory")
             if thread >= self.threads and not (thread == NOBODY and known in OF_BLOCK):
-                raise ValueError("an event of no thread")
+                raise ValueError("an event with an unknown thread")
             if mask >> 32 or low >> 64 or high >> 64:
-                raise ValueError("an event with too large a number")
+                raise ValueError("an event with a number out of range")
 
 
 class Report(_Part):
-    """The whole. A report without a member says nothing of it: an empty object is a run in which nothing happened."""
+    """The whole report. Every member is optional: an empty object is a run without events."""
 
     version: Literal[1] = 1
     findings: Annotated[list[Finding], Meta(max_length=MOST_FINDINGS)] = []
@@ -272,42 +274,43 @@ class Report(_Part):
     host_bytes: Count = 0
     copied_bytes: Count = 0
     sms_were_asked: Annotated[int, Meta(ge=0, le=1)] = 0
-    """Whether the program has asked how many multiprocessors there are."""
+    """True if the program queried the number of SMs."""
     submissions: Count = 0
     graphs: Count = 0
     async_bytes: Count = 0
     prefetched_bytes: Count = 0
     traces: Annotated[list[Traced], Meta(max_length=MOST)] = []
     executed: Annotated[list[tuple[Count, Small, Count, Count, Count]], Meta(max_length=MOST)] | None = None
-    """Address in the kernel library, kernel, executions by lanes and by warps, and lanes there were.
+    """For each basic block: address in the kernel library, kernel, executions by lanes, executions by warps, possible
+    lanes.
 
     None: not counted.
     """
     recording: Recording | None = None
     sites: Annotated[list[tuple[Small, Small, Count]], Meta(max_length=MOST)] = []
-    """Number of a site, module, and the place in it."""
+    """For each site: its number, its module, and the offset in that module."""
     modules: Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=MOST)] = []
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.modules = [clean(module, MOST) for module in self.modules]
         if any(module >= len(self.modules) for _, module, _ in self.sites):
-            raise ValueError("a site in no module")
+            raise ValueError("a site with an unknown module")
 
 
 class MadeUp(GraderError):
-    """A report that libsim did not write."""
+    """The report is not one that libsim could have written."""
 
 
 _decoder = msgspec.json.Decoder(Report)
 
 
 def read(text: str) -> Report:
-    """Return the report, or raise ``MadeUp`` with what is wrong with it."""
+    """Return the report, or raise ``MadeUp`` with the reason."""
     try:
         return _decoder.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError) as error:
         raise MadeUp(
-            f"the simulator's report is not one that it would write: {error!s:.300}",
-            "The kernel overwrote it, or its memory.",
+            f"the simulator's report is invalid: {error!s:.300}",
+            "The kernel probably overwrote the report, or the memory from which it is made.",
         ) from error

@@ -1,7 +1,7 @@
-"""From places in a kernel library to places in the learner's file.
+"""Conversion of addresses in a kernel library to places in the learner's file.
 
-The simulator knows an access by the address to which its check returns. ``addr2line`` tells their
-source lines; columns, for the carets of findings, are read from the debug information itself.
+The return address of a check identifies an access. ``addr2line`` gives its source line. The column, for the caret of a
+finding, is read from the debug information.
 """
 
 from __future__ import annotations
@@ -26,31 +26,29 @@ from grader.simulator.tools import LARGEST_LIBRARY, Server
 
 _NOT_SHOWN = (*map(str, INCLUDE_DIRS), "/usr/")
 _reading = threading.Lock()
-"""Of debug information, which several threads share.
-
-Pyelftools has one position in each section, and a reader whose position
-another one moves goes through garbage, perhaps without end.
+"""Held while debug information is read. pyelftools keeps one read position per section, so a second thread that moved
+it would make the first one parse garbage, possibly forever.
 """
 
 
 @dataclass(frozen=True)
 class Location:
-    """A place in a source file; ``line`` 0 when it is unknown. ``column`` is filled in by :func:`with_column`."""
+    """A place in a source file; ``line`` is 0 if unknown. :func:`with_column` fills in ``column``."""
 
     file: str = ""
     line: int = 0
     column: int = 0
     depth: int = 0
-    """How many inlined functions lie between the instruction and this place."""
+    """The number of inlined functions between the instruction and this place."""
     inside: str = ""
-    """Where in a header of the course the instruction is, if this place called it: ``llmk/reduce.cuh:31``."""
+    """The place in a course header that contains the instruction, if this place called it: ``llmk/reduce.cuh:31``."""
 
 
 UNKNOWN = Location()
 
 
 class Symbolizer:
-    """The places of one kernel library. ``source`` is the kernel file: frames in it are preferred to any other."""
+    """The places of one kernel library. ``source`` is the kernel file, whose frames are preferred."""
 
     def __init__(self, library: Path | str, source: Path | str | None = None) -> None:
         self.library = Path(library)
@@ -60,7 +58,7 @@ class Symbolizer:
 
     @property
     def file_name(self) -> str:
-        """The kernel file, as locations name it."""
+        """The path of the kernel file, as in locations."""
         return str(self.source) if self.source is not None else ""
 
     def locate(self, offsets: Iterable[int]) -> dict[int, Location]:
@@ -73,7 +71,7 @@ class Symbolizer:
         return self._known
 
     def inlined_from(self, offsets: Iterable[int], files: Sequence[str]) -> set[int]:
-        """Those return addresses whose code comes from one of these files, directly or inlined from there."""
+        """Return the addresses whose code comes from one of these files, directly or inlined."""
         wanted = sorted(set(offsets))
         frames = _addr2line(self.library, [offset - 1 for offset in wanted])
         return {
@@ -87,16 +85,16 @@ class Symbolizer:
             try:
                 with _reading:
                     self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
-            except Exception:  # no column is no harm: the line is known, and debug information has many shapes
+            except Exception:  # the column is optional, and debug information has many forms
                 self._columns[offset] = 0
         return dataclasses.replace(location, column=self._columns.get(offset, 0))
 
     def _nearby(self, address: int) -> Location:
-        """Optimized code has instructions of line 0, which belong to no line or to several: the line just before."""
+        """Return the nearest line before an address: instructions of optimized code may have line 0."""
         try:
             with _reading:
                 name, line = _debug_info(self.library).line_before(address)
-        except Exception:  # debug information has many shapes
+        except Exception:  # debug information has many forms
             return UNKNOWN
         known = self.source is not None and name == self.source.name
         return Location(str(self.source), line) if known else UNKNOWN
@@ -108,7 +106,7 @@ class Symbolizer:
                 if line and os.path.basename(file) == self.source.name:
                     return Location(str(self.source), line, 0, depth, _in_header(frames[:depth]))
         for depth, (file, line) in enumerate(frames):
-            if name := header_name(file):  # the compiler made a function of its own of what stands in a header
+            if name := header_name(file):  # the compiler did not inline a function of a header
                 return Location(str(FOLDER.parent / name), line, 0, depth)
             if line and not file.startswith(_NOT_SHOWN) and file != "launchers":
                 return Location(file, line, 0, depth)
@@ -127,7 +125,7 @@ def symbolizer(library: Path, source: Path | None = None) -> Symbolizer:
 
 
 _LAST = "0xffffffffffffffff"
-"""Nothing lies there, so the answer has one line after it, and then all addresses before are answered, too."""
+"""An address outside of the code. Its answer is one line long and marks the end of the answers."""
 _END = re.compile(rb"^0xf{16}\n.*\n\Z", re.MULTILINE)
 _AT_ONCE = 1000
 _asking = threading.Lock()
@@ -140,7 +138,7 @@ def _server(tool: str, library: Path, process: int) -> Server:
 
 
 def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, int]]]:
-    """For each address the frames, innermost first, as file and line. Empty ones where nothing can be told."""
+    """Return for each address the frames as file and line, innermost first; an empty list if unknown."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if tool is None or not library.exists():
         return [[] for _ in addresses]
@@ -161,15 +159,15 @@ def _addr2line(library: Path, addresses: Sequence[int]) -> list[list[tuple[str, 
 
 
 def _file_and_line(text: str) -> tuple[str, int]:
-    """``dir/name.cu:31 (discriminator 2)`` taken apart; line 0 where it says ``?``."""
+    """Split ``dir/name.cu:31 (discriminator 2)`` into file and line; line 0 for ``?``."""
     file, _, line = text.partition(" (")[0].rpartition(":")
     return file, int(line) if re.fullmatch("[0-9]{1,9}", line) else 0
 
 
 _LARGEST_SECTIONS = {".debug_line": 1 << 20, ".debug_info": 4 << 20}
-"""Bytes, several times what the largest kernels of the course have.
+"""The maximum bytes of each section, several times that of the course's largest kernels.
 
-Python takes a hundred times as many to read them.
+Parsing takes a hundred times as many bytes of memory.
 """
 
 
@@ -177,7 +175,7 @@ def _content(library: Path) -> bytes:
     with library.open("rb") as file:
         content = file.read(LARGEST_LIBRARY + 1)
     if len(content) > LARGEST_LIBRARY:
-        raise ValueError("the library is too large to look for columns")
+        raise ValueError("the library is too large to read columns")
     return content
 
 
@@ -191,7 +189,7 @@ class _DebugInfo:
         for name, most in _LARGEST_SECTIONS.items():
             section = elf.get_section_by_name(name)
             if section is not None and section.data_size > most:
-                raise ValueError(f"{name} is too large to look for columns")
+                raise ValueError(f"{name} is too large to read columns")
         dwarf = elf.get_dwarf_info()
         self._dwarf, self._units, self._ranges = dwarf, list(dwarf.iter_CUs()), dwarf.range_lists()
         self._with_code: list[tuple[Any, int, list[tuple[int, int]]]] = []
@@ -201,7 +199,7 @@ class _DebugInfo:
         self._lines: list[tuple[int, int, str]] = []  # address, line (not 0) and file name, by address
         for unit in self._units:
             self._read_lines(unit)
-        # Of several rows for one instruction the last one counts: sorting keeps their order.
+        # If several rows describe one instruction, the last one counts: the sort is stable.
         self._rows.sort(key=lambda row: row[0])
         self._lines.sort(key=lambda row: row[0])
 
@@ -217,7 +215,7 @@ class _DebugInfo:
                 self._lines.append((address, line, files[file - first]))
 
     def _calls(self, address: int) -> list[tuple[int, int]]:
-        """Depth and column of the calls that were inlined around an instruction."""
+        """Return the depth and the column of each call that was inlined around an instruction."""
         found: list[tuple[int, int]] = []
         for functions in self._functions():
             for function, base, covered in functions:
@@ -227,7 +225,7 @@ class _DebugInfo:
         return found
 
     def _functions(self) -> Iterator[list[tuple[Any, int, list[tuple[int, int]]]]]:
-        """Return the functions with code, in two steps; the second, rarely needed, has lambdas of inlined functions."""
+        """Return the functions with code in two steps; the second, rarely needed, has lambdas of inlined functions."""
         if not self._with_code:
             for unit in self._units:
                 top = unit.get_top_DIE()
@@ -240,7 +238,7 @@ class _DebugInfo:
 
     def _read_functions(self, die: Any, base: int, into: list[tuple[Any, int, list[tuple[int, int]]]]) -> None:
         for child in die.iter_children():
-            if "DW_AT_inline" in child.attributes:  # its code is where it was inlined
+            if "DW_AT_inline" in child.attributes:  # its code is where it is inlined
                 self._as_written.append((child, base))
             elif covered := _ranges_of(child, child.cu, self._ranges, base):
                 into.append((child, base, covered))
@@ -259,7 +257,7 @@ class _DebugInfo:
             self._add_inlined(child, base, address, depth + inlined, found)
 
     def line_before(self, address: int) -> tuple[str, int]:
-        """File name and line of the last instruction up to the address that has a line."""
+        """Return the file name and the line of the last instruction with a line, up to the address."""
         row = bisect.bisect_right(self._lines, address, key=lambda row: row[0]) - 1
         return (self._lines[row][2], self._lines[row][1]) if row >= 0 else ("", 0)
 
@@ -269,7 +267,7 @@ class _DebugInfo:
             row = bisect.bisect_right(self._rows, address, key=lambda row: row[0]) - 1
             return self._rows[row][1] if row >= 0 else 0
         calls = self._calls(address)
-        # The deepest call is the innermost: frame 1 is where it was called from.
+        # The deepest call is the innermost: frame 1 is its caller.
         return calls[len(calls) - depth][1] if depth <= len(calls) else 0
 
 

@@ -117,7 +117,7 @@ def test_a_finding_has_what_its_sentence_needs(kind: str) -> None:
     report["findings"][0] |= {"kind": kind, "check": KINDS[kind].check, "payload": payload(kind), "other": SIDE}
     read(json.dumps(report))
     del report["findings"][0]["memory"]
-    with pytest.raises(MadeUp, match="of no memory"):
+    with pytest.raises(MadeUp, match="without its memory"):
         read(json.dumps(report))
 
 

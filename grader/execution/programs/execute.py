@@ -51,7 +51,7 @@ class Outcome:
     timed_out: float | None = None
     """The time limit in seconds, if it was exceeded."""
     checked: bool = True
-    """Whether the checks were enabled."""
+    """True if the checks were enabled."""
     found_no_room: Finding | None = None
     """The first allocation that failed for lack of device memory, if the program ignored the error."""
     leaked: int = 0

@@ -57,7 +57,7 @@ class NvccCall:
     version: bool = False
     verbose: bool = False
     dependencies: bool = False
-    """Whether to write a makefile rule with the dependencies next to the object."""
+    """True to write a makefile rule with the dependencies next to the object."""
     dependency_file: Path | None = None
     dependency_target: str | None = None
 

@@ -42,7 +42,7 @@ class Done:
     remarks: tuple[tuple[str, str], ...] = ()
     """Remarks, of the kinds in ``REMARKS``."""
     report_cut: bool = False
-    """Whether the simulator could not write its report: the report may then be incomplete or forged."""
+    """True if the simulator could not write its report: the report may then be incomplete or forged."""
 
     def said(self, *kinds: str) -> list[str]:
         """Return the remarks of these kinds, kind by kind."""

@@ -176,7 +176,7 @@ class Child:
         try:
             reply.answer = parse(packet, self._asked)
         except Malformed as error:
-            reply.answer = Ended("reply", f"its process gave an answer that only a kernel can have made up: {error}")
+            reply.answer = Ended("reply", f"its process sent an answer that the runner never sends: {error}")
             self.stop()
         return reply
 

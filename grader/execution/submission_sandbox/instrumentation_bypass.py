@@ -21,8 +21,7 @@ from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
 # A directive that changes line numbers or the file name, in every spelling that a preprocessor accepts. A comment after
-# the
-# number sign may hide the rest, so it counts as one too.
+# the number sign may hide the rest, so it counts as one too.
 _RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")

@@ -1,7 +1,7 @@
 """Plausibility of the simulator's report.
 
-The kernel shares a process with the checks, so a report may be missing or made up. The parent knows some things for
-certain, as it compared the output itself: who computed it must have launched a kernel and written global memory.
+The kernel shares a process with the checks, so a report may be missing or forged. The parent has compared the output
+itself. If the output is right, the kernel must have been launched and must have written global memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def implausible(result: CaseResult, report: Report | None) -> Finding | None:
-    """Why a report cannot belong to a run that passed; nothing if it can."""
+    """Return a finding if the report cannot belong to a run that passed."""
     if not result.passed or not any(output.elements for output in result.outputs):
         return None
     if report is None:
@@ -32,10 +32,10 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
 
 
 def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Finding | None:
-    """Why the counts of the case of *efficient* cannot be true.
+    """Return a finding if the counters of the case of *efficient* cannot be true.
 
-    A minimum is what a task's author took for one, so only far less than that is held against a kernel, and only where
-    a bar measures against it. An output that starts with values may be touched in a few places only.
+    The minimum of bytes is an estimate by the task's author. So only far fewer bytes count as a contradiction, and only
+    if a bar uses the minimum. An in-out output may be changed in a few places only, so it has no such minimum.
     """
     if report is None:
         return Finding(check="report", kind="report_missing")

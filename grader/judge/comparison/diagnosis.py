@@ -20,17 +20,20 @@ NEARLY = 10.0
 
 
 FEWEST_ROWS, SEPARATED = 8, 0.95
-"""The wrong rows needed to blame large values of an input, and the share of them that must have such values."""
+"""The minimum number of wrong rows to blame large values of an input, and the share of them that must have such values.
+"""
 
 
 MOST_OF_REGION = 0.9
 """The share of the elements beyond a diagonal that must be wrong."""
 
 COARSEST = 2.0**-6
-"""The largest relative error, of the norms, that the rounding of a precision explains: four steps of bf16."""
+"""The maximum relative error of the norms that rounding to a precision explains: four steps of bf16."""
 
 LARGEST_OF_NOISE, LARGEST_ROW = 32.0, 8.0
-"""The largest error in units of their root mean square, and the largest row's in units of the median row's."""
+"""The maximum error relative to the root mean square of the errors, and the maximum row error relative to the median
+row's.
+"""
 
 
 def indices_of(position: int, shape: Sequence[int]) -> list[int]:
@@ -215,7 +218,7 @@ def columns_shifted(scene: Scene) -> Diagnosis | None:
         return None
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     if want.shape[0] < 4 or want.shape[1] < 3:
-        return None  # this few rows may agree by chance
+        return None  # few rows may agree by chance
     off = (got - want).median(dim=0).values
     right = ((want + off - got).abs() <= 3 * allowed).all()
     if not bool(right) or not bool((off.abs() > 10 * allowed.max(dim=0).values).all()):
@@ -309,7 +312,7 @@ def rows_scaled(scene: Scene) -> Diagnosis | None:
     if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 2 or scene.whole_numbers:
         return None
     if scene.want.numel() - scene.want.numel() // scene.want.shape[-1] < 3:
-        return None  # factors always explain this few elements
+        return None  # one factor each always explains so few elements
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     power = (want * want).sum(dim=1)
     if not bool((power > 0).all()):

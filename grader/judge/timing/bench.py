@@ -188,7 +188,7 @@ def _time_one(
 
 
 def copy_of(size: int, l2_bytes: int) -> float:
-    """Return the median microseconds of a device-to-device copy that moves ``size`` bytes in all, from cold memory."""
+    """Return the median microseconds of a device-to-device copy that moves ``size`` bytes in all, from a cold cache."""
     import torch
 
     sets, flush = rotation(size, l2_bytes)
@@ -243,9 +243,7 @@ def time_in_child(
     try:
         microseconds = parse_times(buffers.report())
     except Malformed as error:
-        raise GraderError(
-            f"{where}: the kernel's process gave times that only a kernel can have made up: {error}"
-        ) from error
+        raise GraderError(f"{where}: the kernel's process sent invalid times: {error}") from error
     if not microseconds:
         raise GraderError(f"{where}: no run was timed")
     return microseconds

@@ -23,7 +23,7 @@ class Others:
     """The result of watching a GPU."""
 
     known: bool = False
-    """Whether the driver reports processes: not with MIG, under WSL, or in a container with its own process ids."""
+    """True if the driver reports processes: not with MIG, under WSL, or in a container with its own process ids."""
     busy: set[int] = field(default_factory=set)
     """The process ids, as the driver reports them."""
 
@@ -50,7 +50,7 @@ def _ask(nvml: Any, gpu: str, began: int, others: Others) -> None:
         there = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
         try:
             samples = nvml.nvmlDeviceGetProcessUtilization(device, began)
-        except nvml.NVMLError_NotFound:  # no process has used it since
+        except nvml.NVMLError_NotFound:  # no process has used the GPU since then
             samples = []
         others.known = os.getpid() in there
         ours = {os.getpid(), *Child.started}

@@ -1,4 +1,4 @@
-"""Figures that were kept: beside each lesson those of one GPU, of which the file says the name."""
+"""Recorded times: a JSON file beside each lesson, with the name of the GPU that they were measured on."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from grader.setup.errors import GraderError
 
 RECORD_VERSION = 1
 RECORD, RECORDED_GPU = "h200.json", "H200"
-"""Beside each lesson, and of which GPU it is."""
+"""The name of the file beside each lesson, and the GPU of its figures."""
 
 
 def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
-    """Raise unless a device's figures may be recorded: the records beside the lessons are of one GPU."""
+    """Raise unless the device's figures may be recorded: the files beside the lessons hold figures of one GPU."""
     if device != "cuda":
         raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
     if file is None and not re.search(rf"\b{RECORDED_GPU}\b", gpu):
         raise GraderError(
-            f"lessons/*/{RECORD} holds figures of an {RECORDED_GPU}; this is an {gpu}",
-            "--record-in FILE keeps them in a file of their own.",
+            f"lessons/*/{RECORD} holds figures of an {RECORDED_GPU}, but this GPU is an {gpu}",
+            "Record them in another file: --record-in FILE.",
         )
 
 
 def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
-    """Keep a report beside the day's lesson, or in a file of one's own, in place of the exercise's earlier one."""
+    """Store a report beside the day's lesson, or in another file, in place of the exercise's earlier report."""
     check_recordable(report.device, report.machine.device, file)
     path = file or entry.root / "lessons" / entry.day / RECORD
     content: dict[str, Any] = {"version": RECORD_VERSION, "exercises": {}}
@@ -54,7 +54,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
 
 
 def recorded(entry: Entry) -> BenchReport | None:
-    """Return the report that ``record`` kept for an exercise; None if there is none."""
+    """Return the report that ``record`` stored for an exercise, or None."""
     path = entry.root / "lessons" / entry.day / RECORD
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)
@@ -64,4 +64,6 @@ def recorded(entry: Entry) -> BenchReport | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise GraderError(f"{path} cannot be read: {error}", "It is written by `grader bench --record`.") from error
+        raise GraderError(
+            f"{path} cannot be read: {error}", "Write the file again with `grader bench --record`."
+        ) from error

@@ -85,13 +85,13 @@ class Measured:
     """The standard error of the time, in microseconds."""
     sets: int = 0
     significant: bool = False
-    """Whether the kernel ran long enough for a significant time."""
+    """True if the kernel ran long enough for a significant time."""
     floor_us: float = 0.0
     """The lower bound for any kernel."""
     problem: str = ""
     """A one-line message."""
     impossible: bool = False
-    """Whether the problem is a time below the floor: other problems do not depend on other users of the GPU."""
+    """True if the problem is a time below the floor: other problems do not depend on other users of the GPU."""
     text: str = ""
     """The message for a learner, over several lines."""
 
@@ -136,7 +136,7 @@ class Clock:
             if why := why_failed(reply.answer):
                 raise SharingFailed(f"an empty kernel fails: {why}")
             times.append(seconds * 1e6)
-            # Compared for the sake of time: what happens between two calls makes the processor's caches cold.
+            # Called only for its side effect: what happens between two calls makes the processor's caches cold.
             self._wrong(call, explained=False)
         self.null.append(statistics.median(times[WARMUP:]))
         self._null_spread = _error_of_median(times[WARMUP:])
@@ -253,7 +253,7 @@ class Clock:
 def _lay_out(call: Call) -> tuple[Buffers, int, int]:
     """Return the layout, the first byte of the outputs, and the end."""
     if any(call.case.offsets.values()):
-        raise GraderError(f"{call.case.name} is not timed: its tensors are to lie past their boundaries")
+        raise GraderError(f"{call.case.name} cannot be timed: the case moves its tensors off their alignment")
     inputs, input_bytes, outputs, output_bytes = places(call)
     in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
     poison = bytes(poisoned(outputs, output_bytes, quick=True))
@@ -308,8 +308,8 @@ def verify(
 ) -> list[Measured]:
     """Time each size and dtype. ``kernel`` and ``nothing`` create children with the kernel, and with ``NOTHING``.
 
-    Raises ``SharingFailed`` where this cannot be measured at all, and ``GraderError`` where only the kernel stands in
-    the way.
+    Raise ``SharingFailed`` if this machine cannot measure it at all, and ``GraderError`` if only the kernel prevents
+    it.
     """
     import torch
 
@@ -317,7 +317,7 @@ def verify(
         return []
     device = memory.device  # type: ignore[attr-defined]
     results = [Measured(case.name, dtype) for case, dtype in sizes]
-    gc.disable()  # a collection would take its time from whatever is measured just then
+    gc.disable()  # garbage collection during a measurement would add its time
     try:
         try:
             clocks = [
@@ -330,8 +330,8 @@ def verify(
         try:
             times = _time_kernel(kernel, clocks, limits, results)
             _time_nothing(nothing, clocks)
-        except (SharingFailed, torch.OutOfMemoryError) as error:  # it worked before the kernel came
-            raise GraderError(f"with the kernel there, {str(error).splitlines()[0]}") from error
+        except (SharingFailed, torch.OutOfMemoryError) as error:  # it worked before the kernel's process started
+            raise GraderError(f"the kernel's process prevents the measurement: {str(error).splitlines()[0]}") from error
     finally:
         gc.enable()
     for clock, taken, result in zip(clocks, times, results):

@@ -55,7 +55,8 @@ cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode) {
                       "the legacy default stream cannot be captured: make a stream with cudaStreamCreate");
     }
     if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) {
-        return refuse(call, cudaErrorInvalidValue, "no such capture mode");
+        return refuse(call, cudaErrorInvalidValue,
+                      "invalid capture mode: pass cudaStreamCaptureModeGlobal, ThreadLocal or Relaxed");
     }
     if (stream.capture) return refuse(call, cudaErrorIllegalState, "the stream is already being captured");
     auto* capture = new Capture();

@@ -17,7 +17,7 @@ constexpr size_t max_arrays = 1024, pitch_multiple = 512;
 constexpr const char* no_array = "not a CUDA array, or it was freed already";
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-cudaArray arrays[max_arrays];  // one without memory is free
+cudaArray arrays[max_arrays];  // unused slots have no memory
 
 cudaError_t invalid(const char* call, const char* why, const void* caller) {
     return refuse(call, cudaErrorInvalidValue, why, caller);

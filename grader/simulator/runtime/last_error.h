@@ -3,8 +3,8 @@
 
 namespace sim {
 
-int set_error(int cuda_error);  // stores an error other than 0 for this host thread; returns it
-int take_last_error();          // and clears it
+int set_error(int cuda_error);  // stores an error other than 0 for this host thread; returns `error`
+int take_last_error();          // returns the stored error and clears it
 int peek_last_error();
 
 // A kernel that faults leaves the device unusable, as on a GPU: every later call returns its error until

@@ -12,7 +12,7 @@ namespace {
 CUstream_st* first_stream = nullptr;  // of the streams that were created
 CUevent_st* first_event = nullptr;
 CUstream_st legacy, per_thread;
-unsigned created = 0;  // since the last reset
+unsigned created = 0;  // streams created since the last reset
 unsigned current_generation = 1;
 uint32_t lanes = 0;
 bool several = false;  // beside the legacy default stream, other streams were used since the last reset

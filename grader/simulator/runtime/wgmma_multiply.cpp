@@ -1,4 +1,4 @@
-// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. PendingWgmma and
+// The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. Products and
 // their sums are exact or nearly so, in double precision; the sum with the accumulator is truncated once per
 // instruction. An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2; that is not modeled.
 #include <stdlib.h>

@@ -105,7 +105,7 @@ def test_a_hostile_answer_fails_its_case(libraries: tuple[Path, Path], name: str
     with Child(build_runner(), libraries[1], libraries[0]) as child:
         results = [case_of(child, launcher, packet) for launcher in ("answer", "double_it")]
     assert (results[0].status, results[0].problem) == ("failed", "reply"), results[0].reasons
-    assert "that only a kernel can have made up" in results[0].reasons[0]
+    assert "that the runner never sends" in results[0].reasons[0]
     assert results[1].passed, results[1].reasons
 
 

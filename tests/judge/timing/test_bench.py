@@ -95,7 +95,7 @@ def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
 def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu: str) -> None:
     entry = Entry(tmp_path, "day01_x", "add")
-    with pytest.raises(GraderError, match=f"h200.json holds figures of an H200; this is an {gpu}") as raised:
+    with pytest.raises(GraderError, match=f"h200.json holds figures of an H200, but this GPU is an {gpu}") as raised:
         recordings.record(report(gpu=gpu), entry)
     assert "--record-in FILE" in raised.value.hint and not (tmp_path / "lessons").exists()
     own = tmp_path / "own" / "figures.json"
@@ -112,7 +112,7 @@ def test_another_gpu_is_refused_before_it_is_timed(
     names = [] if "--all" in arguments else ["residual_add"]
     assert run(["bench", *names, "--device", "cuda", *arguments]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "this is an NVIDIA L4" in said and "--record-in FILE" in said
+    assert "this GPU is an NVIDIA L4" in said and "--record-in FILE" in said
 
 
 def test_timing_in_the_child(libraries: tuple[Path, Path]) -> None:

@@ -373,4 +373,4 @@ def test_a_kernel_that_takes_all_memory_is_not_excused(
     runs_out.device = "cpu"  # type: ignore[attr-defined]
     monkeypatch.setattr(fast, "GpuMemory", runs_out)
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n, stream);", 10.0)
-    assert stage.status == FAILED and "with the kernel there" in stage.message
+    assert stage.status == FAILED and "the kernel's process prevents" in stage.message

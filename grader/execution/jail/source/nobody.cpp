@@ -1,10 +1,10 @@
 // Drops root's rights and executes another program.
 //
-// usage: nobody USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
+//   usage: nobody USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
 //
-// Without a program, the exit status says whether that works: 0 if it does.
+// Without a program, only tests whether dropping the rights works: the exit status is 0 if it does.
 //
-// Python could do this itself, but copies the page tables of its whole process (fork instead of vfork). With torch
+// Python could do this itself, but it copies the page tables of its whole process (fork instead of vfork). With torch
 // loaded, that takes ten times as long as this program.
 #include <grp.h>
 #include <stdio.h>

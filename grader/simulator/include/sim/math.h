@@ -69,7 +69,7 @@ SIM_INLINE long long llmax(long long a, long long b) { return a > b ? a : b; }
 SIM_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return a < b ? a : b; }
 SIM_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return a > b ? a : b; }
 
-// ------------------------------------------------------------------------------------------- functions C has not got
+// -------------------------------------------------------------------------------- functions that C does not have
 
 #define rsqrt sim_math_rsqrt
 #define rsqrtf sim_math_rsqrtf
