@@ -116,6 +116,12 @@ GLUE = "#define GLUE(a, b) a##b\n"
         (GLUE + "void f(float* x) { GLUE(mem, set)(x, 0, 4); }", "memset"),
         (GLUE + "__global__ void f(float* x) { float GLUE(y, 1) = 1; memcpy(x, &y1, 4); }", ""),
         ("#define MADE(how) __attribute__((how))\nstruct MADE(aligned(8)) A {};", ""),
+        (GLUE + "__global__ void f(int* x) { int GLUE(y, 1) = threadIdx.x + gridDim.x; x[y1] = 1; }", ""),
+        (GLUE + "int x = threadIdx.x; int GLUE(s, im)::y = 1;", "sim::"),
+        ("#define GLUE(a, b) a#\\\n#b\nvoid f() { GLUE(__ato, mic_thread_fence)(5); }", "__atomic_thread_fence"),
+        ("#include <cstdint>\nvoid f() { __CONCAT(__ato, mic_thread_fence)(5); }", "__atomic_thread_fence"),
+        (GLUE + "void f() { GLUE(__buil, tin_ia32_pause)(); }", "__builtin_ia32_pause"),
+        (GLUE + "void f(float* x) { GLUE(_m, m_load_ps)(x); }", "_mm_load_ps"),
     ],
 )
 def test_nor_does_it_help_to_have_the_preprocessor_put_a_word_together(text: str, word: str) -> None:

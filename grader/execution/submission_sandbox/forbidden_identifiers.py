@@ -8,7 +8,7 @@ implicitly can be called with arbitrary arguments.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from grader.frontend.tokens import Source, Token, closing
 
@@ -31,13 +31,16 @@ _PRAGMA = re.compile(
 
 def refused_word(source: Source) -> str:
     """Return the forbidden identifier in a file or in its macros; empty if there is none."""
+    return next(refused_words(source), "")
+
+
+def refused_words(source: Source) -> Iterator[str]:
+    """Yield every forbidden identifier in a file and in its macros."""
     for tokens in (source.tokens, *(macro.body for macro in source.macros)):
-        if word := _in_tokens(tokens):
-            return word
+        yield from _in_tokens(tokens)
     for directive in source.directives:
         if directive.name == "pragma" and (match := _PRAGMA.search(directive.text)):
-            return f"#pragma {match[0]}"
-    return ""
+            yield f"#pragma {match[0]}"
 
 
 def may_hide(source: Source) -> bool:
@@ -45,7 +48,7 @@ def may_hide(source: Source) -> bool:
     return any(token.text.startswith("__attribute") for macro in source.macros for token in macro.body)
 
 
-def _in_tokens(tokens: Sequence[Token]) -> str:
+def _in_tokens(tokens: Sequence[Token]) -> Iterator[str]:
     end = 0  # the end of the attribute that contains the token
     for index, token in enumerate(tokens):
         text = token.text
@@ -55,9 +58,8 @@ def _in_tokens(tokens: Sequence[Token]) -> str:
             last = closing(tokens, index + (text != "["))
             end = max(end, len(tokens) if last is None else last)
         if token.kind == "word" and (_WORD.fullmatch(text) or (index < end and _ATTRIBUTE.fullmatch(text))):
-            return text
+            yield text
         if text == "sim" and (after == "::" or before in ("::", "namespace")):
-            return "sim::"
+            yield "sim::"
         if text == "_Pragma" and index + 2 < len(tokens) and _PRAGMA.search(tokens[index + 2].text):
-            return tokens[index + 2].text
-    return ""
+            yield tokens[index + 2].text
