@@ -132,7 +132,7 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
         text = file.read_text()
         if file.parent.name == "compile":  # these must time out; the others need the usual time
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
-        if "Defense: names." not in text.splitlines()[0]:
+        if file.parent.name != "honest" and "Defense: names." not in text.splitlines()[0]:
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
             monkeypatch.setattr(instrumentation_bypass, "unchecked_word", lambda plan, run: "")
             monkeypatch.setattr(instrumentation_bypass, "renumbers_lines", lambda text: False)

@@ -37,6 +37,13 @@ def test_controls(judged: Judge, tier: str, file: Path) -> None:
     assert verdict.isolation == tier
 
 
+@pytest.mark.parametrize("file", files("honest"))
+def test_honest_twins(judged: Judge, file: Path) -> None:
+    """Each does honestly something that an attack does, or that a defense once refused."""
+    verdict = judged(file)
+    assert verdict.passed, as_text(verdict)
+
+
 @pytest.mark.parametrize("file", files("run"))
 def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(places["@FOLDER@"]))
@@ -73,7 +80,7 @@ def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> 
 
 
 def test_every_attack_says_what_it_tries() -> None:
-    for folder, least in (("run", 45), ("compile", 16)):
+    for folder, least in (("run", 45), ("compile", 16), ("honest", 3)):
         sources = sorted((HERE / folder).glob("*.cu"))
         assert len(sources) >= least
         for path in sources:

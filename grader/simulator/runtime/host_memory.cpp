@@ -55,9 +55,10 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
     return refuse(call, cudaErrorMemoryAllocation, why, caller);
 }
 
+// The caller has checked that the pointer may be written, if a submission gave it.
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null");
-    *sandbox::result(pointer) = nullptr;
+    *pointer = nullptr;
     if (current_fault()) return fault();
     if (cudaError_t error = captures::forbids_unsafe(call)) return error;
     if (bytes == 0) return cudaSuccess;
@@ -215,6 +216,7 @@ cudaError_t perform_fill(const Operation& operation) {
 }
 
 cudaError_t allocate_device(void** pointer, size_t bytes) {
+    if (pointer) sandbox::result(pointer);
     return allocate("cudaMalloc", MemoryKind::device, pointer, bytes, __builtin_return_address(0));
 }
 
@@ -226,6 +228,7 @@ cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
 }
 
 cudaError_t perform_allocation(const Operation& operation) {
+    if (operation.pointer) sandbox::result(operation.pointer);
     return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
 }
 
@@ -241,15 +244,18 @@ cudaError_t perform_release(const Operation& operation) {
 }
 
 cudaError_t allocate_managed(void** pointer, size_t bytes) {
+    if (pointer) sandbox::result(pointer);
     return allocate("cudaMallocManaged", MemoryKind::managed, pointer, bytes, __builtin_return_address(0));
 }
 
 // Also in the arena, because kernels may read it: pinned memory has the same address on host and device.
 cudaError_t allocate_host(void** pointer, size_t bytes) {
+    if (pointer) sandbox::result(pointer);
     return allocate("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));
 }
 
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height) {
+    if (pointer) sandbox::result(pointer);
     *sandbox::result(pitch) = (width + pitch_multiple - 1) / pitch_multiple * pitch_multiple;
     return allocate("cudaMallocPitch", MemoryKind::device, pointer, *pitch * height, __builtin_return_address(0));
 }

@@ -29,6 +29,9 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code);
 
+// Makes the worker's sites look the region up again, because its cells change or end.
+void forget_sites(WorkerState& worker, const Region& region);
+
 // --- wgmma.cpp ---
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 

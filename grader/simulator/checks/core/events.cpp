@@ -325,8 +325,13 @@ void allocation(const Allocation& allocation) {
 }
 
 void release(void* base, size_t, const void* address) {
-    if (Region* region = find_region(reinterpret_cast<uintptr_t>(base))) work_frees(*region, address);
-    if (Region* region = release_allocation(reinterpret_cast<uintptr_t>(base), address)) count_release(*region);
+    Region* region = find_region(reinterpret_cast<uintptr_t>(base));
+    ThreadState* thread = current_thread ? state_of(*current_thread) : nullptr;
+    if (region && thread)
+        forget_sites(*thread->worker, *region);  // free in a kernel, which only one worker runs
+    else if (region && !current_thread)
+        work_frees(*region, address);
+    if (Region* released = release_allocation(reinterpret_cast<uintptr_t>(base), address)) count_release(*released);
 }
 
 void host_write(const void* data, size_t bytes) {

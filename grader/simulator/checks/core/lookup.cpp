@@ -14,6 +14,12 @@ size_t list_globals(GlobalVariable* list, size_t room);  // runtime/globals.cpp:
 
 namespace sim::checks {
 
+void forget_sites(WorkerState& worker, const Region& region) {
+    worker.sites.each([&region](AccessSite& site) {
+        if (site.region == &region) site.limit = 0;
+    });
+}
+
 namespace {
 
 // Finds the library segment that holds the address. For a writable segment with a part that the loader made read-only
@@ -135,18 +141,12 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
     kill_launch(cudaErrorIllegalAddress);
 }
 
-void forget_region(WorkerState& worker, const Region& region) {
-    worker.sites.each([&region](AccessSite& site) {
-        if (site.region == &region) site.limit = 0;
-    });
-}
-
 void make_cells(ThreadState& thread, Region& region, unsigned size_log2) {
     bool global = region.space != Space::shared;
     if (size_log2 < region.shift) {  // costs nothing while there are no cells yet
         if (global) in_block_order("its threads access pieces of elements");
         refine(region, size_log2);
-        forget_region(*thread.worker, region);
+        forget_sites(*thread.worker, region);
     }
     if (global && the_launch.concurrent) {
         Locked locked(the_launch.lock);

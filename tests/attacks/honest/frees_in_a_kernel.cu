@@ -1,0 +1,17 @@
+// Allocates with new and malloc in a kernel, and frees with delete and free.
+__global__ void kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    if (i % 32 == 0) {
+        volatile int* one = new int(i);
+        auto other = static_cast<volatile int*>(malloc(sizeof(int)));
+        if (other) *other = *one;
+        delete one;
+        free(const_cast<int*>(other));
+    }
+    out[i] = 2.0f * x[i];
+}
+
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
