@@ -572,6 +572,7 @@ def tensor_product(opcode: str) -> str | None:
 #: available on the simulator's oldest architecture.
 _SINCE = [
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*|.*\.cta_group::.*"),
+    (89, r"mma\.sync\..*\.e[45]m[23]\..*"),
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
     (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from grader.simulator.library import INCLUDE_DIR
 from tests.simulator.harness import SimulatedKernel
@@ -32,7 +33,8 @@ SHAPES = [
     )
 ]
 EACH_SHAPE = pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"m{s[0]}n{s[1]}k{s[2]}_{'_'.join(s[3:])}")
-BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32}
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32, "e4m3": 8, "e5m2": 8}
+FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 
 
 def registers(shape: tuple) -> tuple[int, int, int]:
@@ -103,6 +105,8 @@ def encode(values: np.ndarray, type_: str) -> np.ndarray:
         return values.astype({"f16": np.float16, "s8": np.int8, "u8": np.uint8}[type_]).view(np.int32)
     if type_ == "bf16":
         return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.int32)
+    if type_ in FLOAT8:
+        return torch.from_numpy(values).to(FLOAT8[type_]).view(torch.uint8).numpy().copy().view(np.int32)
     return values.astype(np.float32).view(np.int32)
 
 
@@ -134,8 +138,9 @@ def test_a_product_is_that_of_the_matrices_and_is_counted(every_shape: Simulated
     m, n, k, d, a, b = shape
     random = np.random.default_rng(SHAPES.index(shape))
     lowest = {"u8": 0}
-    left = random.integers(lowest.get(a, -9), 10, (m, k))
-    right = random.integers(lowest.get(b, -9), 10, (k, n))
+    end = 9 if {a, b} & set(FLOAT8) else 10  # e5m2 does not hold 9
+    left = random.integers(lowest.get(a, 1 - end), end, (m, k))
+    right = random.integers(lowest.get(b, 1 - end), end, (k, n))
     added = random.integers(-50, 50, (m, n))
     if a == "u8":
         left[0, 0] = 255  # no sign

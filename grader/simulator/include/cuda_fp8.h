@@ -1,82 +1,95 @@
-// The two 8-bit floating-point formats: storage, and conversions from and to float and half.
-//
-//   e4m3   1 sign, 4 exponent, 3 mantissa bits   largest 448, no infinity, NaN is 0x7f
-//   e5m2   1 sign, 5 exponent, 2 mantissa bits   largest 57344
-//
-// Values that are too large become the largest number (satfinite), as in the constructors of CUDA's types.
+// The 8-bit floating-point formats e4m3, e5m2 and e8m0 (powers of two, for scales): types and conversions.
 #pragma once
 
-#include <math.h>
-#include <stdint.h>
+#include "sim/narrow_float.h"
 
-#include "cuda_fp16.h"
-
-typedef unsigned char __nv_fp8_storage_t;
-enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 
-namespace sim {
+SIM_NARROW(fp8, e4m3, E4M3, __nv_fp8x2_storage_t, __nv_fp8x4_storage_t, 8)
+SIM_NARROW(fp8, e5m2, E5M2, __nv_fp8x2_storage_t, __nv_fp8x4_storage_t, 8)
+SIM_NARROW(fp8, e8m0, E8M0, __nv_fp8x2_storage_t, __nv_fp8x4_storage_t, 8)
 
-template <int exponent_bits, int mantissa_bits>
-struct Fp8 {
-    static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
-    static constexpr bool has_infinity = exponent_bits == 5;
-    static constexpr unsigned largest = has_infinity ? 0x7b : 0x7e;
+// ------------------------------------------------------------------------------------------------------- e4m3 and e5m2
 
-    static float value(unsigned bits) {
-        unsigned exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1u << mantissa_bits) - 1);
-        float sign = bits & 0x80 ? -1.0f : 1.0f;
-        if ((bits & 0x7f) > largest) {
-            return has_infinity && mantissa == 0 ? sign * HUGE_VALF : __builtin_nanf("");
-        }
-        if (exponent == 0) return sign * ldexpf(static_cast<float>(mantissa), 1 - bias - mantissa_bits);
-        float significand = static_cast<float>(mantissa + (1u << mantissa_bits));
-        return sign * ldexpf(significand, static_cast<int>(exponent) - bias - mantissa_bits);
-    }
-
-    // Rounds to nearest even by search: the formats have few numbers, and bit patterns are in numeric order.
-    static unsigned char bits(float x) {
-        if (x != x) return 0x7f;
-        unsigned sign = signbit(x) ? 0x80 : 0;
-        float size = fabsf(x);
-        unsigned low = 0, high = largest;
-        while (low < high) {  // the largest that is not above
-            unsigned middle = (low + high + 1) / 2;
-            if (value(middle) <= size) {
-                low = middle;
-            } else {
-                high = middle - 1;
-            }
-        }
-        if (low < largest) {
-            float below = size - value(low), above = value(low + 1) - size;
-            if (above < below || (above == below && low % 2)) ++low;
-        }
-        return static_cast<unsigned char>(sign | low);
-    }
-};
-
-}  // namespace sim
-
-#define SIM_FP8(name, exponent, mantissa)                                                      \
-    struct name {                                                                              \
-        __nv_fp8_storage_t __x;                                                                \
-        name() = default;                                                                      \
-        explicit name(float x) : __x(::sim::Fp8<exponent, mantissa>::bits(x)) {}               \
-        explicit name(double x) : name(static_cast<float>(x)) {}                               \
-        explicit name(int x) : name(static_cast<float>(x)) {}                                  \
-        explicit name(__half x) : name(__half2float(x)) {}                                     \
-        explicit operator float() const { return ::sim::Fp8<exponent, mantissa>::value(__x); } \
-        explicit operator double() const { return static_cast<float>(*this); }                 \
-        explicit operator __half() const { return __float2half(static_cast<float>(*this)); }   \
-    };
-SIM_FP8(__nv_fp8_e4m3, 4, 3)
-SIM_FP8(__nv_fp8_e5m2, 5, 2)
-#undef SIM_FP8
-
-inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t, __nv_fp8_interpretation_t kind) {
-    return kind == __NV_E4M3 ? ::sim::Fp8<4, 3>::bits(x) : ::sim::Fp8<5, 2>::bits(x);
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_float_to_fp8(float x, __nv_saturation_t saturate,
+                                                    __nv_fp8_interpretation_t kind) {
+    bool saturates = saturate == __NV_SATFINITE;
+    return static_cast<__nv_fp8_storage_t>(kind == __NV_E4M3 ? ::sim::E4M3::encode(x, saturates, true)
+                                                             : ::sim::E5M2::encode(x, saturates, true));
 }
-inline __half __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
-    return __float2half(kind == __NV_E4M3 ? ::sim::Fp8<4, 3>::value(x) : ::sim::Fp8<5, 2>::value(x));
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturate,
+                                                     __nv_fp8_interpretation_t kind) {
+    bool saturates = saturate == __NV_SATFINITE;
+    return static_cast<__nv_fp8_storage_t>(kind == __NV_E4M3 ? ::sim::E4M3::encode_double(x, saturates, true)
+                                                             : ::sim::E5M2::encode_double(x, saturates, true));
+}
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturate,
+                                                      __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8(__half2float(__half(x)), saturate, kind);
+}
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturate,
+                                                          __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float_to_fp8(__bfloat162float(__nv_bfloat16(x)), saturate, kind);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t saturate,
+                                                         __nv_fp8_interpretation_t kind) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_fp8(x.x, saturate, kind) |
+                                             __nv_cvt_float_to_fp8(x.y, saturate, kind) << 8);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 x, __nv_saturation_t saturate,
+                                                          __nv_fp8_interpretation_t kind) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_fp8(x.x, saturate, kind) |
+                                             __nv_cvt_double_to_fp8(x.y, saturate, kind) << 8);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw x, __nv_saturation_t saturate,
+                                                           __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float2_to_fp8x2(__half22float2(__half2(x)), saturate, kind);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(__nv_bfloat162_raw x, __nv_saturation_t saturate,
+                                                               __nv_fp8_interpretation_t kind) {
+    return __nv_cvt_float2_to_fp8x2(__bfloat1622float2(__nv_bfloat162(x)), saturate, kind);
+}
+SIM_INLINE __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
+    return __float2half(kind == __NV_E4M3 ? ::sim::E4M3::decode(x) : ::sim::E5M2::decode(x));
+}
+SIM_INLINE __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp8_interpretation_t kind) {
+    return __half2(__half(__nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(x), kind)),
+                   __half(__nv_cvt_fp8_to_halfraw(static_cast<__nv_fp8_storage_t>(x >> 8), kind)));
+}
+
+// ---------------------------------------------------------------------------------------------------------------- e8m0
+
+// The rounding is cudaRoundZero or cudaRoundPosInf, and concerns magnitudes.
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_float_to_e8m0(float x, __nv_saturation_t saturate, cudaRoundMode rounding) {
+    return static_cast<__nv_fp8_storage_t>(
+        ::sim::E8M0::encode(x, saturate == __NV_SATFINITE, rounding == cudaRoundPosInf));
+}
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_double_to_e8m0(double x, __nv_saturation_t saturate, cudaRoundMode rounding) {
+    return static_cast<__nv_fp8_storage_t>(
+        ::sim::E8M0::encode_double(x, saturate == __NV_SATFINITE, rounding == cudaRoundPosInf));
+}
+SIM_INLINE __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_e8m0(__nv_bfloat16_raw x, __nv_saturation_t saturate,
+                                                           cudaRoundMode rounding) {
+    return __nv_cvt_float_to_e8m0(__bfloat162float(__nv_bfloat16(x)), saturate, rounding);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_float2_to_e8m0x2(float2 x, __nv_saturation_t saturate,
+                                                          cudaRoundMode rounding) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_e8m0(x.x, saturate, rounding) |
+                                             __nv_cvt_float_to_e8m0(x.y, saturate, rounding) << 8);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_double2_to_e8m0x2(double2 x, __nv_saturation_t saturate,
+                                                           cudaRoundMode rounding) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_e8m0(x.x, saturate, rounding) |
+                                             __nv_cvt_double_to_e8m0(x.y, saturate, rounding) << 8);
+}
+SIM_INLINE __nv_fp8x2_storage_t __nv_cvt_bfloat162raw_to_e8m0x2(__nv_bfloat162_raw x, __nv_saturation_t saturate,
+                                                                cudaRoundMode rounding) {
+    return __nv_cvt_float2_to_e8m0x2(__bfloat1622float2(__nv_bfloat162(x)), saturate, rounding);
+}
+SIM_INLINE __nv_bfloat16_raw __nv_cvt_e8m0_to_bf16raw(__nv_fp8_storage_t x) {
+    return __float2bfloat16(::sim::E8M0::decode(x));
+}
+SIM_INLINE __nv_bfloat162_raw __nv_cvt_e8m0x2_to_bf162raw(__nv_fp8x2_storage_t x) {
+    return __nv_bfloat162(__nv_bfloat16(__nv_cvt_e8m0_to_bf16raw(static_cast<__nv_fp8_storage_t>(x))),
+                          __nv_bfloat16(__nv_cvt_e8m0_to_bf16raw(static_cast<__nv_fp8_storage_t>(x >> 8))));
 }

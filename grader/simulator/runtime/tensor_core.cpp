@@ -52,6 +52,18 @@ struct tf32 {
         return static_cast<double>(decode_tf32(registers[r]));
     }
 };
+struct e4m3 {
+    static constexpr unsigned in_register = 4;
+    static double get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<double>(decode_e4m3(static_cast<uint8_t>(registers[r] >> (8 * i))));
+    }
+};
+struct e5m2 {
+    static constexpr unsigned in_register = 4;
+    static double get(const uint32_t* registers, unsigned r, unsigned i) {
+        return static_cast<double>(decode_e5m2(static_cast<uint8_t>(registers[r] >> (8 * i))));
+    }
+};
 struct f64 {
     static constexpr unsigned in_register = 1;  // of 64 bits
     static double get(const uint32_t* registers, unsigned r, unsigned) { return join_double(registers + 2 * r); }
