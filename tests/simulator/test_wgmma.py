@@ -98,9 +98,19 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
     return elements.astype(np.float64)
 
 
+def aligned_sum(left: np.ndarray, right: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Return the sums of c and the products, each cut to 14 bits below the largest exponent among them."""
+    terms = np.concatenate([left[:, None, :] * right[None, :, :], c[:, :, None]], axis=2)
+    _, exponent = np.frexp(np.abs(terms).max(axis=2))  # of a number in [1/2, 1)
+    unit = 2.0 ** (exponent - 14)
+    return (np.trunc(terms / unit[:, :, None]).sum(axis=2) * unit).astype(np.float32)
+
+
 def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int) -> np.ndarray:
     """[64, n]: products and sums in float64, one after the other, and one rounding at the end."""
     left, right = form.scale_a * numbers(a, form.a), form.scale_b * numbers(b, form.b)
+    if form.a in ("e4m3", "e5m2") and form.d == "f32":
+        return aligned_sum(left, right, c.astype(np.float64) * (adds != 0))
     total = np.zeros((64, form.n))
     for k in range(form.k):
         total += left[:, k, None] * right[None, :, k]
@@ -153,6 +163,24 @@ def run(
     else:
         c = random.standard_normal((64, form.n)).astype({"f32": np.float32, "f16": np.float16}[form.d])
     image = random.integers(0, 256, 192 * 1024).astype(np.uint8)
+    out = multiplied(kernel, form, layout_a, layout_b, a, b, c, adds, image)
+    if form.immediate is not None:
+        adds = form.immediate
+    np.testing.assert_array_equal(out, accumulators(expected(form, a, b, c, adds), form.d))
+
+
+def multiplied(
+    kernel: SimulatedKernel,
+    form: Form,
+    layout_a: Layout,
+    layout_b: Layout,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    adds: int,
+    image: np.ndarray,
+) -> np.ndarray:
+    """Return the accumulators of a wgmma whose operands are placed in an image of shared memory."""
     half = 96 * 1024
     if not form.from_registers:
         layout_a.place(image[:half], a)
@@ -164,9 +192,7 @@ def run(
         accumulators(c, form.d), out, adds,
     )  # fmt: skip
     assert outcome.error == 0 and not outcome.report.get("findings"), outcome
-    if form.immediate is not None:
-        adds = form.immediate
-    np.testing.assert_array_equal(out, accumulators(expected(form, a, b, c, adds), form.d))
+    return out
 
 
 # -------------------------------------------------------------------------------------------------------------- forms
@@ -186,6 +212,17 @@ def test_every_layout(kernel: SimulatedKernel, form: Form) -> None:
     of_a, of_b = layouts(form.transpose_a, 64), layouts(bool(form.transpose_b), form.n)
     for i in range(max(len(of_a), len(of_b))):
         run(kernel, form, of_a[i % len(of_a)], of_b[i % len(of_b)], random)
+
+
+def test_sums_of_8_bit_products_keep_14_bits(kernel: SimulatedKernel) -> None:
+    """Ones added to 2^13 count. Added to 2^14 they do not: they lie below its 14th bit."""
+    form = Form(24, "f32", "e4m3", "e4m3")
+    layout, image = Layout("32", False, 0, 256), np.zeros(192 * 1024, np.uint8)
+    one = 0x38
+    for start, more in ((2.0**13, 32.0), (2.0**14, 0.0)):
+        c = np.full((64, 24), start, np.float32)
+        a, b = np.full((64, 32), one, np.uint8), np.full((24, 32), one, np.uint8)
+        np.testing.assert_array_equal(multiplied(kernel, form, layout, layout, a, b, c, 1, image), start + more)
 
 
 @pytest.mark.parametrize("type_", ["e4m3", "e5m2"])

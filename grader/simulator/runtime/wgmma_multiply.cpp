@@ -1,6 +1,6 @@
 // The arithmetic of wgmma: as that of mma.sync (tensor_core.cpp), with 16 rows and up to 256 columns. Products and
 // their sums are exact or nearly so, in double precision; the sum with the accumulator is truncated once per
-// instruction. An H100 is reported to keep fewer bits of the sums of e4m3 and e5m2; that is not modeled.
+// instruction. Sums of e4m3 and e5m2 keep fewer bits: see `add_aligned`.
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,6 +201,57 @@ struct AddAndSaturate {
     }
 };
 
+// Products of e4m3 and e5m2 with f32 sums: the 32 products and the accumulator are shifted right to the largest exponent
+// among them, and of each, bits beyond the highest 14 are cut off. Source for the products: DeepSeek-V3 Technical Report
+// (2024), section 3.5.2, of an H800. That the accumulator is aligned like a product is an assumption, after Fasi et al.,
+// "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU confirmed the last bits.
+constexpr int kept_bits = 14;
+
+inline void add_aligned(const double* a, const double (*b)[block_columns], unsigned k, bool adds, uint32_t* value) {
+    double old[block_columns], sum[block_columns] = {}, largest[block_columns], scale[block_columns];
+    int32_t aligned[block_columns];
+    for (unsigned c = 0; c < block_columns; ++c) {
+        old[c] = adds ? static_cast<double>(bit_cast<float>(value[c])) : 0;
+        largest[c] = __builtin_fabs(old[c]);
+    }
+    for (unsigned i = 0; i < k; ++i) {
+        for (unsigned c = 0; c < block_columns; ++c) {
+            double product = a[i] * b[i][c], size = __builtin_fabs(product);
+            sum[c] += product;
+            largest[c] = size > largest[c] ? size : largest[c];
+        }
+    }
+    for (unsigned c = 0; c < block_columns; ++c) {
+        // 2^(kept_bits - 1 - exponent of the largest). Zero, whose exponent field is 0, is far below any product.
+        uint64_t field = bit_cast<uint64_t>(largest[c]) >> 52;
+        scale[c] = bit_cast<double>((2046 + kept_bits - 1 - (field < 512 ? 512 : field)) << 52);
+        aligned[c] = static_cast<int32_t>(__builtin_isfinite(old[c]) ? old[c] * scale[c] : 0);
+    }
+    for (unsigned i = 0; i < k; ++i) {
+        for (unsigned c = 0; c < block_columns; ++c) {
+            double shifted = a[i] * b[i][c] * scale[c];
+            aligned[c] += __builtin_fabs(shifted) < (1 << kept_bits) ? static_cast<int32_t>(shifted) : 0;
+        }
+    }
+    for (unsigned c = 0; c < block_columns; ++c) {
+        double total = sum[c] + old[c];
+        if (__builtin_isfinite(total)) total = aligned[c] / scale[c];
+        value[c] = truncated(total);
+    }
+}
+
+void multiply_aligned(const WgmmaOperation& operation, unsigned warp, DecodedB& b) {
+    alignas(16) double a[warp_rows][max_k];
+    decode_a(operation, warp, a);
+    decode_b(operation, b);
+    for (unsigned block = 0; block < operation.kind.n / block_columns; ++block) {
+        for (unsigned row = 0; row < warp_rows; ++row) {
+            add_aligned(a[row], b.number[block], operation.kind.k(), operation.adds,
+                        &operation.tile->value[row][block * block_columns]);
+        }
+    }
+}
+
 template <typename F>
 void multiply(const WgmmaOperation& operation, unsigned warp, DecodedB& b, F added) {
     const Wgmma& kind = operation.kind;
@@ -228,6 +279,9 @@ void perform(const WgmmaOperation& operation, unsigned warp, DecodedB& decoded) 
             if (operation.kind.saturate) return multiply(operation, warp, decoded, AddAndSaturate());
             return multiply(operation, warp, decoded, AddS32());
         default:
+            if (operation.kind.a == Element::e4m3 || operation.kind.a == Element::e5m2) {
+                return multiply_aligned(operation, warp, decoded);
+            }
             return multiply(operation, warp, decoded, AddF32());
     }
 }
