@@ -11,8 +11,8 @@ case:
     requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
     registers, spill_bytes, stack_bytes    the maximum over the file's kernels, according to nvcc; a bar on these is
                            graded only if the file was checked with nvcc
-    flops, special_functions, active_lanes    from a second run, built to count them (grader/judge/operations.py):
-                           an exercise with a bar on these takes a second longer
+    flops, special_functions, conversions, active_lanes    from a second run, built to count them
+                           (grader/judge/operations.py): an exercise with a bar on these takes a second longer
 
 with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. If a case has several dtypes, each must meet the
 bars.

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from grader.execution.build.build import BuiltKernel
     from grader.simulator.report import KernelCounters
 
-TOTALS = ("flops", "special_functions", "warp_flops", "warp_half_flops", "warp_special_functions", "active_lanes")
+TOTALS = (
+    "flops",
+    "special_functions",
+    "conversions",
+    "warp_flops",
+    "warp_half_flops",
+    "warp_special_functions",
+    "active_lanes",
+)
 OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 
 

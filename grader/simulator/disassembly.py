@@ -4,11 +4,12 @@ At run time the library counts the executions of each basic block; the operation
 instructions. A basic block is identified by the return address of its call of ``__sanitizer_cov_trace_pc``; an
 instruction belongs to the call in its own basic block or, if that has none, to the last one on the path to it. The
 additions, subtractions, multiplications, divisions and square roots of floats and doubles are counted; a packed
-instruction counts each of its elements, a fused multiply-add counts twice. Not counted are minimum and maximum,
-comparisons, conversions, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA for them either), the inside
-of library functions (a call of one is a special function), and the emulation of 16-bit types: their operations, each
-half of a pair, are marked by calls (``SIM_COUNTS`` in ``sim/half_functions.h``). Operations on tensor cores are counted
-by the runtime in every build: ``tensor_operations``.
+instruction counts each of its elements, a fused multiply-add counts twice. Conversions between integers and
+floating-point numbers are counted by themselves (a GPU's I2F and F2I). Not counted are minimum and maximum,
+comparisons, conversions from float to half and back, sign changes and absolute values (a GPU has no FADD, FMUL or FFMA
+for them either), the inside of library functions (a call of one is a special function), and the emulation of 16-bit
+types: their operations, each half of a pair, are marked by calls (``SIM_COUNTS`` in ``sim/small_float.h``). Operations
+on tensor cores are counted by the runtime in every build: ``tensor_operations``.
 
 The code is that for the simulator's processor. If that compiler computes more or less than nvcc - both sides of a short
 branch, or an operation on constants - the counts follow it.
@@ -30,6 +31,9 @@ _TRACE = hooks.wrapped("__sanitizer_cov_trace_pc")
 _ROW = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
 _X86 = re.compile(r"^v?(?:add|sub|mul|div|sqrt)([sp])([sd])$")
 _X86_FUSED = re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([sp])([sd])$")
+_X86_CONVERSION = re.compile(r"^v?cvt(?:u?si2s[sd]|t?s[sd]2u?si)[lq]?$")
+_X86_CONVERSIONS = re.compile(r"^v?cvt(?:dq2ps|t?ps2dq)$")  # four elements, or eight
+_ARM_CONVERSION = re.compile(r"^(?:[su]cvtf|fcvt[amnpz][su])$")
 _ARM = re.compile(r"^f(?:n?mul|add|sub|div|sqrt|n?madd|n?msub|mla|mls)$")
 _ARM_FUSED = ("fmadd", "fmsub", "fnmadd", "fnmsub", "fmla", "fmls")
 _FUNCTION = re.compile(r"<(\w+?)(?:@plt|@@?[\w.]+)?>")
@@ -75,6 +79,7 @@ _MARKS = {
     "_ZL22sim_counts_1_operationv": {"flops": 1},
     "_ZL23sim_counts_2_operationsv": {"flops": 2},
     "_ZL27sim_counts_special_functionv": {"special": 1},
+    "_ZL21sim_counts_conversionv": {"conversions": 1},
 }
 
 
@@ -85,8 +90,9 @@ class Operation:
     address: int
     flops: int = 0
     special: int = 0
+    conversions: int = 0
     marked: bool = False
-    """True if it is of a 16-bit type: the mark says so, whatever header it is in."""
+    """True if a call marks it, whatever header it is in: operations of 16-bit types, and conversion functions."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +185,13 @@ def _operation(instruction: _Instruction) -> Operation | None:
         wide = 2 if "%ymm" in instruction.operands else 1
         elements = wide * {"s": 4, "d": 2}[found[2]] if found[1] == "p" else 1
         return Operation(address, flops=elements * (2 if "fm" in name or "fn" in name else 1))
+    if _X86_CONVERSION.match(name):
+        return Operation(address, conversions=1)
+    if _X86_CONVERSIONS.match(name):
+        return Operation(address, conversions=8 if "%ymm" in instruction.operands else 4)
+    if _ARM_CONVERSION.match(name):
+        vector = re.search(r"\bv\d+\.(\d+)[hsd]", instruction.operands)
+        return Operation(address, conversions=int(vector[1]) if vector else 1)
     if _ARM.match(name):
         vector = re.search(r"\bv\d+\.(\d+)[hsd]", instruction.operands)
         return Operation(address, flops=(int(vector[1]) if vector else 1) * (2 if name in _ARM_FUSED else 1))

@@ -68,6 +68,7 @@ For a kernel that was built with ``operations`` (``load_kernel(..., operations=T
 flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
                        fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
 special_functions      calls of exp, log, sin, ... by threads
+conversions            conversions between integers and floating-point numbers by threads
 warp_flops             the f32 and f64 part of flops, counted as if all 32 lanes of each executing warp took part
 warp_half_flops        the same for f16 and bf16
 warp_special_functions the same for special functions
@@ -144,6 +145,8 @@ class LineCounters:
     flops: int = 0
     """Floating-point operations by threads. This field and the following ones need a kernel built with operations."""
     special_functions: int = 0
+    conversions: int = 0
+    """Between integers and floating-point numbers, by threads."""
     warp_flops: int = 0
     """The f32 and f64 operations, counted as if all 32 lanes of each executing warp took part; so are the next two."""
     warp_half_flops: int = 0
@@ -267,6 +270,8 @@ class Report:
 # Headers that convert 16-bit numbers to floats and back. Compilers mix that arithmetic with the kernel's, so only
 # marked operations count.
 _EMULATION = ("small_float.h", "half_functions.h", "cuda_fp16.h", "cuda_bf16.h")
+_CONVERSIONS = ("math.h", "ptx.h")
+"""Headers whose conversion functions take several instructions here, and are marked as one conversion."""
 
 
 class _Reader:
@@ -326,6 +331,7 @@ class _Reader:
         return {
             "flops": sum(line.flops for line in lines),
             "special_functions": sum(line.special_functions for line in lines),
+            "conversions": sum(line.conversions for line in lines),
             "warp_flops": sum(line.warp_flops for line in lines),
             "warp_half_flops": sum(line.warp_half_flops for line in lines),
             "warp_special_functions": sum(line.warp_special_functions for line in lines),
@@ -340,6 +346,8 @@ class _Reader:
         blocks = operations_of(self.symbols.library)
         computing = {o.address + 1 for row in executed for o in blocks.get(row[0], ())}
         emulated = self.symbols.inlined_from(computing, _EMULATION)
+        converting = {o.address + 1 for row in executed for o in blocks.get(row[0], ()) if o.conversions}
+        emulated |= self.symbols.inlined_from(converting, _CONVERSIONS)
         places = self.symbols.locate(computing | {row[0] for row in executed})
         counted: list[LineCounters] = []
         worst: dict[tuple[str, int], LineCounters] = {}
@@ -353,6 +361,7 @@ class _Reader:
                 line = LineCounters(place.file, place.line, self._source_line(place))
                 line.flops = operation.flops * executions
                 line.special_functions = operation.special * executions
+                line.conversions = operation.conversions * executions
                 issued = WARP * warp_executions
                 line.warp_special_functions = operation.special * issued
                 if operation.marked:

@@ -101,6 +101,22 @@ def test_each_half_of_a_pair_counts(compiler):
     assert (entry.flops, entry.special_functions) == (2 * 32 * (2 + 1), 2 * 32)  # 1 / sqrt(y), and the sum of floats
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_conversions_between_integers_and_floating_point_numbers(compiler):
+    found = report(compiler, "conversions")
+    expected = {
+        "// to an integer": 1,
+        "// two back": 2,
+        "// to a half": 1,
+        "// two from a half": 2,
+        "// by PTX": 1,
+        "// none": 0,
+        "// the exponent trick": 0,
+    }
+    assert {text: line(found, text).conversions / 32 for text in expected} == expected
+    assert found.totals["conversions"] == 32 * sum(expected.values())
+
+
 @pytest.mark.parametrize("launcher", ["dot_partial", "odd", "helper"])
 def test_two_workers_count_the_same(launcher):
     one, two = report("g++", launcher), report("g++", launcher, workers=2)

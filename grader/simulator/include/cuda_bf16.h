@@ -21,16 +21,22 @@ struct alignas(2) __nv_bfloat16 {
     explicit SIM_INLINE __nv_bfloat16(const __half value) : bits(::sim::BF16::from_float(__half2float(value))) {}
     SIM_INLINE __nv_bfloat16(float value) : bits(::sim::BF16::from_float(value)) {}
     SIM_INLINE __nv_bfloat16(double value) : bits(::sim::small_from_double<::sim::BF16>(value)) {}
-    SIM_INLINE __nv_bfloat16(short value) : __nv_bfloat16(static_cast<float>(value)) {}
-    SIM_INLINE __nv_bfloat16(unsigned short value) : __nv_bfloat16(static_cast<float>(value)) {}
-    SIM_INLINE __nv_bfloat16(int value) : __nv_bfloat16(static_cast<double>(value)) {}
-    SIM_INLINE __nv_bfloat16(unsigned int value) : __nv_bfloat16(static_cast<double>(value)) {}
+    SIM_INLINE __nv_bfloat16(short value) : __nv_bfloat16(static_cast<float>(value)) { SIM_COUNTS(conversion); }
+    SIM_INLINE __nv_bfloat16(unsigned short value) : __nv_bfloat16(static_cast<float>(value)) {
+        SIM_COUNTS(conversion);
+    }
+    SIM_INLINE __nv_bfloat16(int value) : __nv_bfloat16(static_cast<double>(value)) { SIM_COUNTS(conversion); }
+    SIM_INLINE __nv_bfloat16(unsigned int value) : __nv_bfloat16(static_cast<double>(value)) { SIM_COUNTS(conversion); }
     SIM_INLINE __nv_bfloat16(long value) : __nv_bfloat16(static_cast<long long>(value)) {}
     SIM_INLINE __nv_bfloat16(unsigned long value) : __nv_bfloat16(static_cast<unsigned long long>(value)) {}
     SIM_INLINE __nv_bfloat16(long long value)
-        : bits(::sim::small_from_integer<::sim::BF16>(value, ::sim::Rounding::nearest)) {}
+        : bits(::sim::small_from_integer<::sim::BF16>(value, ::sim::Rounding::nearest)) {
+        SIM_COUNTS(conversion);
+    }
     SIM_INLINE __nv_bfloat16(unsigned long long value)
-        : bits(::sim::small_from_integer<::sim::BF16>(value, ::sim::Rounding::nearest)) {}
+        : bits(::sim::small_from_integer<::sim::BF16>(value, ::sim::Rounding::nearest)) {
+        SIM_COUNTS(conversion);
+    }
 
     SIM_INLINE __nv_bfloat16& operator=(const __nv_bfloat16_raw& raw) {
         bits = raw.x;
@@ -68,6 +74,7 @@ struct alignas(2) __nv_bfloat16 {
   private:
     template <typename Integer>
     SIM_INLINE Integer to_integer() const {
+        SIM_COUNTS(conversion);
         return ::sim::saturating_integer<Integer>(::sim::BF16::to_float(bits), ::sim::Rounding::zero);
     }
 };

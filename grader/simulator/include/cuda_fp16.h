@@ -29,15 +29,19 @@ struct alignas(2) __half {
     explicit __half(const __nv_bfloat16 value);  // defined by cuda_bf16.h
     SIM_INLINE __half(float value) : bits(::sim::F16::from_float(value)) {}
     SIM_INLINE __half(double value) : bits(::sim::small_from_double<::sim::F16>(value)) {}
-    SIM_INLINE __half(short value) : __half(static_cast<float>(value)) {}
-    SIM_INLINE __half(unsigned short value) : __half(static_cast<float>(value)) {}
-    SIM_INLINE __half(int value) : __half(static_cast<double>(value)) {}
-    SIM_INLINE __half(unsigned int value) : __half(static_cast<double>(value)) {}
+    SIM_INLINE __half(short value) : __half(static_cast<float>(value)) { SIM_COUNTS(conversion); }
+    SIM_INLINE __half(unsigned short value) : __half(static_cast<float>(value)) { SIM_COUNTS(conversion); }
+    SIM_INLINE __half(int value) : __half(static_cast<double>(value)) { SIM_COUNTS(conversion); }
+    SIM_INLINE __half(unsigned int value) : __half(static_cast<double>(value)) { SIM_COUNTS(conversion); }
     SIM_INLINE __half(long value) : __half(static_cast<long long>(value)) {}
     SIM_INLINE __half(unsigned long value) : __half(static_cast<unsigned long long>(value)) {}
-    SIM_INLINE __half(long long value) : bits(::sim::small_from_integer<::sim::F16>(value, ::sim::Rounding::nearest)) {}
+    SIM_INLINE __half(long long value) : bits(::sim::small_from_integer<::sim::F16>(value, ::sim::Rounding::nearest)) {
+        SIM_COUNTS(conversion);
+    }
     SIM_INLINE __half(unsigned long long value)
-        : bits(::sim::small_from_integer<::sim::F16>(value, ::sim::Rounding::nearest)) {}
+        : bits(::sim::small_from_integer<::sim::F16>(value, ::sim::Rounding::nearest)) {
+        SIM_COUNTS(conversion);
+    }
 
     SIM_INLINE __half& operator=(const __half_raw& raw) {
         bits = raw.x;
@@ -75,6 +79,7 @@ struct alignas(2) __half {
   private:
     template <typename Integer>
     SIM_INLINE Integer to_integer() const {
+        SIM_COUNTS(conversion);
         return ::sim::saturating_integer<Integer>(::sim::F16::to_float(bits), ::sim::Rounding::zero);
     }
 };

@@ -23,6 +23,8 @@ def operations(totals: Mapping[str, float]) -> str:
         kinds.append(f"{tensor:,.0f} on tensor cores")
     if totals.get("special_functions"):
         kinds.append(words.count(totals["special_functions"], "special function"))
+    if totals.get("conversions"):
+        kinds.append(words.count(totals["conversions"], "conversion"))
     work = words.listed(kinds) if kinds else "No floating-point operations"
     if flops + tensor and totals.get("flops_needed"):
         work += f" (the task's formula: {totals['flops_needed']:,.0f})"

@@ -108,3 +108,18 @@ __global__ void halves_kernel(const float* x, float* out, int n) {
 extern "C" void halves(const float* x, float* out, int n, cudaStream_t stream) {
     halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
+
+__global__ void conversions_kernel(const float* x, float* out, int n) {
+    const int i = static_cast<int>(x[n - 1]);                              // to an integer
+    const float back = static_cast<float>(i + n) + __int2float_rn(i - n);  // two back
+    const __half half = __int2half_rn(i);                                  // to a half
+    const int whole = static_cast<int>(half) + __half2int_rz(half);        // two from a half
+    asm("cvt.rn.f32.s32 %0, %1;" : "=f"(out[threadIdx.x]) : "r"(whole));   // by PTX
+    out[threadIdx.x] += back + __half2float(__float2half(x[0]));           // none: no integer takes part
+    out[threadIdx.x] +=
+        __half2float(__hsub(__ushort_as_half(0x6400 | (i & 15)), __ushort_as_half(0x6400)));  // the exponent trick
+}
+
+extern "C" void conversions(const float* x, float* out, int n, cudaStream_t stream) {
+    conversions_kernel<<<1, 32, 0, stream>>>(x, out, n);
+}

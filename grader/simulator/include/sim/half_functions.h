@@ -343,9 +343,11 @@ SIM_INLINE bool operator>=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hb
 // __int2half_rn(i), __half2int_rz(h), ... for int, unsigned, short, ..., in the four rounding modes.
 #define SIM_INTEGER_ROUNDED(word, Integer, mode, suffix)                      \
     SIM_INLINE SIM_HALF SIM_TO_HALF(word, suffix)(Integer i) {                \
+        SIM_COUNTS(conversion);                                               \
         return SIM_FROM_BITS(::sim::small_from_integer<SIM_FORMAT>(i, mode)); \
     }                                                                         \
     SIM_INLINE Integer SIM_FROM_HALF(word, suffix)(SIM_HALF a) {              \
+        SIM_COUNTS(conversion);                                               \
         return ::sim::saturating_integer<Integer>(::sim::to_double(a), mode); \
     }
 #define SIM_INTEGER_CONVERSIONS(word, Integer)                        \
@@ -363,9 +365,11 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 #undef SIM_INTEGER_ROUNDED
 
 SIM_INLINE signed char SIM_FROM_HALF(char, _rz)(SIM_HALF a) {
+    SIM_COUNTS(conversion);
     return ::sim::saturating_integer<signed char>(::sim::to_double(a), ::sim::Rounding::zero);
 }
 SIM_INLINE unsigned char SIM_FROM_HALF(uchar, _rz)(SIM_HALF a) {
+    SIM_COUNTS(conversion);
     return ::sim::saturating_integer<unsigned char>(::sim::to_double(a), ::sim::Rounding::zero);
 }
 

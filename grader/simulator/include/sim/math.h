@@ -243,18 +243,28 @@ SIM_INLINE double __dsqrt_rn(double a) { return ::sqrt(a); }
 SIM_INLINE double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 
 // __int2float_rn, __float2int_rz, ...: conversions to an integer saturate, and NaN becomes 0 (INT64_MIN for 64 bits).
-#define SIM_INTEGER_CONVERSION(word, Integer, suffix, mode)                                             \
-    SIM_INLINE float __##word##2float##suffix(Integer a) { return ::sim::float_from_integer(a, mode); } \
-    SIM_INLINE Integer __float2##word##suffix(float a) {                                                \
-        return ::sim::saturating_integer<Integer>(static_cast<double>(a), mode);                        \
-    }                                                                                                   \
-    SIM_INLINE Integer __double2##word##suffix(double a) { return ::sim::saturating_integer<Integer>(a, mode); }
+#define SIM_INTEGER_CONVERSION(word, Integer, suffix, mode)                      \
+    SIM_INLINE float __##word##2float##suffix(Integer a) {                       \
+        SIM_COUNTS(conversion);                                                  \
+        return ::sim::float_from_integer(a, mode);                               \
+    }                                                                            \
+    SIM_INLINE Integer __float2##word##suffix(float a) {                         \
+        SIM_COUNTS(conversion);                                                  \
+        return ::sim::saturating_integer<Integer>(static_cast<double>(a), mode); \
+    }                                                                            \
+    SIM_INLINE Integer __double2##word##suffix(double a) {                       \
+        SIM_COUNTS(conversion);                                                  \
+        return ::sim::saturating_integer<Integer>(a, mode);                      \
+    }
 #define SIM_INTEGER_CONVERSIONS(word, Integer)                           \
     SIM_INTEGER_CONVERSION(word, Integer, _rn, ::sim::Rounding::nearest) \
     SIM_INTEGER_CONVERSION(word, Integer, _rz, ::sim::Rounding::zero)    \
     SIM_INTEGER_CONVERSION(word, Integer, _rd, ::sim::Rounding::down)    \
     SIM_INTEGER_CONVERSION(word, Integer, _ru, ::sim::Rounding::up)      \
-    SIM_INLINE double __##word##2double_rn(Integer a) { return static_cast<double>(a); }
+    SIM_INLINE double __##word##2double_rn(Integer a) {                  \
+        SIM_COUNTS(conversion);                                          \
+        return static_cast<double>(a);                                   \
+    }
 SIM_INTEGER_CONVERSIONS(int, int)
 SIM_INTEGER_CONVERSIONS(uint, unsigned int)
 SIM_INTEGER_CONVERSIONS(ll, long long)
@@ -267,6 +277,7 @@ namespace sim {
 // A double holds every int. For 64 bits the nearest double may lie beyond the integer, and is then one step too far.
 template <typename Integer>
 SIM_INLINE double double_from_integer(Integer a, Rounding mode) {
+    SIM_COUNTS(conversion);
     double nearest = static_cast<double>(a);
     __int128 rest = static_cast<__int128>(a) - static_cast<__int128>(nearest);
     if (mode == Rounding::zero) mode = a < 0 ? Rounding::up : Rounding::down;

@@ -454,6 +454,7 @@ SIM_INLINE void cvta_shared(D& d, A address) {
 // cvt between numbers. f16 and bf16 registers hold bits.
 template <Rounding MODE, typename To, typename From, typename D>
 SIM_INLINE void cvt(D& d, In<From> a) {
+    if constexpr (detail::is_integer<To> != detail::is_integer<From>) SIM_COUNTS(conversion);
     if constexpr (detail::is_integer<To> && detail::is_integer<From>) {
         put(d, static_cast<To>(a.value));
     } else if constexpr (detail::is_integer<To>) {

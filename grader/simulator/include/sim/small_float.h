@@ -28,6 +28,7 @@
 SIM_MARK sim_counts_1_operation() { __asm__ volatile(""); }
 SIM_MARK sim_counts_2_operations() { __asm__ volatile(""); }
 SIM_MARK sim_counts_special_function() { __asm__ volatile(""); }
+SIM_MARK sim_counts_conversion() { __asm__ volatile(""); }
 #undef SIM_MARK
 #define SIM_COUNTS(what) (::sim_counts_##what())
 #else
