@@ -6,6 +6,7 @@ WIDE = Bar(
     "global_bytes / requests",
     at_least=250,
     look="Give each thread one 16-byte access: a request of the warp then moves 512 bytes instead of 32 elements.",
+    naive="one element per access",
 )
 
 
@@ -49,7 +50,12 @@ residual_add = Exercise(
     efficient=Case("counted", n=1 << 16),
     bars=[
         Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
-        Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
+        Bar(
+            "sectors / ideal",
+            at_most=1.02,
+            look="Do neighboring threads touch neighboring addresses?",
+            naive="each thread takes neighboring vectors, one after another",
+        ),
         WIDE,
         Bar("launches", at_most=1, look="One kernel is enough."),
         Bar("scratch_bytes", at_most=0, look="The kernel needs no extra memory."),
@@ -113,7 +119,12 @@ parallel_residual = Exercise(
         ),
         Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
-        Bar("launches", at_most=1, look="Two launches write an intermediate sum and read it again."),
+        Bar(
+            "launches",
+            at_most=1,
+            look="Two launches write an intermediate sum and read it again.",
+            naive="two launches, the sum of the first one read again",
+        ),
         Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),
     ],
     flops=lambda d: 2 * d["n"],

@@ -67,7 +67,12 @@ softmax = Exercise(
     ],
     efficient=Case("counted", rows=8, cols=4096),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.05, look="Is the row read a second time for the sum, or to write?"),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.05,
+            look="Is the row read a second time for the sum, or to write?",
+            naive="the row is read again to write it",
+        ),
         COALESCED,
         Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
@@ -130,7 +135,12 @@ rms_norm = Exercise(
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
         # x once, weight once per row, out once: 3 trips against the 2 that no kernel can avoid.
-        Bar("global_bytes / minimum", at_most=1.55, look="Is x read a second time to write the output?"),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.55,
+            look="Is x read a second time to write the output?",
+            naive="x is read a second time",
+        ),
         COALESCED,
         Bar("bank_conflict_ways", at_most=2.0, look="One sum per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
@@ -192,7 +202,12 @@ layer_norm = Exercise(
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
         # x once, weight and bias once per row, out once: 4 trips against the 2 that no kernel can avoid.
-        Bar("global_bytes / minimum", at_most=2.05, look="Is x read a second time to write the output?"),
+        Bar(
+            "global_bytes / minimum",
+            at_most=2.05,
+            look="Is x read a second time to write the output?",
+            naive="x is read a second time",
+        ),
         COALESCED,
         Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
         ONE_LAUNCH,
@@ -279,7 +294,12 @@ argmax = Exercise(
     ],
     efficient=Case("counted", rows=8, cols=4096),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.02, look="Is the row read more than once?"),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.02,
+            look="Is the row read more than once?",
+            naive="one pass for the maximum, one for its column",
+        ),
         COALESCED,
         Bar(
             "bank_conflict_ways",
@@ -344,7 +364,12 @@ vocabulary_argmax = Exercise(
     efficient=Case("a row of 32,768, 32 parts", dtypes=("f16",), rows=1, cols=32768, splits=32),
     bars=[
         Bar("global_bytes / minimum", at_most=1.1, look="Is the row read more than once?"),
-        Bar("blocks", at_least=32, look="One block occupies one of 132 SMs: let `splits` blocks share each row."),
+        Bar(
+            "blocks",
+            at_least=32,
+            look="One block occupies one of 132 SMs: let `splits` blocks share each row.",
+            naive="one block for each row",
+        ),
         Bar("sectors / ideal", at_most=1.1, look="Do neighboring threads touch neighboring addresses?"),
         Bar("launches", at_most=3, look="One kernel for the parts, one that combines them."),
         Bar("scratch_bytes", at_most=0, look="The caller provides the workspace."),

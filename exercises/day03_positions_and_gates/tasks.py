@@ -80,7 +80,10 @@ embedding = Exercise(
             look="Let neighboring threads copy neighboring 16-byte pieces of a row.",
         ),
         Bar(
-            "requests / (global_bytes / 512)", at_most=1.6, look="Copy 16 bytes per thread and access, not one element."
+            "requests / (global_bytes / 512)",
+            at_most=1.6,
+            look="Copy 16 bytes per thread and access, not one element.",
+            naive="one thread copies a whole row",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -189,6 +192,7 @@ rope = Exercise(
             "special_functions / (tokens * rotary_dim / 2)",
             at_most=12,
             look="A pair has the same angle in every head: compute sine and cosine once per token, not per head.",
+            naive="each head makes the angles again",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
@@ -241,6 +245,7 @@ swiglu = Exercise(
             "requests / (global_bytes / 512)",
             at_most=1.05,
             look="Move 16 bytes per thread and access: eight halves at once.",
+            naive="one element per access",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),

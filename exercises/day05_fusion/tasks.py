@@ -1,5 +1,7 @@
 """The exercises of day 5: chains of kernels, each to be fused into one."""
 
+import dataclasses
+
 import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, normal, one_of, uniform
@@ -76,9 +78,15 @@ rms_norm_linear = Exercise(
             "global_bytes / minimum",
             at_most=1.7,
             look="x is most of the bytes: sum its squares while its tiles are in shared memory for the matmul.",
+            naive="x read twice",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
-        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.1,
+            look="Pad the rows of the tiles by 16 bytes.",
+            naive="rows without padding",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -160,9 +168,15 @@ linear_swiglu = Exercise(
             "global_bytes / minimum",
             at_most=1.9,
             look="Read a tile of x once for gate and up. Combine both sums in registers.",
+            naive="one product after the other",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
-        Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.1,
+            look="Pad the rows of the tiles by 16 bytes.",
+            naive="rows without padding",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -249,6 +263,7 @@ linear_gelu = Exercise(
             "global_written_bytes / (item * rows * out_features)",
             at_most=1.0,
             look="Write only the finished outputs, each once.",
+            naive="each sum is stored before it is finished",
         ),
         Bar(
             "global_bytes / minimum",
@@ -372,7 +387,7 @@ rms_norm_qkv = Exercise(
         Bar(
             "sectors / ideal", at_most=1.2, look="The bytes of a row that one request reads should fill whole sectors."
         ),
-        ONE_LAUNCH,
+        dataclasses.replace(ONE_LAUNCH, naive="two kernels"),
         NO_SCRATCH,
     ],
     flops=lambda d: 2.0 * d["rows"] * d["in_features"] * (d["q_features"] + 2 * d["kv_features"]),
@@ -493,6 +508,7 @@ scores_softmax = Exercise(
             at_most=0.8,
             look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, "
             "with at least 32 queries per tile of keys.",
+            naive="scores written, read back and written again",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads write neighboring weights?"),
         ONE_LAUNCH,

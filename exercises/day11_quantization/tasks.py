@@ -224,6 +224,7 @@ aligned. There may be more than 2^31 weights, though in no case here. Without we
             "global_bytes / minimum",
             at_most=1.35,
             look="How often do you read a scale? Once for the eight weights of a word is enough while their group is the same.",
+            naive="scales and zeros are loaded for every row",
         ),
         Bar("sectors / ideal", at_most=1.25, look="Do neighboring lanes write neighboring columns?"),
         Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
@@ -317,6 +318,14 @@ twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit
             "requests * 512 / minimum",
             at_most=7,
             look="How many bytes of qweight does each access move? It should be 16, or 8.",
+            naive="one column a lane: 4 bytes a load",
+        ),
+        Bar(
+            "conversions / (in_features * out_features)",
+            at_most=0.05,
+            look="Conversions between integers and floating-point numbers per weight: let four bits become a number "
+            "by their place in it (0x6400 | q is 1024 + q).",
+            naive="each weight is converted from int to half",
         ),
         Bar("launches", at_most=2, look="One kernel, and at most a second one that adds the parts."),
         NO_SCRATCH,
@@ -414,7 +423,12 @@ roofline.)""",
     efficient=Case("256 rows, C 128", **qkv(1, 256, 128, 64)),
     minimum_bytes=lambda d: layer_bytes(qkv_rows(d)),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="Compute the matmul with mma.sync or wmma."),
+        Bar(
+            "tensor_operations / flops_needed",
+            at_least=1,
+            look="Compute the matmul with mma.sync or wmma.",
+            naive="no tensor cores",
+        ),
         Bar(
             "global_bytes / minimum",
             at_most=4.5,

@@ -122,6 +122,8 @@ class Bar:
     at_least: float | None = None
     look: str = ""
     """Advice for a learner who misses the bar."""
+    naive: str = ""
+    """The naive version that misses it: the name of a wrong kernel of the exercise."""
 
 
 @dataclass(frozen=True)

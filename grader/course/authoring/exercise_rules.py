@@ -203,6 +203,22 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
         yield Problem(file, "the table [skeleton] is missing: the stage at which the skeleton fails, and its message")
 
 
+def naive_versions(draft: Draft) -> Iterator[Problem]:
+    """Check that a bar names the naive version that misses it, and that this is a wrong kernel which fails there."""
+    task = draft.task
+    if not task.bars or draft.entry.kind == "debug":
+        return
+    wrong = {mistake.name: mistake for mistake in draft.mistakes.wrong}
+    if not any(bar.naive for bar in task.bars):
+        yield draft.described("no bar names the naive version that misses it (naive=)")
+    for bar in task.bars:
+        mistake = wrong.get(bar.naive)
+        if bar.naive and (mistake is None or mistake.stages != ("efficient",)):
+            yield draft.described(f"{bar.naive!r} is no wrong kernel with the stage efficient")
+        elif mistake is not None and mistake.says.lower() not in f"{bar.expression} {bar.look}".lower():
+            yield draft.described(f"{bar.naive!r} says {mistake.says!r}, which is not in the bar {bar.expression!r}")
+
+
 def summary(draft: Draft) -> Iterator[Problem]:
     """Check that the summary describes the kernel, empty input, and promises that no case tests."""
     if len(draft.task.summary) <= SUMMARY:
@@ -272,6 +288,7 @@ RULES: tuple[Rule, ...] = (
     only_lines_are_added,
     hints,
     mistakes,
+    naive_versions,
     summary,
     stages,
     tolerances,

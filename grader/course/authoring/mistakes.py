@@ -30,7 +30,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wrong kernel: the solution with a change, or a separate file.
+    """One wrong kernel: the solution with a change, a separate file, or a separate file with a change.
 
     The changed text may also be in a header of the course that the solution includes: the header's text is then pasted
     into the file, as if the learner had written it there.
@@ -40,21 +40,24 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
     find: str = ""
     replace: str = ""
     count: int = 1
-    """The number of occurrences of ``find`` in the solution."""
+    """The number of occurrences of ``find``."""
     file: str = ""
+    """A file beside the list of mistakes; empty for the solution."""
     case: str = ""
     """The case that catches it, if ``says`` names none; the tests run only this case."""
 
     def text(self, entry: Entry) -> str:
         """Return the text of the whole wrong kernel."""
-        if self.file:
-            return (entry.wrong_kernels.parent / self.file).read_text(encoding="utf-8")
-        solution = entry.solution.read_text(encoding="utf-8")
+        file = entry.wrong_kernels.parent / self.file if self.file else entry.solution
+        solution = file.read_text(encoding="utf-8")
+        if self.file and not self.find:
+            return solution
         if self.find not in solution:
             solution = _with_headers_pasted(solution)
         found = solution.count(self.find) if self.find else 0
         if found != self.count:
-            raise GraderError(f"{self.find!r} occurs {found} times in the solution, not {self.count}")
+            where = self.file or "the solution"
+            raise GraderError(f"{self.find!r} occurs {found} times in {where}, not {self.count}")
         return solution.replace(self.find, self.replace)
 
 

@@ -98,7 +98,10 @@ def _shape(text: str) -> str:
 
 def _bars(exercise: Exercise) -> list[str]:
     lines = [
-        f"- `{bar.expression}`: {_limit(bar)}." + (f" {escaped(bar.look)}" if bar.look else "") for bar in exercise.bars
+        f"- `{bar.expression}`: {_limit(bar)}."
+        + (f" {escaped(bar.look)}" if bar.look else "")
+        + (f" *Missed by: {escaped(bar.naive)}.*" if bar.naive else "")
+        for bar in exercise.bars
     ]
     for time in exercise.time_bars:
         lines.append(

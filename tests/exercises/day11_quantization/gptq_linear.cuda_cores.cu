@@ -1,4 +1,5 @@
-// Another design: no tensor cores. A lane owns four columns, a warp 128, and the warps of a block share in_features.
+// Another design: no tensor cores, and weights become floats by the exponent trick: 0x4b000000 | q is 2^23 + q.
+// A lane owns four columns, a warp 128, and the warps of a block share in_features.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -46,8 +47,8 @@ __global__ void product(const __half* x, const int* qweight, const int* qzeros, 
                 scale[0] = low.x, scale[1] = low.y, scale[2] = high.x, scale[3] = high.y;
             }
             for (int c = 0; c < 4; ++c) {
-                const int zero = (zeros >> 4 * c & 15) + 1;
-                const float w = (static_cast<int>(q[c] >> 4 * j & 15) - zero) * scale[c];
+                const float zero = __uint_as_float(0x4b000000u + (zeros >> 4 * c & 15) + 1);
+                const float w = (__uint_as_float(0x4b000000u | (q[c] >> 4 * j & 15)) - zero) * scale[c];
                 for (int r = 0; r < kRows; ++r) sums[r][c] += values[r][j] * w;
             }
         }

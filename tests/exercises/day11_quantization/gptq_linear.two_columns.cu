@@ -6,6 +6,9 @@ constexpr int kLanes = 32, kSlices = 8;
 constexpr int kChunk = 8 * kSlices * 4;  // values of k
 constexpr int kRows = 16;
 
+// A float whose last bit counts 1, so that no conversion is needed.
+__device__ float plus_2_to_23(unsigned n) { return __uint_as_float(0x4b000000u | n); }
+
 __global__ void product(const __half* x, const int* qweight, const int* qzeros, const __half* scales, const int* g_idx,
                         const __half* bias, __half* out, int rows, int in_features, int out_features, int group_size,
                         bool act_order, bool has_bias) {
@@ -37,9 +40,8 @@ __global__ void product(const __half* x, const int* qweight, const int* qzeros, 
                     zeros = static_cast<unsigned>(qzeros[place / 8]) >> (column % 8 * 4);
                     scale = __half22float2(*reinterpret_cast<const __half2*>(scales + place));
                 }
-                const int zero0 = (zeros & 15) + 1, zero1 = (zeros >> 4 & 15) + 1;
-                const float w0 = (static_cast<int>(words.x >> 4 * j & 15) - zero0) * scale.x;
-                const float w1 = (static_cast<int>(words.y >> 4 * j & 15) - zero1) * scale.y;
+                const float w0 = (plus_2_to_23(words.x >> 4 * j & 15) - plus_2_to_23((zeros & 15) + 1)) * scale.x;
+                const float w1 = (plus_2_to_23(words.y >> 4 * j & 15) - plus_2_to_23((zeros >> 4 & 15) + 1)) * scale.y;
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
                     if (r >= rows) continue;
