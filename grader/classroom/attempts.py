@@ -1,12 +1,9 @@
 """Assignment of jobs to the nodes of a cluster: late jobs are tried again elsewhere, and the first answer counts.
 
 A cut network and a hanging machine look the same: there is no result. The grader therefore does not decide whether a
-node
-is alive. A late job gets another attempt on a node with room (Dean and Ghemawat, "MapReduce", OSDI 2004, section 3.6,
-call
-these backup tasks). A silent node keeps its few jobs and gets no more; if it wakes up, a result that is already known
-is
-dropped. A wrong guess costs a job done twice, never a grade.
+node is alive. A late job gets another attempt on a node with room (Dean and Ghemawat, "MapReduce", OSDI 2004, section
+3.6, call these backup tasks). A silent node keeps its few jobs and gets no more. If it wakes up, results that are
+already known are dropped. A wrong guess costs a job done twice, never a grade.
 """
 
 from __future__ import annotations
@@ -21,11 +18,11 @@ from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 
 LATE = 60.0
-"""Seconds after which a job gets another attempt on an idle node. Few jobs take longer."""
+"""The seconds after which a job gets another attempt on an idle node. Few jobs take longer."""
 JOBS_FOR_EACH_CORE = 2
-"""The jobs of a node for each core, so that it need not wait for the next one and autoscaling sees the demand."""
+"""The jobs per core that a node is given, so that it need not wait for the next one and autoscaling sees the demand."""
 LEAST_JOBS = 16
-"""The jobs that wait for the first node."""
+"""The number of jobs that may wait for the first node."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,21 @@ class _Attempt:
     job: Job
     node: str
     late: float
-    """When it will be."""
+    """The time from which the attempt is late."""
 
 
 @dataclass
 class Attempts:
-    """At all jobs that wait for an answer; the executor knows each by a reference of its own."""
+    """The attempts at all jobs without an answer. The executor identifies each attempt by a reference."""
 
     clock: Callable[[], float] = time.monotonic
     nodes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Those that are there: how many of ``CPU`` and ``GPU`` each has."""
+    """The present nodes, each with its numbers of ``CPU`` and ``GPU``."""
     _at_work: dict[Any, _Attempt] = field(default_factory=dict)
     _waiting: set[str] = field(default_factory=set)
     """The keys of the jobs that have no answer."""
     _gone: set[str] = field(default_factory=set)
-    """Nodes that ended with a job: Ray may name them for a while. One that comes back has another name."""
+    """Nodes that failed during a job. Ray may still list them for a while; a node that returns has another name."""
 
     @property
     def references(self) -> list[Any]:
@@ -106,7 +103,7 @@ class Attempts:
         resource, now = "GPU" if device == "cuda" else "CPU", self.clock()
         held = Counter(
             one.node for one in self._at_work.values() if device in ("cpu", one.job.device)
-        )  # all want a core
+        )  # every job needs a core
         slow = {one.node for one in self._at_work.values() if one.late <= now}
         loads = {
             name: held[name] / has[resource]

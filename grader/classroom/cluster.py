@@ -147,7 +147,7 @@ class Cluster:
         try:
             return answer.result(self._patience)
         except TimeoutError:
-            waited, self._patience = self._patience, SILENT / 8  # to say goodbye
+            waited, self._patience = self._patience, SILENT / 8  # so that Ray can disconnect
             raise TimeoutError(f"no answer for {waited:g} s") from None
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Cluster:
         self._attempts = Attempts()
 
     def _end(self) -> None:
-        with contextlib.suppress(Exception):  # of a cluster that is gone
+        with contextlib.suppress(Exception):  # from a cluster that no longer exists
             for reference in self._attempts.references:
                 self.ray.cancel(reference, force=True)
         self.ray.shutdown()

@@ -1,7 +1,7 @@
 """The part of the course that cluster nodes get: the grader, the exercises and the headers, as one folder.
 
-Ray packs it, names it by its content, and unpacks it once on each node, where jobs run in it: nothing of ours need be
-installed there. Solutions and tests stay here.
+Ray packs it, names it by its content, and unpacks it once on each node, where jobs run in it. Nothing of the course has
+to be installed on the nodes. Solutions and tests are not sent.
 """
 
 from __future__ import annotations

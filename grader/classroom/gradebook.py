@@ -24,7 +24,7 @@ class GradeBook(msgspec.Struct, kw_only=True):
 
     format: int = FORMAT
     maxima: dict[str, float]
-    """The most that each exercise gives, all that anybody handed in or was asked for."""
+    """The maximum points of each exercise that was submitted or requested."""
     grades: list[Grade]
 
     @property
@@ -36,7 +36,7 @@ class GradeBook(msgspec.Struct, kw_only=True):
 def make(
     course: Course, submissions: Sequence[Submission], results: Sequence[Mapping[str, Any]], policy: Policy
 ) -> GradeBook:
-    """From the results as they are stored, in the order of the submissions."""
+    """Create the gradebook from the stored results, in the order of the submissions."""
     names = {v["exercise"] for r in results for v in r["verdicts"]} | {name for r in results for name in r["missing"]}
     maxima = policy.maxima({e.name: float(e.points) for e in course.exercises if e.name in names})
     grades = [
@@ -48,7 +48,7 @@ def make(
 
 def save(book: GradeBook, out: Path) -> None:
     """Write grades.json."""
-    write(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may hold halves of characters
+    write(out / FILE, json.dumps(msgspec.to_builtins(book), indent=1) + "\n")  # names may contain lone surrogates
 
 
 def load(out: Path) -> GradeBook:

@@ -1,8 +1,8 @@
 """Leaderboards of bytes moved and of time, for students who passed and opted in.
 
-Bytes are the simulator's counter in the case of the stage *efficient*, which is the same for everybody. Times are those
-of
-the grader's own clock on a GPU (``verified_us``): the kernel's own process could manipulate its measurements.
+Bytes are the simulator's counter in the case of the stage *efficient*, which is the same for all students. Times are
+measured by the grader's own clock on a GPU (``verified_us``), because the kernel's own process could manipulate its
+measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.verdict import Verdict
 
 @dataclass(frozen=True)
 class Row:
-    """One place."""
+    """One place on a leaderboard."""
 
     rank: int
     name: str
@@ -30,18 +30,18 @@ class Row:
 
 @dataclass
 class Board:
-    """One exercise."""
+    """The leaderboards of one exercise."""
 
     exercise: str
     title: str
     passed: int = 0
     traffic: list[Row] = field(default_factory=list)
     times: list[tuple[str, list[Row]]] = field(default_factory=list)
-    """By size and dtype."""
+    """The rows of each size and dtype."""
 
 
 def boards(students: Iterable[Stored]) -> list[Board]:
-    """One for each exercise that somebody who opted in has passed."""
+    """Return the leaderboards of each exercise that a student who opted in has passed."""
     passed: dict[str, list[tuple[str, Verdict]]] = {}
     for student in students:
         for verdict in student.verdicts:
@@ -69,7 +69,10 @@ def _board(exercise: str, entries: list[tuple[str, Verdict]]) -> Board:
 
 
 def traffic_of(verdict: Verdict) -> tuple[float, float | None] | None:
-    """Bytes of global memory in the counted case, and how many times the least; None where nothing was counted."""
+    """Return the bytes of global memory in the counted case, and their ratio to the minimum.
+
+    Return None if nothing was counted.
+    """
     stage = verdict.stage("efficient")
     if stage is None or not stage.totals.get("global_bytes"):
         return None
@@ -79,7 +82,7 @@ def traffic_of(verdict: Verdict) -> tuple[float, float | None] | None:
 
 
 def times_of(verdict: Verdict) -> list[tuple[str, float, float | None]]:
-    """Size, microseconds and standard error, of times by the grader's own clock."""
+    """Return size, microseconds and standard error of the times by the grader's own clock."""
     stage = verdict.stage("fast")
     timings = stage.timings if stage else []
     return [
@@ -90,7 +93,7 @@ def times_of(verdict: Verdict) -> list[tuple[str, float, float | None]]:
 
 
 def _ranked(entries: list[tuple[float, str, float | None, float | None]]) -> list[Row]:
-    """Equal values share a rank."""
+    """Rank the rows; equal values share a rank."""
     entries.sort(key=lambda entry: entry[:2])
     values = [entry[0] for entry in entries]
     return [Row(values.index(value) + 1, name, value, ratio, error) for value, name, ratio, error in entries]

@@ -25,7 +25,7 @@ class Mistake:
     where: str = ""
     source: str = ""
     count: int = 1
-    """Of students."""
+    """The number of students."""
 
 
 def commonest(students: Iterable[Stored]) -> list[Mistake]:

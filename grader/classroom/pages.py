@@ -1,7 +1,7 @@
-"""The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for everybody.
+"""The pages of a class: feedback.html for each student, class.html for the instructor, leaderboard.html for the class.
 
-Each is one self-contained file that works offline: no script, no font, one style sheet, whose hash is in the page's
-Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
+Each is one self-contained file that works offline, without scripts and fonts. The hash of its style sheet is in the
+page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts of students are escaped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_pages(
     pairs: Sequence[Pair],
     out: Path,
 ) -> Path:
-    """All of them, below the folder of results; where the class's page is."""
+    """Write all pages into the folder of results; return the path of the class page."""
     book = gradebook.load(out)
     students = []
     for submission, result, grade in zip(submissions, results, book.grades):
@@ -59,7 +59,7 @@ def write_pages(
 
 
 def feedback_page(student: Stored, book: GradeBook) -> str:
-    """One student's."""
+    """Return the page of one student."""
     from markupsafe import Markup
 
     verdicts = {verdict.exercise: verdict for verdict in student.verdicts}
@@ -128,7 +128,7 @@ def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: 
 
 
 def _exercise(name: str, students: Sequence[Stored]) -> dict[str, Any]:
-    """How the class did: counts, and the parts of a bar, in percent of who handed it in."""
+    """Return the results of one exercise: counts, and the segments of a bar in percent of the submissions."""
     verdicts = [verdict for student in students for verdict in student.verdicts if verdict.exercise == name]
     counts = {"passed": sum(verdict.passed for verdict in verdicts), **dict.fromkeys(STAGES, 0), "error": 0}
     for verdict in verdicts:
@@ -154,7 +154,7 @@ def _exercise(name: str, students: Sequence[Stored]) -> dict[str, Any]:
 
 def _summary(totals: Sequence[float], maximum: float) -> str:
     if not totals:
-        return "Nobody has a grade yet."
+        return "No student has a grade yet."
     mean, median = statistics.fmean(totals), statistics.median(totals)
     said = f"Of {maximum:g} points the median is {median:.4g} and the mean {mean:.3g}"
     if len(totals) < 4:
@@ -164,7 +164,10 @@ def _summary(totals: Sequence[float], maximum: float) -> str:
 
 
 def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
-    """How many got which share of the points, the best first; above the maximum counts as all."""
+    """Return a histogram of the points as shares of the maximum, best first.
+
+    Totals above the maximum are in the first bin.
+    """
     counts = [0] * BINS
     for total in totals:
         counts[min(BINS - 1, int(BINS * total / maximum) if maximum else 0)] += 1
@@ -177,7 +180,7 @@ def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
 
 
 def _group(course: Course, pairs: Sequence[Pair], students: Sequence[Stored]) -> dict[str, Any]:
-    """Its names, and the most similar pair side by side."""
+    """Return a group of similar submissions: the students, and the most similar pair side by side."""
     by_name = {student.result["student"]: student for student in students}
     names = sorted({name for pair in pairs for name in (pair.first, pair.second)} & by_name.keys())
     best = pairs[0]

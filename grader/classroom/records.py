@@ -100,7 +100,7 @@ def could_not_grade(result: Mapping[str, Any]) -> bool:
 
 
 def printable(text: str) -> str:
-    """Without control characters and halves of characters."""
+    """Replace control characters and lone surrogates."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -124,7 +124,7 @@ def is_running(process: int) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Write a file atomically."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         aside.write_text(text, encoding="utf-8", errors="replace")

@@ -301,9 +301,11 @@ class Session:
         unknown = [place for place in left if place not in twice]
         remarks = []
         if twice:
-            remarks.append(f"not graded, as another file has that exercise or it was not asked for: {_listed(twice)}")
+            remarks.append(
+                f"not graded, because another file has that exercise or it was not requested: {_listed(twice)}"
+            )
         if unknown:
-            remarks.append(f"not graded, as no exercise has that name: {_listed(unknown)}")
+            remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}")
         return remarks
 
     def _kept_seed(self) -> int:

@@ -1,10 +1,10 @@
-"""Nearly identical submissions, regardless of names, comments and blanks.
+"""Detection of nearly identical submissions, regardless of names, comments and whitespace.
 
-A file becomes the set of its k-grams, k tokens in a row, in which all names are equal. Code of the course does not
-count: the skeleton, and its headers, which some paste into their files. The similarity of two files is the share of the
-smaller set that is also in the other, so that code added to a copy changes nothing until the copy has twice the size.
-Classes are small: all k-grams are kept, whereas large collections keep a sample of them (Schleimer, Wilkerson and
-Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
+A file becomes the set of its k-grams (k consecutive tokens), in which all names are equal. Code of the course is left
+out: the skeleton, and the course's headers, which some students paste into their files. The similarity of two files is
+the share of the smaller set that is also in the other. Code added to a copy therefore changes nothing until the copy
+has twice the size. Classes are small, so all k-grams are kept, whereas large collections keep a sample of them
+(Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
 
 Short kernels are naturally similar, and students who talk to each other write similar code. A pair is a hint, never a
 proof.
@@ -25,9 +25,9 @@ K = 10
 """The number of tokens in a k-gram."""
 LEAST = 0.8
 LEAST_SIZE = 0.5
-"""The least share of the larger set: some common lines are in every file."""
+"""The minimum share of the larger set: some common lines are in every file."""
 FEWEST = 12
-"""The least number of its own k-grams that a file needs to be compared."""
+"""The minimum number of its own k-grams that a file needs to be compared."""
 
 
 KGrams = frozenset[tuple[str, ...]]

@@ -56,17 +56,17 @@ class Store:
         return graded
 
     def done(self, keys: set[str]) -> set[str]:
-        """Those of the keys that have a file."""
+        """Return the keys that have a result."""
         with contextlib.suppress(OSError):
             return {path.stem for path in self.folder.iterdir() if path.stem in keys and path.suffix == ".json"}
         return set()
 
     def write(self, key: str, graded: bytes) -> None:
-        """Keep what became of a job."""
+        """Store the result of a job."""
         records.write(self._path(key), graded.decode())
 
     def forget(self, key: str) -> None:
-        """Then it is done anew."""
+        """Delete the result of a job, so that the job is done again."""
         self._path(key).unlink(missing_ok=True)
 
     def write_plan(self, plan: Plan) -> None:
@@ -85,7 +85,7 @@ class Store:
             raise GraderError(f"{self.folder / PLAN} cannot be read: {error}") from error
 
     def when(self, key: str) -> float | None:
-        """When a job was done, in seconds since 1970."""
+        """Return when a job was finished, in seconds since 1970; None if it was not."""
         try:
             return self._path(key).stat().st_mtime
         except OSError:
@@ -93,7 +93,10 @@ class Store:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """For one run at a time: two would grade the same twice. The system ends it with the process."""
+        """Hold the lock of the folder: two runs would grade everything twice.
+
+        The system releases it when the process ends.
+        """
         file = self._open_lock()
         try:
             try:

@@ -20,7 +20,7 @@ class Stored:
     """One student."""
 
     name: str
-    """Safe to show."""
+    """The student's name, safe to show."""
     folder: str
     nickname: str
     result: Mapping[str, Any]
@@ -42,7 +42,8 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
         for verdict in verdicts
         if verdict.file in submission.kernels
     }
-    name = re.sub(r"_(\d+)_assignsubmission_\w*$", r" (\1)", printable(submission.student))  # how Moodle calls folders
+    # Moodle's names for folders
+    name = re.sub(r"_(\d+)_assignsubmission_\w*$", r" (\1)", printable(submission.student))
     return Stored(name, submission.folder_name, submission.nickname, result, grade, verdicts, sources)
 
 

@@ -22,12 +22,12 @@ from grader.setup.errors import GraderError
 
 MOST_ENTRIES = 500
 MOST_BYTES = 20 << 20
-"""Of a whole submission, unpacked."""
+"""The maximum size of a whole submission, unpacked."""
 MOST_KERNEL_BYTES = 1 << 20
 MOST_DEPTH = 40
-"""Of folders in folders."""
+"""The maximum depth of nested folders."""
 _NOT_READ = (".cu", ".rar", ".7z", ".tar", ".gz", ".tgz", ".xz", ".bz2")
-"""A student's work in a form that is not read, which must not pass unnoticed."""
+"""Suffixes of files that may be a student's work but are not read. They are reported."""
 
 
 @dataclass
@@ -37,17 +37,17 @@ class Submission:
     student: str
     path: Path
     kernels: dict[str, bytes] = field(default_factory=dict)
-    """The .cu files, by their place in the submission."""
+    """The .cu files, by their path in the submission."""
     nickname: str = ""
-    """In the leaderboard; none: not in it."""
+    """The name on the leaderboard; empty: the student did not opt in."""
     refused: str = ""
-    """Why nothing of it was read."""
+    """The reason why the submission was rejected; empty if it was read."""
     incident: Incident | None = None
-    """The grader's own fault that was met while it was read."""
+    """An internal error of the grader while it read the submission."""
 
     @property
     def digest(self) -> str:
-        """A hash of all that is graded."""
+        """A hash of everything that is graded."""
         total = hashlib.sha256(self.refused.encode())
         for name, content in sorted(self.kernels.items()):
             total.update(f"{name}\0{len(content)}\0".encode())
@@ -56,11 +56,11 @@ class Submission:
 
     @property
     def folder_name(self) -> str:
-        """A name for the student's results: no path, no surprises, different for different students.
+        """A name for the folder of the student's results, safe as a path and different for different students.
 
-        Only a name of small letters, digits and dashes stays as it is. It has no dot, as the names of our own files
-        have, and differs from others by more than capital letters; no student can be called like what has a hash at its
-        end.
+        A name of lower-case letters, digits, dashes and underscores is kept. Other names get a hash at the end, so that
+        they differ in more than capital letters; names that already end like such a hash get one, too. Names have no
+        dot, unlike the grader's own files.
         """
         if re.fullmatch(r"[a-z0-9_][a-z0-9_-]{0,79}", self.student) and not re.search(r"-[0-9a-f]{16}$", self.student):
             return self.student
@@ -69,10 +69,10 @@ class Submission:
 
 
 def find_submissions(folder: Path) -> list[Submission]:
-    """All of a folder, sorted by student; hidden files and other files are left out.
+    """Return the submissions in a folder, sorted by student; hidden and other files are left out.
 
-    In place of the folder an archive of it, as learning systems give it, or of one student, as ``grader submit`` makes
-    it.
+    Instead of a folder, it may be an archive of one from a learning system, or one student's archive by ``grader
+    submit``.
     """
     if folder.is_file() and folder.suffix.lower() == ".zip":
         return _in_archive(folder)
@@ -105,7 +105,7 @@ def find_submissions(folder: Path) -> list[Submission]:
 
 
 def read_submission(student: str, folder: Path) -> Submission:
-    """One student's folder."""
+    """Read the folder of one student."""
     return _read(Submission(student, folder), _from_folder)
 
 
@@ -119,7 +119,7 @@ def _in_archive(path: Path) -> list[Submission]:
 
 
 def _tell_apart(submissions: list[Submission]) -> None:
-    """Students of one name, as a folder and a zip of it, get the names of their files, of which no two are the same."""
+    """Rename students with equal names, such as a folder and its zip, to their file names, which are unique."""
     while True:
         count = Counter(submission.student for submission in submissions)
         same = [submission for submission in submissions if count[submission.student] > 1]
@@ -137,7 +137,7 @@ def _read(submission: Submission, reader: Callable[[Path], dict[str, bytes]]) ->
         }
         submission.nickname = next((_nickname(files[place]) for place in sorted(files.keys() - submission.kernels)), "")
         if not submission.kernels:
-            submission.refused = "it holds no .cu file"
+            submission.refused = "it contains no .cu file"
     except Refused as reason:
         submission.refused = str(reason)
     except OSError as error:
@@ -153,7 +153,8 @@ def _from_folder(folder: Path) -> dict[str, bytes]:
     total = 0
     for name in _files(folder):
         path = folder / name
-        if path.suffix.lower() == ".zip" and not path.name.startswith("."):  # how learning systems pass archives on
+        # learning systems nest archives in this way
+        if path.suffix.lower() == ".zip" and not path.name.startswith("."):
             inside = {f"{name}/{place}": content for place, content in _from_archive(path).items()}
             total += sum(map(len, inside.values()))
             _check_size(name, 0, total)
@@ -185,7 +186,7 @@ def _files(folder: Path) -> list[str]:
                     raise Refused(f"{shown(str(place))} is a link")
                 if entry.is_dir():
                     if len(place.parts) > MOST_DEPTH:
-                        raise Refused(f"its folders lie more than {MOST_DEPTH} deep in each other")
+                        raise Refused(f"its folders are nested more than {MOST_DEPTH} deep")
                     folders.append(place)
                 elif not entry.is_file():
                     raise Refused(f"{shown(str(place))} is neither a file nor a folder")
@@ -219,14 +220,14 @@ def _from_archive(path: Path) -> dict[str, bytes]:
                     continue
                 if name in kernels:
                     raise Refused(f"it holds {shown(name)} twice")
-                with archive.open(member) as packed:  # what the list says of sizes may be a lie
+                with archive.open(member) as packed:  # the size in the archive's list may be wrong
                     content = packed.read(MOST_KERNEL_BYTES + 1)
                 total += len(content)
                 _check_size(name, len(content), total)
                 kernels[name] = content
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise Refused(f"it is not a zip archive that can be read: {error}") from error
-    except Exception as error:  # zlib, lzma and bz2 have errors of their own
+        raise Refused(f"it is not a readable zip archive: {error}") from error
+    except Exception as error:  # zlib, lzma and bz2 raise their own errors
         if isinstance(error, (Refused, OSError)):
             raise
         raise Refused(f"it is damaged: {error}") from error
@@ -245,7 +246,7 @@ def _is_read(name: str) -> bool:
 
 
 def _is_kernel(name: str) -> bool:
-    """Hidden ones are what a Mac adds."""
+    """Return whether a file is a kernel. macOS adds hidden files with the same suffix."""
     return name.lower().endswith(".cu") and not name.startswith(".")
 
 

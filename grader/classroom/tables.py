@@ -22,7 +22,9 @@ from grader.verdict import ERROR
 from grader.verdict.wording import words
 
 _BEGINS_FORMULA = "=+-@\u2212"
-"""The last is the minus sign. Tab and carriage return, which also start one, are not printable."""
+"""Characters that start a formula; the last is the minus sign. Tab and carriage return also do, but are removed as
+unprintable.
+"""
 
 
 def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:

@@ -49,7 +49,10 @@ def one_core() -> None:
 
 
 def in_utf8(content: bytes) -> bytes:
-    """Windows writes UTF-16 and, in comments, letters of its own: no reason to fail a kernel that is right."""
+    """Convert a kernel to UTF-8.
+
+    Editors on Windows write UTF-16, or comments in code page 1252, and the kernel may be right.
+    """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", errors="replace").encode()
     try:
@@ -64,7 +67,7 @@ class _Head(msgspec.Struct):
 
 
 def seconds_of(answer: bytes) -> float:
-    """How long a job took, of what ``Graded.to_json`` gave."""
+    """Return the seconds of a job from the output of ``Graded.to_json``."""
     return msgspec.json.decode(answer, type=_Head).seconds
 
 
@@ -73,13 +76,13 @@ class Graded:
     """The result of a job, or of all jobs of a student."""
 
     verdicts: list[Verdict] = field(default_factory=list)
-    """In the order of the exercises."""
+    """The verdicts, in the order of the exercises."""
     incidents: list[Incident] = field(default_factory=list)
     seconds: float = 0.0
-    """How long it took."""
+    """The time of the job or jobs."""
 
     def to_json(self) -> bytes:
-        """As it crosses between machines, and is kept."""
+        """Return the result as JSON, to send and to store."""
         verdicts = [verdict.to_dict() for verdict in self.verdicts]
         incidents = [asdict(incident) for incident in self.incidents]
         data = {"seconds": self.seconds, "verdicts": verdicts, "incidents": incidents}
@@ -141,6 +144,6 @@ def _verdict(job: Job, entry: Entry) -> Verdict:
         task = with_hidden_cases(entry.load(), job.cases)
         stages = None if job.device == "cpu" else ("correct", "fast")
         verdict = check(task, file, device=job.device, seed=job.seed, stages=stages)
-    # The folder is gone, and it is another one the next time: no line, finding or message names it.
+    # The folder is temporary and differs each time: remove its path from lines, findings and messages.
     place = json.dumps(f"{folder}/")[1:-1]
     return Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()).replace(place, "")))

@@ -73,11 +73,11 @@ class Entry:
     """The oldest GPU architecture that runs it."""
     stages: tuple[str, ...] = ()
     difficulty: str = ""
-    """Easy, medium or hard; empty where course.toml does not say it."""
+    """Easy, medium or hard; empty if course.toml does not say."""
     minutes: int = 0
-    """The time that it takes a newcomer; 0 where course.toml does not say it."""
+    """The minutes that a newcomer takes; 0 if course.toml does not say."""
     needs: tuple[str, ...] = ()
-    """The days and exercises that it builds on, by their full names."""
+    """The full names of the days and exercises that it builds on."""
 
     @property
     def name(self) -> str:
@@ -234,7 +234,7 @@ class Course:
         raise GraderError(f"there is no exercise {name!r}", hint)
 
     def is_former(self, name: str) -> bool:
-        """Return whether a name that ``find`` knows is a former one."""
+        """Return whether ``find`` accepts a name only because it is a former one."""
         parts = _parts(name)
         return not _matching(parts, self._present_names) and bool(_matching(parts, self.former_names))
 
@@ -245,7 +245,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:
-    """Return the exercises that the parts of a path or name mean among ``names``, which are full names."""
+    """Return those of ``names`` (full names) that the parts of a path or name match."""
     full, tail = "/".join(parts[-2:]), parts[-1]
     if full in names:
         return [names[full]]
@@ -265,7 +265,10 @@ def find(name: str, root: Path | None = None) -> Entry:
 
 @functools.lru_cache(maxsize=64)
 def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
-    """Return the hints of a day, by exercise; ``changed``: when the file was written, in nanoseconds."""
+    """Return the hints of a day by exercise.
+
+    ``changed`` is the file's modification time in nanoseconds, a key of the cache.
+    """
     found = {}
     for name, hints in read_toml(path)[1].items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):

@@ -76,7 +76,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stages: Stages
     days: tuple[ListedDay, ...] = field(default=(), name="day")
     formerly: dict[str, str] = {}
-    """Present names by former ones, of a day or of an exercise in its present day: ``day06_x/old = "day06_x/new"``."""
+    """Present names of days and exercises by their former names. A former exercise is written with its present day:
+    ``day06_x/old = "day06_x/new"``.
+    """
 
     @cached_property
     def former_exercises(self) -> dict[str, str]:
@@ -132,7 +134,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the present names of days and of exercises by their former ones; none where the course cannot be read."""
+    """Return the present names of days and exercises by their former ones; empty if the course cannot be read."""
     try:
         manifest = read_manifest(root)
     except GraderError:
@@ -198,7 +200,7 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def _wrong_former_names(manifest: Manifest) -> Iterator[Problem]:
-    """Yield the entries of ``formerly`` that name something that does not exist, or hide something that does."""
+    """Yield the entries of ``formerly`` whose present name does not exist, or whose former name does."""
     days = {day.folder for day in manifest.days}
     exercises = {f"{day.folder}/{exercise.name}" for day in manifest.days for exercise in day.exercises}
     for old, new in manifest.formerly.items():

@@ -31,7 +31,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tensor of a puzzle, where its shape alone does not say enough."""
+    """A tensor of a puzzle whose shape alone does not describe it."""
 
     shape: Text
     dtype: Literal["f32", "i32"] = "f32"
@@ -62,9 +62,9 @@ class Listed(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
     title: Text
     text: Text
-    """What the kernel must do, and what the blank stands for."""
+    """The task, and the meaning of the blank."""
     kernel: Text
-    """The whole file but for its includes, with a BLANK for each answer."""
+    """The whole file without its includes, with a BLANK for each answer."""
     answers: tuple[Text, ...]
     hint: Text
     outputs: dict[str, Text]
@@ -72,7 +72,7 @@ class Listed(Struct, frozen=True, forbid_unknown_fields=True):
     reference: Text
     """A Python expression over the inputs, the sizes and ``torch``."""
     cases: Annotated[tuple[dict[str, int | float], ...], Meta(min_length=1)]
-    """Sizes by name."""
+    """The sizes by name."""
     wrong: Annotated[tuple[Wrong, ...], Meta(min_length=2)]
     inputs: dict[str, str | Tensor] = {}
     bars: tuple[Bar, ...] = ()
@@ -214,7 +214,7 @@ def find_puzzle(course: Course, name: str) -> Puzzle | None:
 
 
 def _problem(puzzle: Listed, known: set[str]) -> str:
-    """Return what contradicts the rest of a puzzle; empty if nothing does."""
+    """Return the contradiction in a puzzle; empty if there is none."""
     if puzzle.name in known:
         return "another puzzle or exercise has this name"
     blanks = puzzle.kernel.count(BLANK)

@@ -240,11 +240,11 @@ class Exercise:
         sizes = {size.name: size.dtypes or self.dtypes for size in self.bench}
         for bar in self.time_bars:
             if bar.size not in sizes:
-                problems.append(f"a limit on the time of {bar.size!r}, which is not one of its bench sizes")
+                problems.append(f"a time limit for {bar.size!r}, which is not one of its bench sizes")
             for dtype in set(bar.dtypes or ()) - set(sizes.get(bar.size, bar.dtypes or ())):
-                problems.append(f"a limit on the time of {bar.size!r} in {dtype}, in which it is not timed")
+                problems.append(f"a time limit for {bar.size!r} in {dtype}, a dtype that is not timed")
             if not bar.at_most_us > 0 or not bar.gpu.strip():
-                problems.append(f"a limit on the time of {bar.size!r} without a time above 0 and the name of a GPU")
+                problems.append(f"a time limit for {bar.size!r} without a positive time or the name of a GPU")
         if problems:
             raise GraderError(f"the task {self.name or self.launchers!r} is invalid: " + "; ".join(problems))
 
@@ -428,7 +428,7 @@ class Exercise:
 
 
 class Sizes(dict[str, Any]):
-    """The arguments of ``minimum_bytes`` and ``flops``: sizes and scalars, and ``item``, bytes of an element."""
+    """The arguments of ``minimum_bytes`` and ``flops``: sizes and scalars, and ``item``, the bytes of an element."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(call.scalars)
@@ -438,7 +438,7 @@ class Sizes(dict[str, Any]):
 
 @dataclass(frozen=True)
 class ArgumentNames:
-    """The parameters that a function names."""
+    """The names of a function's parameters."""
 
     names: frozenset[str]
     required: frozenset[str]

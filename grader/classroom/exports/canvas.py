@@ -1,15 +1,15 @@
 """Canvas: "Import" of the gradebook, and "Re-upload submissions" of an assignment.
 
-The gradebook's file is read by the columns *Student*, *ID*, *SIS User ID*, *SIS Login ID*, *Section* and one for each
-assignment, called "Title (1234)" by its number; a row "Points Possible" may come first (instructure/canvas-lms:
-lib/gradebook_importer.rb; Canvas's instructor guide, "How do I import grades in the Gradebook?"). Canvas exports such a
-file; grades are written into the column of one assignment, and only the columns that say who a student is go with it,
-so that nothing else can change.
+Canvas reads the gradebook's file by the columns *Student*, *ID*, *SIS User ID*, *SIS Login ID*, *Section* and one for
+each assignment, named "Title (1234)" with the assignment's number. A row "Points Possible" may come first
+(instructure/canvas-lms: lib/gradebook_importer.rb; Canvas's instructor guide, "How do I import grades in the
+Gradebook?"). Canvas exports such a file. The grader fills in the column of one assignment and keeps only the columns
+that identify students, so that the import changes nothing else.
 
-Submissions come from Canvas as ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: the student's number,
-then the attachment's. A re-uploaded file finds its student by the same two numbers and is shown under the name of the
-attachment (Assignment#infer_comment_context_from_filename in the same source), so feedback for an archive is an
-archive.
+Submissions from Canvas are named ``lastfirst_12_345_work.zip``, or with ``_LATE_`` after the name: first the student's
+number, then the attachment's. Canvas finds the student of a re-uploaded file by the same two numbers and shows the file
+under the attachment's name (Assignment#infer_comment_context_from_filename in the same source). The feedback for an
+archive is therefore an archive.
 """
 
 from __future__ import annotations

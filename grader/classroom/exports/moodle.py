@@ -1,11 +1,11 @@
 """Moodle's assignment: "Upload grading worksheet" and "Upload multiple feedback files in a zip".
 
-The worksheet is read by Moodle by the columns *Identifier* ("Participant 1234"), *Grade* and *Last modified (grade)*;
-rows of others, empty grades and grades above the maximum are left alone (moodle/moodle: mod/assign/feedback/offline/
-importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A path in the zip begins with a folder
-``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and fourth name the plugin,
-what follows is the file (mod/assign/feedback/file/importziplib.php). Submissions come from Moodle in folders
-``NAME_1234_assignsubmission_file_``, by which grades find their way back.
+Moodle reads the worksheet by the columns *Identifier* ("Participant 1234"), *Grade* and *Last modified (grade)*. It
+ignores rows of unknown participants, empty grades and grades above the maximum (moodle/moodle:
+mod/assign/feedback/offline/importgradeslib.php and locallib.php; docs.moodle.org, "Assignment settings"). A path in the
+zip begins with a folder ``NAME_1234_assignfeedback_file_``: the second part is the participant's number, the third and
+fourth name the plugin, and the rest is the file (mod/assign/feedback/file/importziplib.php). Moodle's archive has
+submissions in folders ``NAME_1234_assignsubmission_file_``; these names identify the participants.
 
 If students are identified by their e-mail address, the gradebook's own import maps grades by that column
 (docs.moodle.org, "Grade import").
@@ -79,7 +79,10 @@ def _plain(name: str) -> str:
 
 
 def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
-    """Create a worksheet. Without the times of earlier grades, Moodle overwrites those only when told to."""
+    """Create a worksheet.
+
+    Earlier grades have no times in it, so Moodle overwrites them only if the user tells it to.
+    """
     rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
     for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
         rows.append([f"Participant {number}", no_formula(_name(grade)), points(grade.total), "-"])

@@ -25,7 +25,7 @@ SECTIONS = {
     "exercises": True,
     "what to remember": True,
 }
-"""The sections of a lesson in order, and whether each day has them. The question follows the title."""
+"""The sections of a lesson in order, and whether every day must have them. The question follows the title."""
 
 
 def lacks(day: Day) -> list[Problem]:

@@ -17,11 +17,11 @@ from grader.frontend import course_headers
 from grader.setup.errors import GraderError
 
 MISTAKES, DESIGNS, HINTS = 6, 2, 3
-"""The least number of wrong kernels, of correct kernels of other designs, and of hints."""
+"""The minimum number of wrong kernels, of correct kernels of other designs, and of hints."""
 SUMMARY, HINT = 60, 20
-"""The fewest characters of a summary and of a hint."""
+"""The minimum number of characters of a summary and of a hint."""
 UNTRIED = "though in no case here"
-"""The words of a summary for a promise that would take too much memory, or too long, to test."""
+"""The words with which a summary marks a promise that would take too much memory, or time, to test."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Draft:
 
     @cached_property
     def task(self) -> Exercise:
-        """Its description; raises GraderError if it cannot be loaded."""
+        """The description; raises GraderError if it cannot be loaded."""
         return self.entry.load()
 
     @cached_property
     def mistakes(self) -> Mistakes:
-        """Its wrong kernels."""
+        """The list of wrong kernels."""
         return read_mistakes(self.entry)
 
     def described(self, says: str) -> Problem:
@@ -106,7 +106,7 @@ def effort(draft: Draft) -> Iterator[Problem]:
 
 
 def _listed_line(entry: Entry) -> int:
-    """Return the line of the exercise's name in course.toml; 0 where several lines have it."""
+    """Return the line of the exercise's name in course.toml; 0 if several lines have it."""
     lines = lines_of(entry.root / FILE)
     listed = [number for number, line in enumerate(lines, 1) if f'name = "{entry.variable}"' in line]
     return listed[0] if len(listed) == 1 else 0

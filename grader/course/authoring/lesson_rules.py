@@ -13,11 +13,11 @@ from grader.course import Day, Entry
 from grader.setup.errors import GraderError
 
 PARAGRAPH = 90
-"""The most words of a paragraph."""
+"""The maximum number of words of a paragraph."""
 LISTING = 40
-"""The most lines of a listing that is not folded."""
+"""The maximum number of lines of a listing that is not folded."""
 SHOWN = 0.6
-"""A lesson shows less than this share of what the learner must write, before it sets the exercise."""
+"""The maximum share of a solution's own lines that a lesson shows before it sets the exercise."""
 FOLDED = "hide-input"
 """The tag of a cell whose source is folded."""
 
@@ -30,7 +30,7 @@ _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Place:
-    """Something long: the cell, counted from 1, and how long it is."""
+    """A paragraph or a listing that is too long: its cell, counted from 1, and its length."""
 
     cell: int
     size: int
@@ -129,7 +129,7 @@ def _listings(cell: dict[str, Any]) -> Iterator[str]:
 
 
 def _code_lines(text: str) -> list[str]:
-    """Return the lines that say something: without comments, blanks, braces and preprocessor lines."""
+    """Return the lines of code: without comments, blank lines, braces and preprocessor directives."""
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     lines = (" ".join(line.split()) for line in plain.splitlines())
     return [line for line in lines if len(re.sub(r"\W", "", line)) > 3 and not line.startswith("#")]

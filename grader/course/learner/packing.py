@@ -28,7 +28,7 @@ OPT_IN = "leaderboard.txt"
 MOST_BYTES = 1 << 20
 """The maximum size of a file that is graded."""
 MOST_NICKNAME = 40
-"""The maximum length, in characters."""
+"""The maximum length of a name in characters."""
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Packed:
     content: bytes = b""
     entries: list[Entry] = field(default_factory=list)
     unfinished: list[Entry] = field(default_factory=list)
-    """In the archive although no check passed."""
+    """Exercises in the archive that passed no check."""
     begun: list[Entry] = field(default_factory=list)
-    """Changed, not passed, and left out."""
+    """Exercises left out because they did not pass, although they were changed."""
     untouched: list[Entry] = field(default_factory=list)
-    """Unchanged skeletons: left out."""
+    """Exercises left out because their skeletons are unchanged."""
 
 
 def pack(
