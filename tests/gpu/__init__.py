@@ -1,1 +1,1 @@
-"""Measurements on a real GPU, run by hand and never by ``make test``. See ``python -m tests.gpu.verify -h``."""
+"""Measurements on a real GPU, which ``make test`` does not run. See ``python -m tests.gpu.verify -h``."""

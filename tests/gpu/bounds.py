@@ -1,12 +1,13 @@
-"""Bounds from the simulator's counters beside the times of an H200: each bound has to lie below the time.
+"""Lower bounds of times from the simulator's counters, compared with times measured on an H200.
 
-``python -m tests.gpu.bounds --record`` counts every solution, what learners of *optimize* exercises start from, and day
-4's lesson versions on the simulator, in the case that an exercise is counted in, at the sizes of ``grader bench`` that
-are small, and at middle sizes (``MIDDLE``), and writes lessons/can_i_believe_this/bounds.json. It needs no GPU.
+Each bound must be below the time. ``python -m tests.gpu.bounds --record`` runs kernels on the simulator: the solutions,
+the skeletons of *optimize* exercises, and the versions of day 4's lesson. It uses the case of the stage *efficient*,
+the small sizes of ``grader bench``, and middle sizes (``MIDDLE``). It writes lessons/can_i_believe_this/bounds.json and
+needs no GPU.
 
 ``python -m tests.gpu.bounds --time --record`` times the same calls with the same inputs on this machine's GPU, from a
-cold L2 cache, and writes bounds_h200.json beside it; also how long a launch takes after another.
-``grader.report.notebook.bounds`` draws both.
+cold L2 cache, and the time between two launches. It writes bounds_h200.json to the same folder.
+``grader.report.notebook.bounds`` draws both files.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ COUNTED, TIMED = FOLDER / "bounds.json", FOLDER / "bounds_h200.json"
 GPU = "H200"
 
 SMALL = "small"
-"""The name of those sizes of the bench that the simulator runs in seconds; day 4's products take minutes."""
+"""The name of the bench sizes that the simulator runs in seconds.
+
+Day 4's matrix products are left out: they take minutes.
+"""
 
 _ATTENTION = {"batch": 1, "heads": 4, "query_len": 512, "key_len": 512}
 _PACKED = {"batch": 1, "heads": 8, "kv_heads": 8, "queries": 1024, "keys": 1024, "max_queries": 1024}
@@ -74,7 +78,7 @@ MIDDLE: dict[str, dict[str, Any]] = {
     "hopper_flash_attention": _PACKED,
     "wgmma_linear": {"rows": 1024, "in_features": 512, "out_features": 2048},
 }
-"""By exercise: the first size of its bench in its first dtype, with these numbers in place of the size's own."""
+"""Middle sizes by exercise: they replace dimensions of the first bench size, in its first dtype."""
 
 
 def calls(names: list[str]) -> Iterator[tuple[str, Counted]]:
@@ -100,7 +104,7 @@ def calls(names: list[str]) -> Iterator[tuple[str, Counted]]:
 
 
 def count(names: list[str]) -> list[dict[str, Any]]:
-    """One row for each call: what was counted, and what follows for the GPU."""
+    """Return a row for each call: the counted work, and the time bound on the GPU."""
     rows = []
     for size, item in calls(names):
         began = time.monotonic()
@@ -127,7 +131,7 @@ def count(names: list[str]) -> list[dict[str, Any]]:
 
 
 def measure(names: list[str], seconds: float) -> dict[str, Any]:
-    """Median and minimum of the same calls on this machine's GPU."""
+    """Return the median and minimum times of the same calls on this machine's GPU."""
     import torch
 
     from grader.judge.timing.events import percentiles, time_on_gpu
@@ -153,7 +157,7 @@ def measure(names: list[str], seconds: float) -> dict[str, Any]:
 
 
 def launch_after_launch() -> float:
-    """Microseconds from one tiny kernel to the next in a CUDA graph, where the host costs nothing."""
+    """Return the microseconds between tiny kernels in a CUDA graph, where the host adds no time."""
     import torch
 
     launches, x = 1000, torch.zeros(1, device="cuda")
@@ -185,13 +189,13 @@ def violations(bounds: list[dict[str, Any]], times: list[dict[str, Any]]) -> lis
 
 
 def main() -> int:
-    """Count or time, and write what came of it."""
+    """Count or time the calls, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
-    parser.add_argument("--time", action="store_true", help="time on this machine's GPU what was counted")
-    parser.add_argument("--seconds", type=float, default=110, help="of timing, after which no further call is timed")
+    parser.add_argument("names", nargs="*", help="parts of names (default: all)")
+    parser.add_argument("--time", action="store_true", help="time the counted calls on this machine's GPU")
+    parser.add_argument("--seconds", type=float, default=110, help="time limit; no call is timed after it")
     parser.add_argument("--record", action="store_true", help=f"write {COUNTED.name}, or with --time {TIMED.name}")
-    parser.add_argument("--out", type=Path, help="write it here")
+    parser.add_argument("--out", type=Path, help="write the results to this file instead")
     arguments = parser.parse_args()
     if arguments.record and arguments.names:
         parser.error("--record keeps the figures of all: name none")

@@ -1,8 +1,8 @@
 """Compare the simulator's counters with Nsight Compute's, kernel by kernel, and record the comparison.
 
 ``python -m tests.gpu.compare_counters --out FILE.json [NAME...]`` on a machine with a GPU, nvcc, ncu and g++. Each call
-is run on the simulator and, under ``ncu``, on the GPU, with the same inputs; what a call's kernels count is summed.
-``--again`` counts the simulator's side of a record anew and needs no GPU.
+is run on the simulator and, under ``ncu``, on the GPU, with the same inputs. The counters of all kernels of a call are
+summed. ``--again`` updates the simulator's counters of a record and needs no GPU.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from typing import Any
 from tests.gpu.counted import Counted, build_ahead, counted, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
-"""Requests of the copy engine whose answer goes to several blocks of a cluster.
+"""TMA requests whose data go to several blocks of a cluster (multicast).
 
-They are counted where they are made, once; the
-sectors that arrive would count for each block.
+The metric counts each request once, at its source. A count of arriving sectors would count them once for each block.
 """
 
 METRICS = {
@@ -66,13 +65,12 @@ METRICS = {
     ],
     "operand_bytes": ["sm__sass_data_bytes_mem_shared_op_gmma"],
 }
-"""What the simulator counts, and the metrics of ncu that are summed for it (as far as this GPU has them).
+"""The simulator's counters, and for each the metrics of ncu to sum (those that this GPU has).
 
-``mem_shared`` without an operation is no measure of a kernel's own accesses: it is above zero in kernels that have
-none. """
+``mem_shared`` without an operation does not measure a kernel's accesses: it is not zero in kernels without any. """
 
 SECTORS = {f"{_MULTICAST}_size_{bytes}B": bytes // 32 for bytes in (32, 64, 96, 128)}
-"""What one request of a metric counts for, where that is not one."""
+"""Sectors for each request of a metric (1 for other metrics)."""
 
 ALLOWED = {
     "requests": 0.01,
@@ -82,16 +80,19 @@ ALLOWED = {
     "tensor_operations": 0.0,
     "operand_bytes": 0.0,
 }
-"""The relative difference that counts as agreement. The wavefronts can only agree where the compilers made the same
-shared-memory instructions: nvcc joins neighboring loads of an unrolled loop into one of 16 bytes, g++ does not."""
+"""The maximum relative difference that counts as agreement.
+
+Wavefronts can agree only if both compilers generate the same shared-memory instructions. For example, nvcc merges
+neighboring loads of an unrolled loop into a 16-byte load, and g++ does not.
+"""
 
 
 MARKER = "spin_kernel"
-"""torch's kernel that only waits: it stands before the launches of each call."""
+"""torch's spin kernel, which marks the start of each call's launches."""
 
 
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
-    """Every file, built once."""
+    """Return the loaded kernel of each file, which is built once."""
     from grader.execution.in_process.kernel import load_kernel
 
     files = sorted({item.file for item in items})
@@ -117,7 +118,7 @@ def ncu_command(metrics: list[str], names: list[str]) -> list[str]:
 
 
 def on_the_gpu(names: list[str]) -> list[list[dict[str, Any]]]:
-    """For each call its kernel launches, in order, as ncu reports them."""
+    """Return ncu's counters of each call's kernel launches, in order."""
     known = [metric for group in METRICS.values() for metric in group]
     while True:
         done = subprocess.run(ncu_command(known, names), capture_output=True, text=True)
@@ -131,7 +132,7 @@ def on_the_gpu(names: list[str]) -> list[list[dict[str, Any]]]:
         raise SystemExit(f"ncu gave no table:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     rows = list(csv.DictReader(io.StringIO(done.stdout[start:])))
     calls: list[list[dict[str, Any]]] = []
-    for row in rows[1:]:  # the first row holds the units
+    for row in rows[1:]:  # the first row contains the units
         if MARKER in row["Kernel Name"]:
             calls.append([])
             continue
@@ -145,13 +146,13 @@ def on_the_gpu(names: list[str]) -> list[list[dict[str, Any]]]:
 
 
 def beside(name: str, ours: float, theirs: float) -> dict[str, float | bool]:
-    """One figure of both sides."""
+    """Return a counter of the simulator and of ncu, and whether they agree."""
     off = abs(ours - theirs) / theirs if theirs else float(ours != 0)
     return {"simulator": ours, "ncu": theirs, "difference": off, "agrees": off <= ALLOWED[name]}
 
 
 def count_again(path: Path) -> dict[str, Any]:
-    """Return a record with the simulator's side counted again, for a change of the simulator alone. It needs no GPU."""
+    """Return a record with the simulator's counters updated after a change of the simulator. It needs no GPU."""
     content = json.loads(path.read_text())
     rows = {row["name"]: row for row in content["rows"]}
     items = [item for item in counted([]) if item.name in rows]
@@ -162,7 +163,7 @@ def count_again(path: Path) -> dict[str, Any]:
 
 
 def compare(items: list[Counted], simulated: list[dict[str, float]], calls: list[list[dict[str, Any]]]) -> list[dict]:
-    """Both sides of each call beside each other."""
+    """Return a row with the counters of both sides for each call."""
     rows = []
     for item, totals, launches in zip(items, simulated, calls, strict=True):
         if len(launches) != totals["launches"]:
@@ -201,7 +202,7 @@ def versions() -> dict[str, str]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print the table, and how many calls agree."""
+    """Print the table and the number of calls that agree."""
     for row in rows:
         cells = [
             f"{row[name]['simulator']:9.0f} {row[name]['ncu']:9.0f} {'' if row[name]['agrees'] else '!':1}"
@@ -213,12 +214,12 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Run both sides, print the table, record it."""
+    """Run both sides, print the table and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
+    parser.add_argument("names", nargs="*", help="parts of names (default: all)")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--again", action="store_true", help="count only the simulator's side of --out again")
-    parser.add_argument("--target", action="store_true", help="be the program that ncu watches")
+    parser.add_argument("--again", action="store_true", help="update only the simulator's counters in --out")
+    parser.add_argument("--target", action="store_true", help="run the calls as the program that ncu profiles")
     arguments = parser.parse_args()
     if arguments.again:
         if not arguments.out:
@@ -237,7 +238,7 @@ def main() -> int:
             item.call(kernels[item.file], "cuda")
             torch.cuda.synchronize()
         return 0
-    build_ahead(item.file for item in items)  # so that ncu need not watch the compiler
+    build_ahead(item.file for item in items)  # so that ncu does not profile the compiler
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
     show(rows)
     if arguments.out:

@@ -1,8 +1,8 @@
 """Compare the simulator's findings with compute-sanitizer's over the corpus of faulty kernels.
 
 ``python -m tests.gpu.compare_findings --out FILE.json [NAME...]`` on a machine with a GPU and the CUDA toolkit. Each
-faulty kernel and its clean twin run under the four tools; what the simulator reports for them is marked in the corpus'
-files and checked by ``tests/simulator/test_corpus.py``.
+faulty kernel and its correct twin run under the four tools. Comments in the corpus' files mark the simulator's
+findings, which ``tests/simulator/test_corpus.py`` checks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
 
 
 def compare(item: CorpusFile) -> dict[str, Any]:
-    """Both twins under all tools."""
+    """Run both twins under all tools."""
     row: dict[str, Any] = {
         "name": item.name,
         "simulator": {str(line): sorted(kinds) for line, kinds in sorted(item.marks.items())},
@@ -76,7 +76,7 @@ def compare(item: CorpusFile) -> dict[str, Any]:
             if isinstance(program, str):
                 row[twin] = {"build": program}
                 continue
-            # The clean twin is shown to the tools that found something in the faulty one.
+            # The correct twin runs under the tools that found something in the faulty one.
             tools = [tool for tool in TOOLS if not clean or row["faulty"].get(tool, {}).get("errors")]
             row[twin] = {tool: watch(program, f"{item.path.stem}.cu", tool) for tool in tools}
     found = [tool for tool in TOOLS if row["faulty"].get(tool, {}).get("errors")]
@@ -90,7 +90,7 @@ def compare(item: CorpusFile) -> dict[str, Any]:
 
 
 def as_text(row: dict[str, Any]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     ours = ", ".join(f"{'/'.join(kinds)}@{line}" for line, kinds in row["simulator"].items())
     theirs = ", ".join(f"{tool}@{row['faulty'][tool]['lines']}" for tool in row["found_by"]) or "nothing"
     if "build" in row["faulty"]:
@@ -99,13 +99,13 @@ def as_text(row: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Run the corpus, print the table, record it."""
+    """Run the corpus, print the table and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of names; all when none is given")
+    parser.add_argument("names", nargs="*", help="parts of names (default: all)")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     items = [item for item in corpus_files() if not arguments.names or any(n in item.name for n in arguments.names)]
-    items = [item for item in items if item.path.parent.name != "tensor_memory"]  # no H200 runs those
+    items = [item for item in items if item.path.parent.name != "tensor_memory"]  # an H200 cannot run these
     rows: list[dict[str, Any]] = []
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         for row in pool.map(compare, items):

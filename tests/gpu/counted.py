@@ -1,7 +1,7 @@
 """The kernels whose counters are compared with Nsight Compute's, each with a fixed input.
 
-They are the solutions on the case that their exercise is counted on, in every dtype of that case, what learners start
-from where it is wasteful, and the transposes and products of day 4's lesson, which collide in every way.
+They are the solutions on the case of the stage *efficient*, in every dtype of that case; the skeletons of *optimize*
+exercises; and the transposes and matrix products of day 4's lesson, which have all kinds of bank conflicts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DAY4 = {
 
 @dataclass
 class Counted:
-    """One call: the file, its launcher, and its arguments on the CPU."""
+    """A call: the file, its launcher, and its arguments on the CPU."""
 
     name: str
     file: Path
@@ -39,10 +39,10 @@ class Counted:
     arguments: list[Any]
     offsets: list[int]
     architecture: str = "sm_80"
-    """The oldest GPU architecture that runs it."""
+    """The oldest GPU architecture that can run it."""
 
     def call(self, kernel: Any, device: str) -> None:
-        """Call it with the arguments on ``device``; outputs are allocated by whoever made the arguments."""
+        """Call the launcher with the arguments on ``device``. They include the outputs."""
         arguments = [
             on_gpu(value, offset) if device == "cuda" and hasattr(value, "numel") else value
             for value, offset in zip(self.arguments, self.offsets)
@@ -51,14 +51,14 @@ class Counted:
 
 
 def counted(names: list[str]) -> Iterator[Counted]:
-    """Return the calls whose name contains one of ``names``; all if there are none."""
+    """Yield the calls whose name contains one of ``names`` (default: all)."""
     for item in (*_exercises(), *_lesson()):
         if not names or any(part in item.name for part in names):
             yield item
 
 
 def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
-    """Those that this machine's GPU runs; the others are named."""
+    """Yield the calls that this machine's GPU can run, and print the names of the others."""
     here = gpu_architecture()
     for item in items:
         if runs(here, item.architecture):
@@ -68,7 +68,7 @@ def runnable(items: Iterable[Counted]) -> Iterator[Counted]:
 
 
 def build_ahead(files: Iterable[Path]) -> None:
-    """Compile everything with nvcc in parallel; ``load_kernel`` then finds each file built."""
+    """Compile all files with nvcc in parallel, so that ``load_kernel`` finds them in the cache."""
 
     def one(file: Path) -> None:
         build(plan_kernel(file, "cuda", arch=gpu_architecture()), compile_directly)
@@ -92,7 +92,7 @@ def _exercises() -> Iterator[Counted]:
 
 
 def of_case(entry: Entry, exercise: Exercise, case: Case, dtype: str, file: Path, name: str) -> Counted:
-    """One case of an exercise, always with the same input."""
+    """Return a call for one case of an exercise, always with the same input."""
     import torch
 
     call = exercise.call(case, dtype, exercise.case_seed(SEED, case, dtype))

@@ -1,9 +1,9 @@
-"""How far every solution is from float64, by dtype, over all cases of its exercise.
+"""Errors of every solution compared with float64, by dtype, over all cases of its exercise.
 
 ``python -m tests.gpu.errors [--device cuda] [--record] [NAME...]`` runs the solutions on the simulator, or on a GPU,
-and prints for each dtype the largest error beside what is tolerated. With ``--record`` it writes
-lessons/can_i_believe_this/errors_simulator.json, or errors_gpu.json, which the lesson shows: with names, the rows of
-these solutions in place of their earlier ones.
+and prints the largest error and the tolerance for each dtype. With ``--record`` it writes
+lessons/can_i_believe_this/errors_simulator.json or errors_gpu.json, which the lesson shows. If names are given, only
+the rows of these solutions are replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEED = 1
 
 
 def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
-    """One row for each dtype: the largest errors over all cases and outputs that hold real numbers."""
+    """Return a row for each dtype: the largest errors over all cases and all floating-point outputs."""
     verdict = check(entry, entry.solution, device=device, seed=SEED, stages=["builds", "correct"])
     exercise = entry.load()
     rows: dict[str, dict[str, Any]] = {}
@@ -38,7 +38,7 @@ def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
             row["passed"] += case.status == PASSED
             for output in case.outputs:
                 if exercise.outputs[output.name].scratch or output.dtype.startswith("i"):
-                    continue  # whole numbers are exact or wrong
+                    continue  # integers are exact or wrong
                 row["norm_error"] = max(row["norm_error"], output.norm_error)
                 row["share"] = max(row["share"], output.max_ratio)
                 row["tolerance"] = output.tolerance
@@ -47,12 +47,12 @@ def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Every chosen solution; the exit code says whether all cases passed."""
+    """Measure the chosen solutions; return 1 if a case failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of exercise names; all when none is given")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="the simulator (cpu) or a GPU")
-    parser.add_argument("--record", action="store_true", help="keep the figures for the lesson can_i_believe_this")
-    parser.add_argument("--out", type=Path, help="write them here")
+    parser.add_argument("names", nargs="*", help="parts of exercise names (default: all)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cpu (the simulator) or cuda")
+    parser.add_argument("--record", action="store_true", help="write the figures for the lesson can_i_believe_this")
+    parser.add_argument("--out", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
     print(f"{'solution':52}{'dtype':6}{'cases':>5}  {'error':>8} {'tolerated':>9}  largest element")
     rows: list[dict[str, Any]] = []
@@ -87,7 +87,7 @@ def main() -> int:
     for path in where:
         kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if arguments.names and path.exists() else []
         both = [*(row for row in kept if row["exercise"] not in {new["exercise"] for new in rows}), *rows]
-        both.sort(key=lambda row: places.get(row["exercise"], -1))  # stable: a solution's dtypes keep their order
+        both.sort(key=lambda row: places.get(row["exercise"], -1))  # stable: keeps the order of dtypes
         path.write_text(json.dumps({**content, "rows": both}, indent=1) + "\n", encoding="utf-8")
     return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1
 

@@ -1,7 +1,7 @@
-"""Day 5's fused kernels against the kernels that they replace, on this machine's GPU.
+"""Day 5's fused kernels compared with the kernels that they replace, on this machine's GPU.
 
-``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures the bytes that they move (DRAM and L2,
-by Nsight Compute) beside those that the simulator counts, and prints a table. With ``--record`` it also writes
+``python -m tests.gpu.fusion [--record]`` times both sides at each size, measures their DRAM and L2 traffic with Nsight
+Compute, counts their traffic on the simulator, and prints a table. With ``--record`` it also writes
 lessons/day05_fusion/fusion_h200.json, which the lesson shows.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day05_fusion"
 sys.path.insert(0, str(LESSON))
 
-import pairs  # noqa: E402  (of the lesson)
+import pairs  # noqa: E402  (a module of the lesson)
 import torch  # noqa: E402
 
 METRICS = {
@@ -33,9 +33,9 @@ METRICS = {
     "l2": "lts__t_bytes.sum",
     "l2_from_l1_sectors": "lts__t_sectors_srcunit_tex.sum",
 }
-"""Our names, and Nsight Compute's.
+"""Our names of counters, and Nsight Compute's metrics.
 
-The last one counts the 32-byte sectors that multiprocessors asked the L2 cache for.
+The last metric counts the 32-byte sectors that multiprocessors requested from the L2 cache.
 """
 
 REPEATS = 15
@@ -77,14 +77,14 @@ def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
         return {}
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
     rows = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").strip()]
-    if len(rows) < 3:  # at least two unfused kernels, and the fused one, which comes last
+    if len(rows) < 3:  # at least two unfused kernels, then the fused one
         print(f"ncu said too little: {(done.stdout + done.stderr)[-800:]}", flush=True)
         return {}
     return {"unfused": summed(rows[:-1]), "fused": summed(rows[-1:])}
 
 
 def summed(rows: list[dict[str, str]]) -> dict[str, float]:
-    """Return the metrics of several kernels together."""
+    """Return the sum of the metrics of several kernels."""
     totals: dict[str, float] = {"kernels": len(rows)}
     for name, metric in METRICS.items():
         totals[name] = sum(float((row.get(metric) or "0").replace(",", "")) for row in rows)
@@ -92,12 +92,12 @@ def summed(rows: list[dict[str, str]]) -> dict[str, float]:
 
 
 def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the small sizes, which the simulator counts too, then the large ones."""
+    """Return the small sizes, which also run on the simulator, then the large ones."""
     return [(name, "small", sizes) for name, sizes in pairs.SMALL.items()] + pairs.LARGE
 
 
 def once(number: int) -> None:
-    """Run what Nsight Compute profiles: the unfused kernels, then the fused one, each from a cold L2 cache."""
+    """Run the kernels for Nsight Compute: the unfused ones, then the fused one, each from a cold L2 cache."""
     name, _, sizes = all_sizes()[number]
     pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
     for run in (pair.unfused, pair.fused):
@@ -111,7 +111,7 @@ def once(number: int) -> None:
 
 
 def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """Return the simulator's counts of both sides."""
+    """Return the simulator's counters of both sides."""
     machine = pairs.Machine("cpu")
     pair = pairs.PAIRS[name](machine, **sizes)
     counts = {}
@@ -123,7 +123,7 @@ def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def measure(number: int, with_ncu: bool, timeout: float) -> dict[str, Any]:
-    """One size: times, errors and bytes of both sides."""
+    """Measure times, errors and bytes of both sides at one size."""
     name, title, sizes = all_sizes()[number]
     pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
     result: dict[str, Any] = {"name": name, "title": title, "sizes": sizes}
@@ -140,7 +140,7 @@ def measure(number: int, with_ncu: bool, timeout: float) -> dict[str, Any]:
 
 
 def line_of(result: dict[str, Any]) -> str:
-    """One size on one line."""
+    """Print a size on one line."""
     saved, speed = pairs.GOALS[result["name"]]
     measured = result.get("measured") or {}
     text = (
@@ -159,11 +159,11 @@ def line_of(result: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """All sizes, one line each."""
+    """Measure all sizes and print one line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write what the lesson shows")
-    parser.add_argument("--no-ncu", action="store_true", help="times only")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one run of ncu")
+    parser.add_argument("--record", action="store_true", help="write the figures that the lesson shows")
+    parser.add_argument("--no-ncu", action="store_true", help="measure only times")
+    parser.add_argument("--timeout", type=float, default=60.0, help="time limit in seconds for one run of ncu")
     parser.add_argument("--once", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():

@@ -1,12 +1,12 @@
-"""Hopper's instructions on a real GPU beside the models that the simulator is tested with, element by element.
+"""Hopper's instructions on a real GPU, compared element by element with the references of the simulator's tests.
 
-    python -m tests.gpu.hopper_instructions [wgmma] [copies]            prints what was compared
+    python -m tests.gpu.hopper_instructions [wgmma] [copies]            prints the comparison
     python -m tests.gpu.hopper_instructions [wgmma] [copies] --record   also writes lessons/can_i_believe_this/hopper_h200.json
 
 The kernels, the numpy references and the random cases are those of tests/simulator/test_wgmma.py and
-test_tensor_copies.py; there the simulator agrees with the references to the last bit. Boxes of the copy engine must
-agree here to the last bit, too. Sums of wgmma are rounded by the hardware in a way that is not documented: recorded are
-how many elements are the same, and the largest difference, in units of the sum of the products' magnitudes.
+test_tensor_copies.py, where the simulator agrees with the references bit for bit. TMA copies must agree bit for bit
+here, too. How the hardware rounds sums of wgmma is not documented. For wgmma the record has the number of equal
+elements and the largest difference, relative to the sum of the products' magnitudes.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXAMPLES = 300
 
 
 class OnGpu:
-    """Calls launchers of a kernel file with numpy arrays, which are copied to the GPU and back."""
+    """A kernel file whose launchers are called with numpy arrays, which are copied to the GPU and back."""
 
     def __init__(self, path: Path) -> None:
         self.kernel = load_kernel(path, device="cuda")
@@ -51,7 +51,7 @@ class OnGpu:
 
 
 def boxes(kernel: OnGpu) -> dict[str, dict[str, int]]:
-    """How many random boxes were loaded, stored and combined, and how many of them were not as the model says."""
+    """Return the number of random boxes that were loaded, stored and reduced, and of those with differences."""
     found = {what: {"compared": 0, "different": 0} for what in ("loads", "stores", "reductions")}
     run = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -92,7 +92,7 @@ def boxes(kernel: OnGpu) -> dict[str, dict[str, int]]:
 
 
 def product(kernel: OnGpu, form: Form, of_a: Layout, of_b: Layout, random: np.random.Generator) -> dict[str, float]:
-    """One product with sums to begin with: elements, how many are the same bits, and the largest difference."""
+    """Run one wgmma; return the elements, the bitwise equal ones, and the largest difference."""
     a, b = products.draw(form.a, (64, form.k), random), products.draw(form.b, (form.n, form.k), random)
     if form.d == "s32":
         c = random.integers(-(2**31), 2**31, (64, form.n)).astype(np.int32)
@@ -129,7 +129,7 @@ def product(kernel: OnGpu, form: Form, of_a: Layout, of_b: Layout, random: np.ra
 
 
 def all_products(kernel: OnGpu) -> dict[str, dict[str, float]]:
-    """By type of accumulators and operands: every form with its layouts."""
+    """Return the results of every shape and layout by the types of accumulators and operands."""
     found: dict[str, dict[str, float]] = {}
     for form in products.FORMS:
         random = np.random.default_rng([SEED, products.FORMS.index(form)])
@@ -149,10 +149,10 @@ def all_products(kernel: OnGpu) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Compare, print, and record if asked to."""
+    """Compare and print; with ``--record`` also write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}")
-    parser.add_argument("what", nargs="*", choices=("wgmma", "copies", []), help="both when none is named")
+    parser.add_argument("what", nargs="*", choices=("wgmma", "copies", []), help="parts to compare (default: both)")
     arguments = parser.parse_args()
     what = arguments.what or ["wgmma", "copies"]
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):

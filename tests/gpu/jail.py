@@ -1,17 +1,18 @@
-"""The jail for kernels on a real GPU: what it holds back, what it costs, and graders that share the GPU.
+"""The jail for kernels on a real GPU: attacks, its overhead, and several graders that share the GPU.
 
 ``python -m tests.gpu.jail [--record] [--steps attacks,cost,together]``, on a machine with a GPU:
 
-attacks   those of tests/attacks/run that reach outside, compiled by nvcc and run on the GPU in each tier that holds here: none may
-          pass. An honest kernel and a wrong one go with them.
-cost      seconds of a whole check (builds and correct), from nothing to a loaded kernel, and of one request, in each tier and
-          without one: medians of runs that take turns.
-together  four graders at once, each with all stages of a kernel of its own: their verdicts are those that each gives alone.
+attacks   Attacks of tests/attacks/run that target files, networks or processes, compiled by nvcc and run on the GPU in
+          each tier that works here. None may pass. A correct and a wrong kernel run as controls.
+cost      Seconds of a check (builds and correct), of starting a child and loading a kernel, and of one request, in each
+          tier and without a jail: medians of alternating runs.
+together  Four graders at once, each with a different kernel and all stages. Their verdicts must equal those of single
+          runs.
 
-It takes about a minute and a half. What each step found is written before the next one begins.
+It takes about 90 seconds. The results of each step are written before the next one begins.
 
-``--record`` keeps what came of it in tests/attacks/gpu/jail_h200.json, ``--recorded`` prints that and needs no GPU.
-"""  # noqa: E501
+``--record`` writes the results to tests/attacks/gpu/jail_h200.json. ``--recorded`` prints them and needs no GPU.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +44,15 @@ AT_ONCE = (
     "day06_flash_attention/flash_attention_debug",
     "day02_reductions/row_sum_debug",
 )
-"""Exercises whose solutions are graded at once, the last one with a fault; the first two are timed."""
+"""Exercises whose solutions are graded at once. The last solution has a fault; the first two have the stage *fast*."""
 
 RIGHT, WRONG = "distance = 16;", "distance = 8;"
 MOST_SECONDS = 100
-"""Of one grader."""
+"""Time limit in seconds for one grader."""
 
 
 def tiers_here(arch: str) -> list[str]:
-    """Return the tiers that hold."""
+    """Return the tiers that work on this machine."""
     from grader.execution.runner import tiers
 
     found = []
@@ -96,7 +97,7 @@ def attacks(tiers: list[str]) -> list[dict[str, str]]:
         rows = []
         for tier in tiers:
             os.environ["GRADER_JAIL"] = tier
-            judge(tier, "honest")  # compiles what all need
+            judge(tier, "honest")  # compiles what all need, before the parallel runs
             with ThreadPoolExecutor(8) as pool:
                 rows += list(pool.map(lambda attack, tier=tier: judge(tier, attack), files))
         os.environ.pop("GRADER_JAIL", None)
@@ -104,7 +105,7 @@ def attacks(tiers: list[str]) -> list[dict[str, str]]:
 
 
 def escaped(rows: list[dict[str, str]]) -> list[str]:
-    """Attacks that passed or left something, and controls that got what they do not deserve."""
+    """Return attacks that passed or left files behind, and controls with an undeserved verdict."""
     bad = []
     for row in rows:
         deserved = row["stage"] == ("" if row["attack"] == "honest" else "correct")
@@ -114,10 +115,7 @@ def escaped(rows: list[dict[str, str]]) -> list[str]:
 
 
 def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
-    """Medians of seconds: of a whole check; to start a child and load a kernel, the driver with it.
-
-    And of a request then.
-    """
+    """Return median seconds of a check, of starting a child that loads a kernel and the driver, and of a request."""
     from grader.execution.build.build import compile_kernel
     from grader.execution.jail.running import NO_JAIL, Jail
     from grader.execution.runner.client import Child
@@ -148,7 +146,7 @@ def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
                         child.request("awake")
                         took["awake"].append(time.perf_counter() - began)
         os.environ.pop("GRADER_JAIL", None)
-    return {  # without the first round, in which all is compiled and tried
+    return {  # without the first round, which includes compilation
         tier: {
             "check_seconds": round(statistics.median(took["check"][1:]), 4),
             "start_seconds": round(statistics.median(took["start"][1:]), 4),
@@ -159,7 +157,7 @@ def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
 
 
 def together() -> list[dict[str, Any]]:
-    """Return the stages of each kernel alone, and of all at once."""
+    """Return the results of each kernel's stages, alone and with all graders at once."""
     with tempfile.TemporaryDirectory() as name:
         jobs = [(entry.name, entry.solution) for entry in map(find, AT_ONCE)]
         wrong = Path(name) / "wrong.cu"
@@ -202,7 +200,7 @@ def together() -> list[dict[str, Any]]:
 
 
 def run(steps: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the results after each of these steps."""
+    """Run these steps, and yield the results after each."""
     import torch
 
     from grader.execution.runner.gpu import gpu_architecture
@@ -226,7 +224,7 @@ def run(steps: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def show(content: dict[str, Any]) -> list[str]:
-    """Print it; gives what is not as it should be."""
+    """Print the results and return the failures."""
     bad = [] if content["tiers"] else ["no tier holds"]
     print(f"{content['gpu']}, Linux {content['linux']}, {content['date']}: {content['command']}")
     for row in content.get("attacks", []):
@@ -247,12 +245,14 @@ def show(content: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Run all steps; the exit code says whether all passed."""
+    """Run the steps; return 1 if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", default=",".join(STEPS), help="some of attacks,cost,together")
-    parser.add_argument("--out", type=Path, help="write what came of it here")
-    parser.add_argument("--record", action="store_true", help="keep it; steps that are not run keep what they have")
-    parser.add_argument("--recorded", action="store_true", help="print what was kept")
+    parser.add_argument("--steps", default=",".join(STEPS), help="comma-separated: attacks, cost, together")
+    parser.add_argument("--out", type=Path, help="write the results to this file")
+    parser.add_argument(
+        "--record", action="store_true", help="update the record; steps that do not run keep their results"
+    )
+    parser.add_argument("--recorded", action="store_true", help="print the record")
     arguments = parser.parse_args()
     steps = arguments.steps.split(",")
     if unknown := sorted(set(steps) - set(STEPS)):

@@ -1,7 +1,7 @@
-"""Launch every solution on the GPU, on every case of its exercise: the program that compute-sanitizer watches.
+"""Launch every solution on the GPU, with every case of its exercise. compute-sanitizer runs this program.
 
-Each tensor is a cudaMalloc of its own (PyTorch's caching allocator would hide reads past the end inside its pool), and
-outputs start uninitialized, so that memcheck and initcheck see what they would see in a plain CUDA program.
+Each tensor is allocated with cudaMalloc, because PyTorch's caching allocator would hide reads past the end inside its
+pool. Outputs start uninitialized. memcheck and initcheck thus see the same as in a plain CUDA program.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from grader.setup.errors import GraderError
 
 
 def chosen(names: list[str]) -> list[Entry]:
-    """Return the exercises whose name contains one of ``names`` (all if there are none).
+    """Return the exercises whose name contains one of ``names`` (default: all).
 
-    A whole name means that one alone.
+    A complete name selects only that exercise.
     """
     entries = Course().exercises
     whole = {entry.name for entry in entries}
@@ -44,7 +44,7 @@ def on_gpu(tensor: Any, offset: int) -> Any:
 
 
 def size_of(exercise: Exercise, case: Any, dtype: str, seed: int) -> float:
-    """Operations of a case, or its elements where the task names none: small cases go first."""
+    """Return the work of a case, by which cases are sorted: its operations, or its elements if the task states none."""
     call = exercise.call(case, dtype, exercise.case_seed(seed, case, dtype))
     return exercise.operations(call) or sum(tensor.numel() for tensor in call.tensors.values())
 
@@ -72,12 +72,14 @@ def launch(exercise: Exercise, kernel: Any, case: Any, dtype: str, seed: int) ->
 
 
 def main() -> int:
-    """Build all solutions at once, then launch them one after another."""
+    """Build all solutions in parallel, then launch them one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of exercise names; all when none is given")
+    parser.add_argument("names", nargs="*", help="parts of exercise names (default: all)")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=1e9, help="start no further case of an exercise after this")
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="time limit in seconds; no case of an exercise starts after it"
+    )
     arguments = parser.parse_args()
     wanted = chosen(arguments.names)
 
@@ -92,8 +94,7 @@ def main() -> int:
         name, exercise = entry.name, entry.load()
         try:
             kernel = future.result()
-            # Where only the end of a tensor exists, compute-sanitizer would need all of it; the grader runs those
-            # cases.
+            # Skip cases in which only the end of a tensor exists, because compute-sanitizer would need all of it.
             whole = [(case, dtype) for case, dtype in exercise.runs() if not case.before]
             runs = sorted(whole, key=lambda run: size_of(exercise, *run, arguments.seed))
             began, launched = time.monotonic(), 0

@@ -1,11 +1,11 @@
-"""Run every solution under the four tools of compute-sanitizer and record what they say.
+"""Run every solution under the four tools of compute-sanitizer and record their reports.
 
 ``python -m tests.gpu.sanitize --out FILE.json [--record] [NAME...]``
 
-Each solution and tool has a process of its own, several at a time. A tool may slow a kernel down a thousandfold, so the
-cases are launched smallest first and no new one after ``--seconds``: the tool then ends with its summary, and the
-record says how many cases it saw. With ``--record`` the rows also go to lessons/can_i_believe_this/sanitizer_h200.json,
-each in place of its earlier one.
+Each solution and tool has a separate process, and several run at a time. A tool may slow a kernel down a thousandfold,
+so the smallest cases are launched first, and no case starts after ``--seconds``. The tool then prints its summary, and
+the record has the number of launched cases. With ``--record``, the rows also replace their earlier versions in
+lessons/can_i_believe_this/sanitizer_h200.json.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from grader.course import course_root
 from tests.gpu.launch_solutions import chosen
 
 TOOLS = ("memcheck", "synccheck", "initcheck", "racecheck")
-"""The quickest first."""
+"""The tools, fastest first."""
 
 RECORD = Path("lessons") / "can_i_believe_this" / "sanitizer_h200.json"
 
 
 def run_tool(tool: str, name: str, seconds: float) -> dict[str, Any]:
-    """One tool over one solution: how many cases were launched, and the tool's errors."""
+    """Run one tool on one solution; return the number of launched cases and the tool's errors."""
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "20", sys.executable]
     command += ["-m", "tests.gpu.launch_solutions", "--seconds", f"{seconds:g}", name]
     began = time.monotonic()
@@ -63,7 +63,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def record(rows: list[dict[str, Any]], path: Path) -> None:
-    """Put the rows of solutions and tools in place of their earlier ones."""
+    """Replace the rows of these solutions and tools in the record."""
     import torch
 
     kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
@@ -79,17 +79,19 @@ def record(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Build first, so that the tools do not watch nvcc.
+    """Build first, so that the tools do not run nvcc.
 
-    Then one tool after another, each over several solutions at a time.
+    Then run one tool after another, each on several solutions at a time.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--record", action="store_true", help="keep the rows for the lesson can_i_believe_this")
-    parser.add_argument("--seconds", type=float, default=25.0, help="start no case of a solution after this")
-    parser.add_argument("--total", type=float, default=1e9, help="start no run after this many seconds")
-    parser.add_argument("--jobs", type=int, default=5, help="runs at a time")
+    parser.add_argument("--record", action="store_true", help="write the rows for the lesson can_i_believe_this")
+    parser.add_argument(
+        "--seconds", type=float, default=25.0, help="time limit in seconds; no case of a solution starts after it"
+    )
+    parser.add_argument("--total", type=float, default=1e9, help="time limit in seconds; no run starts after it")
+    parser.add_argument("--jobs", type=int, default=5, help="number of parallel runs")
     arguments = parser.parse_args()
     began = time.monotonic()
     subprocess.run([sys.executable, "-m", "tests.gpu.launch_solutions", "--build-only", *arguments.names], check=False)
@@ -119,7 +121,7 @@ def main() -> int:
             )
             for line in [] if row["clean"] else [row["summary"], *row["failed"]]:
                 print(f"    {line}", flush=True)
-            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")  # whatever stops us, what is known is kept
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")  # also if it is stopped
     if arguments.record and rows:
         record(rows, course_root() / RECORD)
     for name in left_out:

@@ -1,14 +1,12 @@
-"""Wavefronts of single accesses to shared memory, some lanes inactive and addresses at random.
+"""Wavefronts of single shared-memory accesses with random addresses and inactive lanes, on the simulator and by ncu.
 
-The simulator's beside ncu's.
-
-    python -m tests.gpu.shared_patterns                prints, of each family of patterns, how many are equal
+    python -m tests.gpu.shared_patterns                prints the number of equal patterns in each family
     python -m tests.gpu.shared_patterns --out FILE     also writes the record
-    python -m tests.gpu.shared_patterns --again FILE   the record's patterns on the simulator; no GPU is needed
+    python -m tests.gpu.shared_patterns --again FILE   runs the record's patterns on the simulator; needs no GPU
 
-A pattern is one warp's access of 4, 8 or 16 bytes a lane: 32 slots, in units of the access, -1 where a lane takes no
-part. Each is a launch of its own (tests/simulator/kernels/shared_patterns.cu), and the patterns are the same in every
-run.
+A pattern is one warp's access of 4, 8 or 16 bytes for each lane: 32 slot numbers in units of the access, or -1 for an
+inactive lane. Each pattern is a separate launch (tests/simulator/kernels/shared_patterns.cu). The patterns are the same
+in every run.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ from tests.simulator.harness import KERNELS, SimulatedKernel
 
 RECORD = Path(__file__).resolve().parents[2] / "lessons/can_i_believe_this/shared_patterns_h200.json"
 KERNEL = KERNELS / "shared_patterns.cu"
-SHARED_BYTES = 16384  # kBytes of the kernel
+SHARED_BYTES = 16384  # kBytes in the kernel
 SEED = 1
-COUNT = 16  # patterns of a family
+COUNT = 16  # patterns in each family
 METRICS = [f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]
 
 
 class Group(NamedTuple):
-    """Patterns of one family for one kind of access."""
+    """The patterns of one family for one kind of access."""
 
     bytes: int
     write: bool
@@ -47,7 +45,7 @@ class Group(NamedTuple):
 
 
 class Draw:
-    """Random patterns; of Python's generator only what stays the same in every version is used."""
+    """A generator of random patterns. It uses only Random.random(), which is the same in every Python version."""
 
     def __init__(self, seed: str, slots: int) -> None:
         self._random = Random(seed)
@@ -57,7 +55,7 @@ class Draw:
         return int(self._random.random() * n)
 
     def any(self, n: int = 32) -> list[int]:
-        """Slots anywhere in the array."""
+        """Draw slots anywhere in the array."""
         return [self.below(self.slots) for _ in range(n)]
 
     def near(self, n: int = 32, among: int = 64) -> list[int]:
@@ -66,14 +64,14 @@ class Draw:
         return [start + self.below(among) for _ in range(n)]
 
     def some(self, slots: list[int], keep: float | None = None) -> list[int]:
-        """Only some lanes take part, one at least."""
+        """Deactivate some lanes, but not all."""
         share = self._random.random() if keep is None else keep
         kept = [slot if self._random.random() < share else -1 for slot in slots]
         lane = self.below(32)
         return kept if max(kept) >= 0 else [slot if i == lane else -1 for i, slot in enumerate(slots)]
 
     def only(self, lanes: int, slots: list[int]) -> list[int]:
-        """So many lanes, at random."""
+        """Deactivate all but a number of random lanes."""
         chosen: set[int] = set()
         while len(chosen) < lanes:
             chosen.add(self.below(32))
@@ -98,7 +96,7 @@ class Draw:
         return [among[lane // length] for lane in range(32)]
 
     def alike(self, distance: int, apart: int = 0) -> list[int]:
-        """Each lane wants what its neighbor at this distance does, but for so many."""
+        """Draw slots that pairs of lanes at this distance share, except for ``apart`` lanes."""
         slots = self.any()
         slots = [slots[lane & ~distance] for lane in range(32)]
         for _ in range(apart):
@@ -111,7 +109,7 @@ class Draw:
         return [start + step * lane for lane in range(32)]
 
     def one_bank(self) -> list[int]:
-        """Different slots, all of the same banks."""
+        """Draw slots that are all in the same banks."""
         turn = 128 * self.slots // SHARED_BYTES  # slots in 32 banks
         return [(slot // turn) * turn + 1 for slot in self.any()]
 
@@ -144,11 +142,11 @@ FAMILIES: dict[str, Callable[[Draw], list[int]]] = {
 
 
 def groups(count: int = COUNT) -> Iterator[Group]:
-    """All patterns, in the order of the launches."""
+    """Yield all patterns, in the order of the launches."""
     for size in (4, 8, 16):
         for write in (False, True):
             for family, draw in FAMILIES.items():
-                # The record's patterns were drawn under this spelling of the names.
+                # The record's patterns were drawn with this spelling of the family names in the seed.
                 spelled = family.replace("neighbors", "neighbours")
                 random = Draw(f"{SEED} {size} {write} {spelled}", SHARED_BYTES // size)
                 yield Group(size, write, family, [draw(random) for _ in range(count if size > 4 else count // 4)])
@@ -194,7 +192,7 @@ def measured(count: int) -> list[list[int]]:
     start = done.stdout.find('"ID"')
     if start < 0:
         raise SystemExit(f"ncu gave no table:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-    rows = iter(list(csv.DictReader(io.StringIO(done.stdout[start:])))[1:])  # the first row holds the units
+    rows = iter(list(csv.DictReader(io.StringIO(done.stdout[start:])))[1:])  # the first row contains the units
     found = []
     for group in groups(count):
         metric = METRICS[group.write]
@@ -205,13 +203,13 @@ def measured(count: int) -> list[list[int]]:
 
 
 def row_of(group: Group, ncu: list[int]) -> dict[str, Any]:
-    """One group of the record."""
+    """Return one group of the record."""
     row = {"bytes": group.bytes, "access": access_of(group), "family": group.family}
     return {**row, "simulator": simulated(group), "ncu": ncu}
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print for each group how many patterns are equal, and both sums."""
+    """Print the number of equal patterns and both sums for each group."""
     for row in rows:
         equal = sum(a == b for a, b in zip(row["simulator"], row["ncu"], strict=True))
         sums = f"{sum(row['simulator']):5} {sum(row['ncu']):5}"
@@ -219,11 +217,11 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Measure, or count again; print, and write."""
+    """Measure on both sides, or update the simulator's side; print and write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--again", type=Path)
-    parser.add_argument("--count", type=int, default=COUNT, help="patterns of a family")
+    parser.add_argument("--count", type=int, default=COUNT, help="patterns in each family")
     parser.add_argument("--target", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.target:

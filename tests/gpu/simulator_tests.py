@@ -1,12 +1,12 @@
-"""The simulator's own tests on a real GPU: what they expect of a kernel, the GPU must do, too.
+"""The simulator's tests on a real GPU, which must give the results that they expect of the simulator.
 
     python -m tests.gpu.simulator_tests              runs them
     python -m tests.gpu.simulator_tests --record     also writes lessons/can_i_believe_this/simulator_tests_h200.json
 
-Each test calls kernels of tests/simulator/kernels with numpy arrays and compares every element with numpy's figures, or
-with what CUDA's documentation says. Here nvcc builds the same files and a GPU runs them. What only the simulator has
-(findings, counters, orders of threads) is left out; so are tests of wrong kernels. A test that fails is a difference
-between the simulator and the GPU.
+Each test calls kernels of tests/simulator/kernels with numpy arrays and compares every element with numpy's results or
+with CUDA's documentation. Here nvcc builds the same files and a GPU runs them. Tests of findings, counters, orders of
+threads and wrong kernels are left out, because only the simulator has these. A failing test is a difference between the
+simulator and the GPU.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ FILES = (
     "runtime_api", "shared_memory", "streams", "structures_by_value", "tensor_copies", "tensor_core", "vector_types", "warp", "wmma",  # noqa: E501
 )  # fmt: skip
 ALSO_THE_HOST = ("runtime_api", "streams")
-"""Files whose launchers write results from the host, as a simulated tensor lets them.
+"""Files whose launchers write results on the host, which simulated device memory allows.
 
-Their arrays lie in pinned memory.
+On the GPU, their arrays are in pinned memory.
 """
 
 ONLY_SIMULATED = "only the simulator has"
@@ -59,11 +59,11 @@ DIFFERENT = {
     "test_warp.py::test_a_lane_that_takes_no_part_gives_nothing_useful": "CUDA defines no value; the simulator gives "
     "a pattern",
 }
-"""Tests that a GPU need not pass, and why: they are run, and counted apart."""
+"""Tests that a GPU need not pass, with the reason. They run and are counted separately."""
 
 
 class FromGpu(dict[str, Any]):
-    """In place of a report: nothing was found, and nothing else is known."""
+    """A replacement for the simulator's report: no findings, and no counters."""
 
     def __missing__(self, key: str) -> Any:
         if key == "findings":
@@ -98,7 +98,7 @@ class KernelOnGpu:
         self._pinned = path.stem in ALSO_THE_HOST
 
     def configure(self, **settings: object) -> None:
-        """Ignore settings of the order: a GPU has its own."""
+        """Ignore settings of the simulator, such as the order of threads."""
         if settings.get("schedule", "forward") != "forward" or settings.get("workers", 1) != 1:
             pytest.skip(f"{ONLY_SIMULATED} orders to choose from")
 
@@ -133,12 +133,12 @@ class KernelOnGpu:
 
 
 def pytest_collection_finish() -> None:
-    """Send kernels to the GPU; pytest calls this in each worker, as this module is a plugin."""
+    """Make tests run kernels on the GPU. pytest calls this hook in each worker, because this module is a plugin."""
     sys.modules["tests.simulator.conftest"].SimulatedKernel = KernelOnGpu  # type: ignore[attr-defined]
 
 
 class Counts:
-    """Collects the outcome of each test."""
+    """A pytest plugin that collects the outcome of each test."""
 
     def __init__(self) -> None:
         self.files: dict[str, Counter[str]] = {}
@@ -163,7 +163,7 @@ class Counts:
 
 
 def main() -> int:
-    """Run the tests, print how many the GPU passed, record it if asked to."""
+    """Run the tests and print how many the GPU passed; with ``--record`` also write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.name}")
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(FILES)}")

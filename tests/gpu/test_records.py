@@ -1,6 +1,6 @@
-"""The records of the commands in this folder: what they hold, and what is read from a tool's output.
+"""The records of the commands in this folder are complete, and outputs of tools are parsed correctly.
 
-No GPU is needed.
+These tests need no GPU.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def test_the_record_of_errors_covers_every_solution_dtype_and_case() -> None:
     assert len(fused) >= 3 and all(0 < row["norm_error"] < 1e-2 for row in fused)
 
 
-def test_every_bound_lies_below_every_time_that_is_recorded() -> None:
+def test_every_bound_is_below_every_recorded_time() -> None:
     rows = recorded_bounds()
     again = "run `python -m tests.gpu.bounds --record`"
     counted = {row.name.split()[0] for row in rows}
     assert {entry.name for entry in Course().exercises if entry.load().efficient is not None} <= counted, again
     assert {row.name for row in rows if row.size == "middle"} and all(row.bound_us > 0 for row in rows)
     timed = [row for row in rows if row.time_us]
-    assert len(timed) >= 30  # `grader bench` has small sizes, too
+    assert len(timed) >= 30  # `grader bench` also has small sizes
     assert [row for row in timed if row.share >= 1] == []
 
 
@@ -73,7 +73,7 @@ def test_every_access_to_shared_memory_takes_the_wavefronts_that_ncu_counted() -
         assert shared_patterns.simulated(group) == row["ncu"], f"{row['bytes']} bytes, {row['access']}, {row['family']}"
 
 
-def test_times_below_their_bounds_are_told() -> None:
+def test_times_below_their_bounds_are_reported() -> None:
     bounds_of = [
         {"name": "a f32", "size": "middle", "bound_us": 3.0},
         {"name": "b f32", "size": "middle", "bound_us": 3.0},
@@ -100,7 +100,7 @@ def test_times_below_their_bounds_are_told() -> None:
         ("", False),
     ],
 )
-def test_what_the_tools_say(text: str, clean: bool) -> None:
+def test_reports_of_compute_sanitizer_are_parsed(text: str, clean: bool) -> None:
     row = sanitize.read(text)
     assert row["clean"] is clean
     assert (row["cases"], row["of"]) == ((9, 30) if "9 of 30" in text else (0, 30) if "0 of 30" in text else (0, 0))
@@ -117,7 +117,7 @@ def test_a_later_record_replaces_only_its_own_rows(tmp_path: Path, monkeypatch: 
     assert "errors" not in rows[0]
 
 
-def test_a_step_that_takes_too_long_is_stopped_and_what_it_said_is_kept(tmp_path: Path) -> None:
+def test_a_step_that_takes_too_long_is_stopped_and_its_output_is_kept(tmp_path: Path) -> None:
     said = "import time; print('first', flush=True); time.sleep(60)"
     row = verify.run_step("slow", [sys.executable, "-c", said], 1.0, tmp_path)
     assert row["exit"] is None and "stopped at its limit" in str(row["ended"])
@@ -135,7 +135,7 @@ def test_the_steps_are_commands_of_this_course(tmp_path: Path) -> None:
     assert all("--record" not in command for command, _ in verify.commands([], tmp_path, record=False).values())
 
 
-def test_a_whole_name_chooses_one_exercise_and_a_part_several() -> None:
+def test_a_complete_name_selects_one_exercise_and_a_part_several() -> None:
     assert [entry.name for entry in chosen(["day04_linear/linear"])] == ["day04_linear/linear"]
     assert len(chosen(["day04_linear/lin"])) == 4 and len(chosen([])) == len(Course().exercises)
 
@@ -155,12 +155,12 @@ def test_every_timing_attack_is_recorded_and_gained_nothing() -> None:
     assert timing_attacks.got_away(content) == []
     honest = [rows[name] for name in ("honest", "honest again")]
     assert all(row["verified_us"] > 0 and not row["problem"] for row in honest)
-    # The clock tells a gain of 5 % from chance, and agrees with the events of a kernel that does not forge them.
+    # The clock can detect a gain of 5 %, and agrees with the events of a kernel that does not forge them.
     assert all(3 * row["off_us"] < 0.05 * row["verified_us"] for row in honest)
     assert all(abs(row["verified_us"] / row["events_us"] - 1) < 0.05 for row in honest)
 
 
-def test_an_attack_that_gains_is_told_from_one_that_fails() -> None:
+def test_only_attacks_that_gain_time_are_reported() -> None:
     def row(**more: object) -> dict[str, object]:
         return {"name": "a", "tries": "", "sha256": "", **more}
 
@@ -178,14 +178,14 @@ def test_the_record_of_the_jail_covers_its_attacks() -> None:
         assert attacks == {"honest", "wrong", *REACHES_OUTSIDE}, "run `python -m tests.gpu.jail --record`"
         assert content["cost"][tier]["start_seconds"] < content["cost"]["none"]["start_seconds"] + 0.5
         assert content["cost"][tier].get("check_seconds", 0) < content["cost"]["none"].get("check_seconds", 0) + 1.0
-    pairs = content.get("together", [])  # graders at once, where they were recorded
+    pairs = content.get("together", [])  # parallel graders, if they were recorded
     assert [pair["alone"]["exercise"] for pair in pairs] in ([], list(jail.AT_ONCE))
     for pair in pairs:
         assert pair["together"]["stages"]["fast"] in ("passed", "skipped")
     assert not pairs or "failed" in pairs[-1]["together"]["cases"]
 
 
-def test_graders_at_once_that_disagree_are_told() -> None:
+def test_disagreeing_parallel_graders_are_reported() -> None:
     alone = {"exercise": "a/b", "file": "b.cu", "stages": {"fast": "passed"}, "cases": {"passed": 3}, "fast": ""}
     alone |= {"isolation": "bwrap", "seconds": 1.0}
     content = {"tiers": ["bwrap"], "gpu": "", "linux": "", "date": "", "command": ""}
@@ -194,7 +194,7 @@ def test_graders_at_once_that_disagree_are_told() -> None:
         assert len(jail.show({**content, "together": [{"alone": alone, "together": {**alone, **other}}]})) == 1
 
 
-def test_an_attack_that_gets_out_is_told() -> None:
+def test_an_attack_that_escapes_is_reported() -> None:
     row = {"tier": "bwrap", "attack": "fork", "isolation": "bwrap", "stage": "correct", "problem": "unwritten"}
     honest = {**row, "attack": "honest", "stage": "", "problem": ""}
     assert jail.escaped([row, honest]) == []
@@ -209,7 +209,7 @@ def test_an_attack_calls_the_honest_solution() -> None:
         assert text.count('extern "C" void') == 1 and "static void honest(" in text, path.name
 
 
-def test_the_profile_of_tensor_cores_has_all_that_the_lesson_shows() -> None:
+def test_the_profile_of_tensor_cores_has_all_figures_of_the_lesson() -> None:
     folder = course_root() / "lessons" / "day13_tensor_cores_hopper"
     spec = importlib.util.spec_from_file_location("profile_tensor_cores", folder / "profile_tensor_cores.py")
     assert spec is not None and spec.loader is not None

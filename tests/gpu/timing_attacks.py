@@ -1,9 +1,9 @@
-"""Kernels that try to look faster than they are, against the clock of the stage *fast*, on a real GPU.
+"""Attacks on the clock of the stage *fast*: kernels that try to appear faster than they are, on a real GPU.
 
 ``python -m tests.gpu.timing_attacks [--out FILE.json] [--record] [NAME...]`` times the honest solution of an exercise
-before and after the attacks of tests/attacks/gpu, which all call it, and prints for each attack the time that events in
-its own process show, the time by the grader's own clock, and what the attack gained on its honest time: less than 5 %,
-or it is reported as a failure. ``--recorded`` prints the table that ``--record`` kept, and needs no GPU.
+before and after the attacks of tests/attacks/gpu, which all call it. For each attack it prints the time by events in
+the attack's process, the time by the grader's own clock, and the share of the honest time that the attack saved. 5 % or
+more is reported as a failure. ``--recorded`` prints the table of the record and needs no GPU.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Row:
 
     name: str
     tries: str
-    """The first line of the attack."""
+    """The first line of the attack's file, which describes it."""
     sha256: str
     events_us: float | None = None
-    """The median of the times in its own process; None where they could not be taken."""
+    """The median of the times in the attack's process, or None if it could not be measured."""
     verified_us: float | None = None
     off_us: float = 0.0
     problem: str = ""
     gained: float | None = None
-    """Share of the honest time that it saved; None where the verdict is a failure."""
+    """The share of the honest time that it saved, or None if the verdict is a failure."""
 
 
 def source_of(attack: Path | None) -> str:
-    """Return the honest solution followed by the attack, whose launcher may call it as ``honest``."""
+    """Return the honest solution, renamed to ``honest``, followed by the attack, which may call it."""
     entry = find(EXERCISE)
     text = entry.solution.read_text(encoding="utf-8")
     if attack is None:
@@ -58,12 +58,12 @@ def source_of(attack: Path | None) -> str:
 
 
 def attacks(names: list[str]) -> list[Path]:
-    """Return the attack files, all or those whose names contain one of these."""
+    """Return the attack files whose names contain one of ``names`` (default: all)."""
     return [path for path in sorted(ATTACKS.glob("*.cu")) if not names or any(name in path.stem for name in names)]
 
 
 def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> Row:
-    """Both clocks on one kernel."""
+    """Time one kernel with both clocks."""
     import torch
 
     from grader.execution.runner import tiers
@@ -99,7 +99,7 @@ def measure(row: Row, kernel: Any, runner: Path, nothing: Any, machine: Any) -> 
 
 
 def run(names: list[str]) -> dict[str, Any]:
-    """Build everything, then time one after the other."""
+    """Build all kernels, then time them one after another."""
     import torch
 
     from grader.execution.build.build import compile_kernel
@@ -154,7 +154,7 @@ def run(names: list[str]) -> dict[str, Any]:
 
 
 def describe(row: Row) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     events = "" if row.events_us is None else f"{row.events_us:,.1f}"
     verified = "" if row.verified_us is None else f"{row.verified_us:,.1f} +- {row.off_us:,.1f}"
     said = row.problem or ("" if row.gained is None else f"gained {row.gained:+.1%}")
@@ -168,7 +168,7 @@ def got_away(content: dict[str, Any]) -> list[Row]:
 
 
 def show(content: dict[str, Any]) -> None:
-    """Print the whole table."""
+    """Print the table."""
     print(
         f"{content['exercise']}, {content['size']}: {content['gpu']}, driver {content['driver']}, CUDA "
         f"{content['cuda']}, ",
@@ -181,12 +181,12 @@ def show(content: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Run the attacks; the exit code says whether every attack failed."""
+    """Run the attacks; return 1 if an attack gained time."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="parts of the attacks' names; all when none is given")
-    parser.add_argument("--out", type=Path, help="write the rows here")
-    parser.add_argument("--record", action="store_true", help="keep the rows beside the attacks")
-    parser.add_argument("--recorded", action="store_true", help="print what was kept")
+    parser.add_argument("names", nargs="*", help="parts of the attacks' names (default: all)")
+    parser.add_argument("--out", type=Path, help="write the rows to this file")
+    parser.add_argument("--record", action="store_true", help="write the rows to the record in tests/attacks/gpu")
+    parser.add_argument("--recorded", action="store_true", help="print the record")
     arguments = parser.parse_args()
     if arguments.record and arguments.names:
         parser.error("--record keeps the rows of all attacks: name none")

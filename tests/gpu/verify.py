@@ -1,10 +1,10 @@
-"""Everything that a real GPU must show, in one command: verdicts, errors, memory, compute-sanitizer, times.
+"""All measurements on a real GPU in one command: verdicts, errors, memory, compute-sanitizer, times.
 
 ``python -m tests.gpu.verify --out DIR [--record] [--steps STEP,...] [NAME...]`` grades every solution on the GPU,
-measures its errors against float64 and the memory of flash attention at 65,536 keys, runs the solutions under
-compute-sanitizer and times them against torch: the cheapest step first. Each step has a limit of its own, is stopped
-there with what it has found so far kept, and leaves its output in DIR/<step>.txt; how each one ended is in
-DIR/steps.json. ``--record`` also puts the figures where the lessons show them.
+measures its errors compared with float64 and the memory of flash attention at 65,536 keys, runs the solutions under
+compute-sanitizer and times them together with torch. The fastest steps run first. Each step has a time limit. If it is
+exceeded, the step is stopped, and its results so far are kept. The output of a step is in DIR/<step>.txt, and its exit
+status in DIR/steps.json. ``--record`` also writes the figures to the files that the lessons show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.gpu.launch_solutions import chosen
 
 
 def grade(entry: Entry, out: Path) -> dict[str, object]:
-    """``grader check`` of one solution on the GPU."""
+    """Run ``grader check`` with one solution on the GPU."""
     result = out / f"{entry.name.replace('/', '.')}.json"
     command = [sys.executable, "-m", "grader", "check", entry.name, "--file", str(entry.solution)]
     done = subprocess.run(
@@ -35,7 +35,7 @@ def grade(entry: Entry, out: Path) -> dict[str, object]:
 
 
 def check_all(names: list[str], out: Path) -> int:
-    """Grade the solutions, four at a time; the number of those that fail."""
+    """Grade the solutions, four at a time; return the number of failures."""
     failed = 0
     (out / "verdicts").mkdir(exist_ok=True)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
@@ -48,7 +48,7 @@ def check_all(names: list[str], out: Path) -> int:
 
 
 def commands(names: list[str], out: Path, record: bool) -> dict[str, tuple[list[str], float]]:
-    """Return the command of each step and its seconds, the cheapest first."""
+    """Return the command of each step and its time limit in seconds, fastest first."""
     python, kept = [sys.executable], ["--record"] if record else []
     timed = [entry.name for entry in chosen(names)] if names else ["--all"]
     modules = [*python, "-m"]
@@ -72,7 +72,7 @@ def commands(names: list[str], out: Path, record: bool) -> dict[str, tuple[list[
 
 
 def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str, object]:
-    """Run one step with its limit; its output goes to a file, the end of it to the terminal."""
+    """Run one step with its time limit. Write its output to a file, and print the end of it."""
     began = time.monotonic()
     log = out / f"{step}.txt"
     with log.open("w") as file:
@@ -81,7 +81,7 @@ def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str
             code: int | None = process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
             code = None
-        finally:  # also when this program is told to end: nothing is left running
+        finally:  # also if this program is terminated, so that no process is left
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -95,12 +95,12 @@ def run_step(step: str, command: list[str], limit: float, out: Path) -> dict[str
 
 
 def main() -> int:
-    """Run the steps in turn; the exit code says whether all passed."""
+    """Run the steps one after another; return 1 if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--steps", default="", help="comma-separated: build, memory, errors, check, bench, sanitize")
-    parser.add_argument("--record", action="store_true", help="keep the figures for the lessons")
+    parser.add_argument("--record", action="store_true", help="write the figures for the lessons")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     out: Path = arguments.out

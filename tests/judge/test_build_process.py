@@ -1,4 +1,4 @@
-"""The process that builds a kernel for a check says the same as threads, and leaves nothing behind."""
+"""Building in a separate process gives the same messages as building in threads, and leaves no processes behind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_errors_go_through_a_pipe(error: GraderError) -> None:
     assert type(copy) is type(error) and vars(copy) == vars(error) and str(copy) == str(error)
 
 
-def test_stopped_it_leaves_no_compiler(tmp_path: Path) -> None:
+def test_a_stopped_build_process_leaves_no_compiler(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     depth = "template <int N> struct T { static const long x = T<N - 1>::x + T<N - 2>::x * N; };\n"
     path.write_text(f"// {tmp_path}\n" + "".join(depth.replace("T", f"T{i}") for i in range(3000)) + RIGHT)
@@ -67,7 +67,7 @@ def test_stopped_it_leaves_no_compiler(tmp_path: Path) -> None:
     assert isinstance(building.kernel.exception(timeout=120), GraderError)
 
 
-def test_one_that_gets_no_job_ends_with_its_parent() -> None:
+def test_a_build_process_without_a_job_ends_with_its_parent() -> None:
     ahead.start()
     process = ahead.take()
     assert process.stdin and process.stdout
@@ -75,7 +75,7 @@ def test_one_that_gets_no_job_ends_with_its_parent() -> None:
     assert process.stdout.read() == b"" and process.wait(timeout=120) == 0
 
 
-def test_one_that_is_killed_is_an_error_of_the_grader(tmp_path: Path) -> None:
+def test_a_killed_build_process_is_an_error_of_the_grader(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text(RIGHT)
     ahead.start()

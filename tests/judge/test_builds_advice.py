@@ -1,4 +1,4 @@
-"""Refusals of the front end come with advice, in every report."""
+"""Errors of the front end have advice in every report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of one case and of many, from a child's answers and outputs; no child runs."""
+"""Results of cases, computed from the answers and outputs of a fake child process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answer_of(call: Call) -> dict[str, torch.Tensor]:
 
 
 class FakeChild:
-    """Leaves these outputs and gives this answer."""
+    """A child process that writes the right or wrong outputs and returns the given answer."""
 
     libsim: Any = "libsim"
     alive = True
@@ -77,7 +77,7 @@ class FakeChild:
 
 
 def ran(child: FakeChild, exercise: Exercise | None = None) -> Run:
-    """One case of out = 2 x with this child."""
+    """Run one case of out = 2 x with this child."""
     exercise = exercise or task(timeout=4.0)
     (run,) = plan(exercise, exercise.runs()[:1], seed=1)
     child.right = 2 * exercise.call(run.case, run.dtype, run.seed).tensors["x"]  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def test_a_right_output_passes() -> None:
     ],
 )
 def test_an_answer_can_only_make_it_worse(answer: Answer, problem: str, reasons: list[str]) -> None:
-    """The outputs are right each time."""
+    """The outputs are correct each time."""
     result = judged(answer)
     assert (result.status, result.problem, result.reasons) == (FAILED, problem, reasons)
 
@@ -150,7 +150,7 @@ def test_outputs_that_are_not_right() -> None:
     assert judged(Done(0, (("changed", "x"),)), {"y": right["y"]}).problem == "unwritten"
 
 
-def test_the_reference_is_asked_what_a_wrong_output_would_be_right_for() -> None:
+def test_a_wrong_output_is_compared_with_misread_inputs() -> None:
     exercise = task(
         launchers="void twice(const float* x, const float* z, float* out, int n, cudaStream_t stream)",
         inputs={"x": Input("n", normal()), "z": Input("n", normal())},
@@ -167,7 +167,7 @@ def ran_right() -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize(("outside", "elements"), [(400, 0), (408, 2), (-8, -1), (-12, -2)])
-def test_what_is_written_beside_an_output_fails(outside: int, elements: int) -> None:
+def test_a_write_next_to_an_output_fails(outside: int, elements: int) -> None:
     result = judged(Done(0), outside=outside)
     assert (result.status, result.problem, result.outside) == (FAILED, "guard", {"out": elements})
     assert all(output.passed for output in result.outputs)
@@ -183,7 +183,7 @@ def test_a_case_from_its_inputs_to_its_result() -> None:
     assert not run.leaves_all and not child.stopped
 
 
-def test_a_report_is_read_where_it_is_whole() -> None:
+def test_only_a_complete_report_is_read() -> None:
     assert ran(FakeChild(Done(0, report_cut=True))).report == ""
     assert ran(FakeChild(Ended("crash", "x"))).report == ""
     assert ran(FakeChild(Done(0), report=b"\xff")).report == "\ufffd"
@@ -199,14 +199,14 @@ def test_a_report_is_read_where_it_is_whole() -> None:
         (Ended("timeout", "x"), "libsim", 0),
     ],
 )
-def test_an_error_on_a_device_stays_with_its_process(answer: Answer, libsim: str | None, stopped: int) -> None:
+def test_a_process_with_a_device_error_is_stopped(answer: Answer, libsim: str | None, stopped: int) -> None:
     child = FakeChild(answer)
     child.libsim = libsim
     ran(child)
     assert child.stopped == stopped
 
 
-def test_who_wrote_the_worst_elements_is_asked() -> None:
+def test_the_writers_of_the_worst_elements_are_requested() -> None:
     child = FakeChild(Done(0), wrong=True)
     run = ran(child)
     worst = run.result.outputs[0].worst
@@ -238,7 +238,7 @@ def test_unwritten_elements_have_no_writer() -> None:
     assert len(child.asked) == count
 
 
-def test_a_reference_that_fails_is_no_fault_of_the_kernel() -> None:
+def test_a_failing_reference_is_an_error_of_the_grader() -> None:
     def fails(x: torch.Tensor) -> torch.Tensor:
         raise ZeroDivisionError("mine")
 
@@ -250,7 +250,7 @@ def test_a_reference_that_fails_is_no_fault_of_the_kernel() -> None:
             ran(FakeChild(Done(0)), task(reference=reference))
 
 
-def test_whether_the_right_answer_changes_nothing() -> None:
+def test_leaves_all_detects_outputs_equal_to_their_start_values() -> None:
     call = two_outputs().call(two_outputs().cases[0], "f32", 1)
     same, other = {"y": call.tensors["y"].double()}, {"y": call.tensors["y"].double() + 1}
     assert leaves_all(call, same) and not leaves_all(call, other)
@@ -264,7 +264,7 @@ def one_after_the_other(exercise: Exercise, enough: Any = lambda: False) -> tupl
     return runs, held
 
 
-def test_what_is_drawn_ahead_is_not_drawn_again() -> None:
+def test_inputs_drawn_ahead_are_not_drawn_again() -> None:
     asked = []
 
     def reference(x: torch.Tensor) -> torch.Tensor:
@@ -284,15 +284,15 @@ def test_what_is_drawn_ahead_is_not_drawn_again() -> None:
 
 
 @pytest.mark.parametrize(("room", "drawn"), [(0, 0), (799, 1), (800, 1), (801, 2), (1600, 2), (1 << 20, 3)])
-def test_what_is_drawn_ahead_has_room(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
-    """Each case has 800 bytes of inputs and outputs."""
+def test_inputs_drawn_ahead_fit_the_memory_limit(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
+    """Inputs and outputs of a case take 800 bytes."""
     monkeypatch.setattr(cases, "MOST_AHEAD", room)
     runs, held = one_after_the_other(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
     with held:
         assert [run.drawn is not None for run in runs] == [True] * drawn + [False] * (3 - drawn)
 
 
-def test_drawing_ahead_ends_when_the_kernel_is_there_or_a_reference_fails() -> None:
+def test_drawing_ahead_ends_when_the_kernel_is_built_or_a_reference_fails() -> None:
     def fails(x: torch.Tensor) -> torch.Tensor:
         raise ZeroDivisionError("mine")
 
@@ -308,11 +308,11 @@ def test_drawing_ahead_ends_when_the_kernel_is_there_or_a_reference_fails() -> N
             assert sum(run.drawn is not None for run in runs) == drawn
 
 
-def test_places_in_a_tensor() -> None:
+def test_flat_index() -> None:
     assert flat_index([1, 2, 3], [4, 5, 6]) == 45 and flat_index([], []) == 0 and flat_index([3], [7]) == 3
 
 
-def test_what_is_planned() -> None:
+def test_plan() -> None:
     exercise = task(cases=[Case("a", n=3), Case("b", n=4)], dtypes=("f32", "f16"))
     runs = plan(exercise, exercise.runs(), seed=1)
     assert [(run.case.name, run.dtype, run.counted) for run in runs] == [
@@ -329,7 +329,7 @@ def test_what_is_planned() -> None:
 
 
 class Idle:
-    """A child that is started and stopped."""
+    """A child process that records when it is started and stopped."""
 
     every: list[Idle]
 
@@ -345,7 +345,7 @@ class Idle:
 
 
 def ten(monkeypatch: pytest.MonkeyPatch, result: Any, helpers: int = 1, **more: Any) -> list[Run]:
-    """Ten cases; ``result`` is given each run in place of running it."""
+    """Run ten cases, where ``result`` replaces the run of each."""
     Idle.every = []
     monkeypatch.setattr(cases, "run_case", lambda exercise, run, child: result(run))
     exercise = task(cases=[Case(f"case {n}", n=n) for n in range(1, 11)])
@@ -359,7 +359,7 @@ def passes(run: Run) -> None:
 
 
 @pytest.mark.parametrize("helpers", [1, 3, 50])
-def test_all_are_run_in_order_each_once(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
+def test_every_case_runs_once_in_order(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
     seen, told, results = [], [], []
 
     def result(run: Run) -> None:
@@ -374,7 +374,7 @@ def test_all_are_run_in_order_each_once(monkeypatch: pytest.MonkeyPatch, helpers
     assert not any(child.killed for child in Idle.every)
 
 
-def test_as_many_children_as_are_worth_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cases_run_in_several_children_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(3)
 
     def result(run: Run) -> None:
@@ -410,7 +410,7 @@ def test_no_more_children_than_cores(monkeypatch: pytest.MonkeyPatch, cores: int
         ({"findings": [Finding(check="fault", kind="other", line=1)], "seconds": 3.0}, 10, ""),
     ],
 )
-def test_what_costs_too_much_is_not_tried_again(
+def test_it_stops_after_several_crashes_or_timeouts(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], ran: int, reason: str
 ) -> None:
     def result(run: Run) -> None:
@@ -424,20 +424,20 @@ def test_what_costs_too_much_is_not_tried_again(
     assert all(run.result.problem == reason for run in runs[ran:])
 
 
-def test_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_case_starts_once_the_caller_has_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = ten(monkeypatch, passes, enough=lambda run: run.case.name == "case 3")
     assert [run.result.status for run in runs] == [PASSED] * 3 + [SKIPPED] * 7
 
 
 @pytest.mark.parametrize("helpers", [1, 2])
-def test_a_fault_of_the_grader_ends_all(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
+def test_an_internal_error_ends_all_runs(monkeypatch: pytest.MonkeyPatch, helpers: int) -> None:
     seen: list[str] = []
     main = threading.current_thread()
 
     def result(run: Run) -> None:
         seen.append(run.case.name)
         if helpers == 2 and threading.current_thread() is main:
-            while not any(child.killed for child in Idle.every):  # the other one fails
+            while not any(child.killed for child in Idle.every):  # another run fails meanwhile
                 time.sleep(0.001)
         else:
             raise GraderError("mine")
@@ -448,7 +448,7 @@ def test_a_fault_of_the_grader_ends_all(monkeypatch: pytest.MonkeyPatch, helpers
     assert all(child.stopped for child in Idle.every)
 
 
-def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_cases_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     both, ended = threading.Barrier(2), []
     main = threading.current_thread()
 
@@ -467,6 +467,6 @@ def test_who_still_works_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ended) == 1
 
 
-def test_inputs_are_never_what_is_compared_with() -> None:
+def test_the_reference_is_computed_in_float64() -> None:
     exercise = task(inputs={"x": Input("n", normal())})
     assert exercise.expected(exercise.call(exercise.cases[0], "f32", 1))["out"].dtype == torch.float64

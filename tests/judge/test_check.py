@@ -1,4 +1,4 @@
-"""A whole check on the simulator: which stage says what, for kernels that are right and wrong in every way."""
+"""Complete checks on the simulator: the result of each stage for correct and for wrong kernels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def exercise(**changes) -> Exercise:
 
 
 @pytest.mark.parametrize(("needed", "says"), [("sm_90", "sm_90 or newer"), ("sm_80", None), ("sm_90a", "sm_90 only")])
-def test_a_gpu_below_what_the_exercise_needs(judged, monkeypatch: pytest.MonkeyPatch, needed: str, says: str) -> None:
+def test_a_gpu_older_than_the_exercise_needs(judged, monkeypatch: pytest.MonkeyPatch, needed: str, says: str) -> None:
     for name, value in (("is_available", True), ("get_device_capability", (8, 6)), ("get_device_name", "RTX 3090")):
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
     if says is None:
@@ -69,7 +69,7 @@ def test_a_gpu_below_what_the_exercise_needs(judged, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def judged(tmp_path: Path):
-    """Check a kernel body, or a whole file."""
+    """Check a kernel body or a complete file."""
 
     def run(body: str = RIGHT, whole: str | None = None, launcher: str = LAUNCHER, **arguments) -> v.Verdict:
         file = tmp_path / "twice.cu"
@@ -151,7 +151,7 @@ def test_a_launcher_that_launches_nothing_for_some_sizes(judged) -> None:
     assert "1 of" in verdict.stage("correct").summary and "returned without launching a kernel" in as_text(verdict)
 
 
-def test_a_store_that_overruns_is_no_lack_of_a_store(judged) -> None:
+def test_an_overrunning_store_is_not_reported_as_a_missing_one(judged) -> None:
     body = "if (i < n) reinterpret_cast<float4*>(out)[i] = make_float4(2.0f * x[i], 0, 0, 0);"
     verdict = judged(body, task=exercise(cases=[Case("one", n=1)], efficient=None, bars=[]))
     assert [finding.kind for finding in verdict.stage("safe").findings] == ["out_of_bounds"]
@@ -170,7 +170,7 @@ def test_a_write_past_the_end(judged) -> None:
     assert any("past the end of out" in message(f) for f in verdict.stage("safe").findings)
 
 
-def test_a_race_is_unsafe_though_the_result_is_right(judged) -> None:
+def test_a_race_with_a_correct_result_is_unsafe(judged) -> None:
     body = """__shared__ float s[64];
     s[threadIdx.x / 2] = i < n ? 1.0f : 0.0f;
     if (i < n) out[i] = 2.0f * x[i];"""
@@ -227,7 +227,7 @@ def test_printf_is_kept(judged) -> None:
     assert "hello from 100" in verdict.stage("correct").cases[2].printed
 
 
-def test_after_crashes_the_rest_is_not_run(judged) -> None:
+def test_after_several_crashes_the_remaining_cases_are_skipped(judged) -> None:
     cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
     launcher = "#include <cstdlib>\n" + LAUNCHER.replace("if (n > 0)", "abort();\n    if (n > 0)")
     verdict = judged(launcher=launcher, task=exercise(cases=cases))
@@ -236,7 +236,7 @@ def test_after_crashes_the_rest_is_not_run(judged) -> None:
     assert ran[-1].status == v.SKIPPED and "not run" in in_short(ran[-1])
 
 
-def test_once_it_is_enough_no_further_case_begins(judged, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_case_starts_once_the_caller_has_enough(judged, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [Case(f"case {n}", n=n) for n in range(1, 10)]
     third = functools.partial(CasePool, enough=lambda run: run.case.name == "case 3", helpers=1)
     monkeypatch.setattr("grader.judge.driver.CasePool", third)
@@ -281,7 +281,7 @@ def test_progress_is_reported(judged) -> None:
     assert sorted(p.done for p in seen if p.event == "case") == [1, 2, 3, 4]
 
 
-def test_what_the_grader_cannot_do(judged, tmp_path: Path) -> None:
+def test_errors_of_the_grader(judged, tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="no file"):
         check(exercise(), tmp_path / "missing.cu")
     with pytest.raises(GraderError, match="is a folder"):

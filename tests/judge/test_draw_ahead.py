@@ -1,4 +1,4 @@
-"""Inputs that are drawn while the kernel compiles are those that it gets, and none of them outlives the check."""
+"""Inputs are drawn while the kernel compiles. The kernel gets exactly these, and the check frees all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def runs_of(exercise: Any) -> list[Run]:
     return plan(exercise, exercise.runs() * 3, seed=1)
 
 
-def test_as_many_as_there_is_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_are_drawn_until_the_build_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     exercise, asked = task(), iter([False, False, True])
     runs = runs_of(exercise)
     before = len(os.listdir("/proc/self/fd"))
@@ -35,7 +35,7 @@ def test_as_many_as_there_is_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [run.drawn is not None for run in again[:2]] == [True, False]
 
 
-def test_a_case_runs_on_what_was_drawn_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_runs_on_the_inputs_drawn_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     exercise = task()
     ahead, later = runs_of(exercise)[0], runs_of(exercise)[0]
     child = FakeChild(Done(0, ()))
@@ -51,7 +51,7 @@ def test_a_case_runs_on_what_was_drawn_for_it(monkeypatch: pytest.MonkeyPatch) -
     assert ahead.minimum_bytes == later.minimum_bytes > 0 and child.asked[0] == child.asked[1]
 
 
-def test_a_reference_that_fails_says_so_when_its_turn_comes() -> None:
+def test_a_failing_reference_is_reported_when_its_case_runs() -> None:
     exercise = task(reference=lambda x: 1 / 0)
     runs = runs_of(exercise)
     with ExitStack() as held:

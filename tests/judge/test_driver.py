@@ -1,4 +1,4 @@
-"""The driver's decisions: a verdict from the results of its parts, without a compiler or a child."""
+"""The driver's decisions: the verdict for given results of its parts, without a compiler or child processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Spoil = Callable[[Run], None]
 
 
 class World:
-    """Stands for the builder, the children and what they are asked."""
+    """Fake builder, fake child processes, and a log of the calls that they receive."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
         self.file, self.builds, self.answer = file, PASSED, None
@@ -128,7 +128,7 @@ def said(verdict: Verdict) -> str:
 
 
 def on(name: str, **changes: Any) -> Spoil:
-    """Set these values in the result of the case of that name."""
+    """Return a function that sets these values in the result of the case with this name."""
 
     def spoil(run: Run) -> None:
         if run.case.name == name:
@@ -138,7 +138,7 @@ def on(name: str, **changes: Any) -> Spoil:
     return spoil
 
 
-def test_all_that_was_wanted_must_pass(world: World) -> None:
+def test_all_requested_stages_must_pass(world: World) -> None:
     verdict = world.check()
     assert said(verdict) == "builds=passed correct=passed safe=passed efficient=passed fast=skipped"
     assert verdict.passed and verdict.score == 7.0 == verdict.points and verdict.seed == 5
@@ -168,13 +168,13 @@ def test_all_that_was_wanted_must_pass(world: World) -> None:
         (on("counted", status=FAILED), "builds=passed correct=passed safe=passed efficient=failed fast=skipped"),
     ],
 )
-def test_what_depends_on_a_failed_stage_is_not_judged(world: World, spoil: Spoil, stages: str) -> None:
+def test_stages_after_a_failed_stage_are_not_judged(world: World, spoil: Spoil, stages: str) -> None:
     world.spoil = spoil
     verdict = world.check()
     assert said(verdict) == stages and not verdict.passed and verdict.score == 0.0
 
 
-def test_a_bar_that_is_missed(world: World) -> None:
+def test_a_missed_bar(world: World) -> None:
     verdict = world.check(counted_task(bars=[Bar("launches", at_most=0)]))
     assert said(verdict).startswith("builds=passed correct=passed safe=passed efficient=failed") and not verdict.passed
 
@@ -186,7 +186,7 @@ def test_a_file_that_does_not_build_is_not_run(world: World) -> None:
     assert not verdict.passed and not world.pools and "compiler" not in verdict.versions
 
 
-def test_what_nvcc_refuses_fails_whatever_ran(world: World) -> None:
+def test_a_file_that_nvcc_refuses_fails(world: World) -> None:
     gpu = SimpleNamespace(arch="sm_80")
     resources = SimpleNamespace(compiler="nvcc", gpu=gpu, summary="8 registers", resources=lambda launches: [])
     world.answer = SimpleNamespace(error=None, **resources.__dict__)
@@ -216,7 +216,7 @@ def test_what_nvcc_refuses_fails_whatever_ran(world: World) -> None:
         ),
     ],
 )
-def test_only_what_is_wanted(world: World, wanted: list[str], ran: list[str], stages: str) -> None:
+def test_only_requested_stages_run(world: World, wanted: list[str], ran: list[str], stages: str) -> None:
     assert said(world.check(stages=wanted)) == stages and world.ran == ran
     world.spoil = on("some", findings=[FINDING])
     assert ("efficient=passed" in said(world.check(stages=wanted))) is False
@@ -244,7 +244,7 @@ def test_a_kernel_that_does_not_load_fails_all_cases(world: World) -> None:
         world.check()
 
 
-def test_operations_are_counted_where_a_bar_needs_them_or_somebody_asks(world: World) -> None:
+def test_operations_are_counted_if_a_bar_or_an_option_needs_them(world: World) -> None:
     verdict = world.check(details=True)
     assert world.counted == [1] and verdict.stages[3].message == "counted counted"
     world.counted.clear()
@@ -319,7 +319,7 @@ def test_progress(world: World) -> None:
     ]
 
 
-def test_what_cannot_be_checked(world: World, tmp_path: Path) -> None:
+def test_requests_that_cannot_be_checked(world: World, tmp_path: Path) -> None:
     for more, says in (
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"stages": ["quick"]}, "unknown stage 'quick'"),

@@ -31,7 +31,7 @@ def test_bars(bar: Bar, value: float, passed: bool) -> None:
     assert (result.value, result.passed) == (value, passed)
 
 
-def test_what_a_learner_reads() -> None:
+def test_messages_of_bars() -> None:
     result = evaluate_bar(Bar("global_bytes / minimum", at_most=1.2, look="read each row once"), COUNTED, dtype="f16")
     assert text(result).splitlines() == [
         "global_bytes / minimum = 3 in f16, at most 1.2 is allowed (global_bytes 3,000, minimum 1,000)",
@@ -43,14 +43,14 @@ def test_what_a_learner_reads() -> None:
     assert "counts" not in text(evaluate_bar(Bar("launches", at_most=0), COUNTED))
 
 
-def test_units_are_those_of_bars_that_exercises_have() -> None:
+def test_every_bar_of_an_exercise_has_a_unit() -> None:
     expressions = {bar.expression for entry in Course().exercises for bar in entry.load().bars}
     assert set(UNITS) <= expressions
     divided = {expression for expression in expressions if "shared_wavefronts" in expression}
     assert divided <= set(UNITS), "the unit of wavefronts for each operation is not plain"
 
 
-def test_mistakes_of_authors() -> None:
+def test_invalid_bars() -> None:
     with pytest.raises(GraderError, match="no_such, which is not counted"):
         evaluate_bar(Bar("no_such / 2", at_most=1), COUNTED)
     with pytest.raises(GraderError, match="is not an expression"):

@@ -1,4 +1,4 @@
-"""Wrong outputs that would be right if one input were read in a common wrong way."""
+"""Wrong outputs that equal the reference with one input misread in a common way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def linear(name: str = "primes") -> tuple[Exercise, Call]:
 
 
 def in_tiles(tile: int, source: Callable[[int, int], tuple[int, int]]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Element (y, x) of each tile is what ``source`` says, zero beyond the edges: written out element by element."""
+    """Return a tensor whose element (y, x) of each tile comes from ``source``, or is zero beyond the edges."""
 
     def read(tensor: torch.Tensor) -> torch.Tensor:
         rows, columns = tensor.shape
@@ -88,12 +88,12 @@ def test_mistakes(name: str, case: str) -> None:
         lambda out: out * torch.linspace(0.5, 1.5, out.shape[1]),
     ],
 )
-def test_what_is_wrong_otherwise_is_not_said_to_be_misread(spoil: Callable[[torch.Tensor], torch.Tensor]) -> None:
+def test_other_wrong_outputs_are_not_called_misread(spoil: Callable[[torch.Tensor], torch.Tensor]) -> None:
     exercise, call = linear()
     assert misread(exercise, call, "out", spoil(exercise.expected(call)["out"].float())) is None
 
 
-def test_a_turned_tile_with_one_more_wrong_element_is_not_said_to_be_one() -> None:
+def test_a_transposed_tile_with_another_wrong_element_is_not_called_one() -> None:
     exercise, call = linear()
     tensors = call.tensors | {"weight": MISTAKES["a turned tile"][1](call.tensors["weight"])}
     actual = exercise.expected(dataclasses.replace(call, tensors=tensors))["out"].float()
@@ -101,7 +101,7 @@ def test_a_turned_tile_with_one_more_wrong_element_is_not_said_to_be_one() -> No
     assert misread(exercise, call, "out", actual) is None
 
 
-def test_large_inputs_are_not_tried() -> None:
+def test_large_inputs_are_skipped() -> None:
     exercise, call = linear()
     call.tensors["x"] = torch.zeros(53, 710)
     assert misread(exercise, call, "out", torch.zeros(53, 101)) is None
@@ -110,13 +110,13 @@ def test_large_inputs_are_not_tried() -> None:
 @pytest.mark.parametrize(
     ("case", "spoil", "says"),
     [
-        ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # and not only that columns are off
+        ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # more specific than wrong columns
         ("primes", lambda out, bias: out + bias, "each column is off by a constant of its own"),
         ("primes", lambda out, bias: out * 2, "every element is 2 times"),
-        ("one of everything", lambda out, bias: out - bias, ""),  # one number is right by chance
+        ("one of everything", lambda out, bias: out - bias, ""),  # one number is correct by chance
     ],
 )
-def test_what_an_output_is_said_to_look_like(
+def test_descriptions_of_outputs(
     case: str, spoil: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], says: str
 ) -> None:
     exercise, call = linear(case)

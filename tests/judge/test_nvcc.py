@@ -1,4 +1,4 @@
-"""nvcc's result is part of the verdict if nvcc is installed; if not, the report says so."""
+"""nvcc's result is part of the verdict if nvcc is installed. Otherwise the report says that it is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ struct Pair { int a; };
 Pair operator+(Pair x, Pair y) { return {x.a + y.a}; }
 __device__ int both(Pair x, Pair y) { return (x + y).a; }
 """
-# ptxas alone refuses this: no SM has 256 KB of shared memory.
+# Only ptxas rejects this: no SM has 256 KB of shared memory.
 TOO_MUCH_SHARED = """
 __global__ void large(float* x) {
     __shared__ float tile[65536];
@@ -39,7 +39,7 @@ __global__ void large(float* x) {
 }
 """
 
-needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="there is no nvcc here")
+needs_nvcc = pytest.mark.skipif(find_nvcc(required=False) is None, reason="nvcc is not installed")
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def seen(verdict: Verdict) -> str:
 
 @needs_nvcc
 @pytest.mark.parametrize("tier", ["bwrap", "landlock", "none"])
-def test_what_only_nvcc_refuses_fails(tmp_path: Path, asked: None, tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_only_nvcc_refuses_fails(
+    tmp_path: Path, asked: None, tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if problem := tiers.why_not(tier):
         pytest.skip(f"{tier} does not hold here: {problem}")
     monkeypatch.setenv("GRADER_JAIL", tier)
@@ -76,13 +78,13 @@ def test_what_only_nvcc_refuses_fails(tmp_path: Path, asked: None, tier: str, mo
 
 
 @needs_nvcc
-def test_what_ptxas_refuses_fails(tmp_path: Path, asked: None) -> None:
+def test_a_file_that_ptxas_refuses_fails(tmp_path: Path, asked: None) -> None:
     text = seen(verdict_with(TOO_MUCH_SHARED, tmp_path))
     assert "stops at Builds" in text and "uses too much shared data" in text
 
 
 @needs_nvcc
-def test_what_nvcc_compiles_passes_and_shows_its_figures(tmp_path: Path, asked: None) -> None:
+def test_a_file_that_nvcc_compiles_passes_and_shows_resource_usage(tmp_path: Path, asked: None) -> None:
     verdict = verdict_with("", tmp_path)
     builds = verdict.stages[0]
     assert verdict.passed and builds.resources and all(item.registers for item in builds.resources)
@@ -91,12 +93,12 @@ def test_what_nvcc_compiles_passes_and_shows_its_figures(tmp_path: Path, asked: 
 
 
 @needs_nvcc
-def test_it_is_asked_when_builds_is_the_only_stage(tmp_path: Path, asked: None) -> None:
+def test_nvcc_runs_if_builds_is_the_only_stage(tmp_path: Path, asked: None) -> None:
     assert not verdict_with(HOST_OPERATOR, tmp_path, stages=["builds"]).passed
     assert verdict_with("", tmp_path, stages=["builds"]).passed
 
 
-def test_it_works_while_the_simulators_compiler_does(
+def test_nvcc_runs_in_parallel_with_the_simulators_compiler(
     tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = threading.Event()
@@ -116,7 +118,7 @@ def test_it_works_while_the_simulators_compiler_does(
     assert "it is a stand-in" in seen(verdict_with("", tmp_path))
 
 
-def test_what_the_front_end_refuses_it_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvcc_does_not_run_if_the_front_end_refuses_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "ask", lambda *_: pytest.fail("it was asked"))
     (tmp_path / "k.cu").write_text('__global__ void k() { asm("no.such.instruction;"); }\n')
     building = build_threads.Threads(Job(tmp_path / "k.cu", "cpu", "sm_90", ask_nvcc=True))
@@ -148,10 +150,10 @@ def test_switched_off_the_report_says_so(tmp_path: Path, monkeypatch: pytest.Mon
         "nvcc error   : 'cicc' died due to signal 11",
     ],
 )
-def test_a_machine_at_fault_fails_nobody(
+def test_a_broken_nvcc_installation_fails_no_submission(
     trouble: str, tmp_path: Path, asked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fake nvcc that prints this and fails."""
+    """Install a fake nvcc that prints this message and fails."""
     fake = tmp_path / "nvcc"
     message = trouble.replace("'", "'\\''")
     fake.write_text(f"#!/bin/sh\ncase $1 in --version) echo release 13.0;; *) echo '{message}' >&2; exit 1;; esac\n")
@@ -175,7 +177,7 @@ def test_an_array_that_leaves_the_registers_misses_the_bar(tmp_path: Path, asked
     assert check(entry, entry.solution, seed=SEED).passed
 
 
-def test_bars_of_nvcc_are_left_out_where_it_did_not_look() -> None:
+def test_bars_on_registers_are_skipped_if_nvcc_did_not_run() -> None:
     task = find("day01_residual_add/strided_add").load()
     task.bars = [Bar("stack_bytes", at_most=0)]
     without = judge_efficient(task, [])

@@ -1,4 +1,4 @@
-"""``details``: operations and lanes by line in the verdict and its reports, in each jail and without objdump."""
+"""``details`` adds operations and lanes of each line to the verdict and its reports, in each jail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 }
 """
 N = 512
-"""Of the case whose counters are shown."""
+"""Size of the case whose counters are shown."""
 
 
 @pytest.fixture
@@ -68,12 +68,12 @@ def test_operations_and_lanes_by_line(kernel: Path, tier: str) -> None:  # noqa:
     assert row.split()[:3] == ["7", "128", "8.0"]
 
 
-def test_operations_are_only_counted_when_asked_for(kernel: Path) -> None:
+def test_operations_are_counted_only_on_request(kernel: Path) -> None:
     verdict, stage = efficient(kernel)
     assert "flops" not in stage.totals and "What it computes" not in as_text(verdict, verbose=True)
 
 
-def test_without_objdump_the_rest_is_shown(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_objdump_the_other_counters_are_shown(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disassembly, "shutil", SimpleNamespace(which=lambda name: None))
     verdict, stage = efficient(kernel, details=True)
     assert "flops" not in stage.totals and stage.lines

@@ -1,4 +1,4 @@
-"""Errors with a message of their own, and the place of exhausted memory among the reasons to stop."""
+"""Failures with a specific message, and exhausted memory as a reason to stop early."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_an_exception_of_the_launcher(tmp_path: Path) -> None:
         (-signal.SIGSEGV, "", ""),
     ],
 )
-def test_a_limit_is_named_only_when_it_was_that(status: int, output: str, says: str) -> None:
+def test_a_limit_is_named_only_if_it_was_exceeded(status: int, output: str, says: str) -> None:
     assert compiling._limit(status, output) == says
 
 
-def test_memory_that_ran_out_counts_toward_giving_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exhausted_memory_counts_as_a_failure_to_stop_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "MOST_CRASHES", 1)
     monkeypatch.setattr(cases, "CHILDREN", 1)
     monkeypatch.setattr("grader.execution.runner.client.MOST_MEMORY", 1)

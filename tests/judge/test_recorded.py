@@ -1,6 +1,6 @@
-"""``grader check --html`` has a player in it.
+"""The page of ``grader check --html`` contains a player.
 
-Of the block of the first finding, or of the first block of a small case.
+It plays the block of the first finding, or the first block of a small case.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def judged(tmp_path: Path, kernel: str) -> tuple[Verdict, list[Recorded]]:
 
 
 def test_the_block_of_a_finding(tmp_path: Path) -> None:
-    """Record the second launch; the first one is of another kernel."""
+    """Record the second launch, because the first one is a different kernel."""
     verdict, recordings = judged(tmp_path, KERNEL.replace("i < n", "i <= n"))
     finding = verdict.stage("safe").findings[0]  # type: ignore[union-attr]
     (recorded,) = recordings
@@ -59,6 +59,6 @@ def test_a_kernel_that_passes(tmp_path: Path) -> None:
     assert any(event.kind == "write" for event in recorded.recording.events)
 
 
-def test_nothing_to_play(tmp_path: Path) -> None:
+def test_no_launch_to_record(tmp_path: Path) -> None:
     verdict, recordings = judged(tmp_path, KERNEL.replace("i < n", "i << n << "))
     assert not verdict.passed and recordings == [] and _player(recordings) is None

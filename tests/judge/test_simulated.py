@@ -1,4 +1,4 @@
-"""The cause of an unreadable report: a kernel that forged it, or the grader."""
+"""The cause of an invalid report: a kernel that forged it, or an error of the grader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def built(tmp_path: Path) -> BuiltKernel:
 
 
 def passed(report: str) -> Run:
-    """Return a run whose output is right, and its report."""
+    """Return a run with a correct output, and its report."""
     task = exercise()
     made = plan(task, task.runs()[2:3], seed=1)[0]
     made.report, made.result.status = report, PASSED
@@ -32,7 +32,7 @@ def passed(report: str) -> Run:
 
 
 @pytest.mark.parametrize("report", ["", "{", "[]", '{"version": 1' + "0" * 5000 + "}", '{"findings": [{}]}', "\ufffd"])
-def test_a_report_that_a_kernel_made_up_is_its_failure(built: BuiltKernel, report: str) -> None:
+def test_a_forged_report_fails_the_kernel(built: BuiltKernel, report: str) -> None:
     made = passed(report)
     attach_findings(made, built.library, built.file)
     (finding,) = made.result.findings
@@ -43,7 +43,7 @@ def fails(self: object) -> Report:
     raise IndexError("mine")
 
 
-def test_a_fault_of_the_grader_is_not(built: BuiltKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_grader_does_not_fail_the_kernel(built: BuiltKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grader.simulator.report._Reader.read", fails)
     with pytest.raises(IndexError):
         attach_findings(passed("{}"), built.library, built.file)

@@ -1,4 +1,4 @@
-"""The decision of each stage from given runs, without running any."""
+"""The decision of each stage for given results of runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def task(**more: Any) -> Exercise:
 
 
 def report(**totals: float | None) -> Any:
-    """Return the simulator's counts: a good kernel's totals, except for these (None: absent)."""
+    """Return the counters of a good kernel with some replaced (None: removed)."""
     every = {name: value for name, value in {**GOOD, **totals}.items() if value is not None}
     return SimpleNamespace(totals=every, findings=[], source_lines=[SimpleNamespace(line=i) for i in range(6000)])
 
@@ -45,7 +45,7 @@ def report(**totals: float | None) -> Any:
 def run(
     status: str = PASSED, simulated: Any = None, elements: int = 100, text: str = "{}", dtype: str = "f32", **more: Any
 ) -> Run:
-    """Return a case that ended this way."""
+    """Return a case with this result."""
     result = CaseResult(name="some", dtype=dtype, status=status, seed=1)  # type: ignore[arg-type]
     result.outputs = [OutputResult("out", dtype, [elements], True, elements, 0.1)]
     result.dims = {"n": 100}
@@ -60,7 +60,7 @@ def test_every_case_must_pass() -> None:
         assert (stage.name, stage.status, len(stage.cases)) == ("correct", FAILED, 2)
 
 
-def test_one_finding_is_enough_to_be_unsafe() -> None:
+def test_one_finding_makes_a_kernel_unsafe() -> None:
     stage = judge_safe([run(), run(text="")])
     assert (stage.name, stage.status, stage.runs) == ("safe", PASSED, 1)
     found = [run(), run()]
@@ -70,7 +70,7 @@ def test_one_finding_is_enough_to_be_unsafe() -> None:
     assert stage.status == FAILED and len(stage.findings) == 1 and stage.runs == 2
 
 
-def test_reports_that_cannot_be_true() -> None:
+def test_contradictory_reports() -> None:
     passed = run().result
     assert implausible(passed, report()) is None
     for totals, kind in (
@@ -120,7 +120,7 @@ def test_too_little_work(totals: dict[str, float | None], kind: str | None) -> N
         assert found is not None and found.payload == HostBytes(bytes=1)
 
 
-def test_where_little_work_is_no_doubt() -> None:
+def test_little_work_is_accepted_if_the_case_needs_little() -> None:
     few = report(global_bytes=1.0)
     assert too_little(task(bars=[Bar("launches", at_most=1)]), few, 800.0) is None, (
         "no bar measures against the minimum"
@@ -145,7 +145,7 @@ def test_all_bars_of_all_runs_must_be_met() -> None:
     assert wrong.status == FAILED and len(wrong.cases) == 1 and not wrong.bars
 
 
-def test_what_a_bar_can_name() -> None:
+def test_counters_that_a_bar_can_use() -> None:
     bars = [Bar("n + item", at_most=104), Bar("flops_needed", at_least=7), Bar("minimum", at_least=800)]
     assert judge_efficient(task(bars=bars), [run(operations=7.0)]).status == PASSED
     assert judge_efficient(task(bars=bars), [run()]).status == FAILED

@@ -1,4 +1,4 @@
-"""A stopped check ends at once, whatever its kernels do."""
+"""A check that is interrupted ends at once, even if a kernel does not return."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("where", ["in a case", "in the wait for the others"])
-def test_ctrl_c_waits_for_no_kernel(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_does_not_wait_for_kernels(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Endless.made = []
     both = threading.Barrier(2)
 

@@ -1,4 +1,4 @@
-"""A launcher is given a stream that is not the default one, and work that goes elsewhere is found, at its line."""
+"""Launchers get a non-default stream. Work in another stream is reported at its line."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ LAUNCH = "<<<(n + 127) / 128, 128, 0, stream>>>"
         (", stream);", ");", "cudaMemsetAsync"),
     ],
 )
-def test_work_on_the_default_stream_is_found(before: str, after: str, what: str, tmp_path: Path) -> None:
+def test_work_in_the_default_stream_is_reported(before: str, after: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "twice.cu"
     file.write_text(KERNEL.replace(before, after))
     verdict = check(exercise(), file, seed=SEED)
     stage = verdict.stage("safe")
     assert stage and not stage.passed, as_text(verdict)
-    (finding,) = stage.findings  # its races with the caller, and with what is in the given stream, follow from it
+    (finding,) = stage.findings  # races with other streams are consequences and are not reported
     assert finding.kind == "default_stream" and finding.hides
     assert isinstance(finding.payload, Call) and finding.payload.call.startswith(what)
     assert after in file.read_text().splitlines()[finding.line - 1]
 
 
-def test_the_given_stream_and_streams_of_its_own_are_no_finding(tmp_path: Path) -> None:
+def test_the_given_stream_and_own_streams_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "twice.cu"
     file.write_text(KERNEL)
     verdict = check(exercise(), file, seed=SEED)

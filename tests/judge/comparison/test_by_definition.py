@@ -1,4 +1,4 @@
-"""Comparisons beside the same definition written out in plain numbers, element by element."""
+"""Compare outputs with torch and, by the same definition, element by element in plain Python."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def cases() -> list[tuple[tuple[int, ...], str, float, str]]:
 
 
 @pytest.mark.parametrize("off", [0.0, 0.9, 1.1])
-def test_by_definition(off: float) -> None:
+def test_compare_matches_the_definition(off: float) -> None:
     for number, (shape, dtype, size, scale) in enumerate(cases()):
         draw = torch.Generator().manual_seed(number)
         want = torch.randn(shape, generator=draw, dtype=torch.float64) * size
         flat = want.view(-1)
         if number % 4 == 1 and flat.numel() > 16:
-            flat[:15], flat[16] = math.inf, -math.inf  # a row with one finite number, or none
+            flat[:15], flat[16] = math.inf, -math.inf  # a row with at most one finite number
         if number % 5 == 2 and len(shape) > 1:
             want[0] = 0.0
         kind, step = torch_dtype(dtype), smallest_step(torch_dtype(dtype))
@@ -70,7 +70,7 @@ def test_by_definition(off: float) -> None:
         plain = sizes.flatten().tolist() if scale == "own" else scale
         want = want.to(kind).double()
         flat = want.view(-1)
-        # Off by a part of what is allowed, at places that come and go.
+        # Every second element is off by ``off`` times its tolerance.
         moved = flat.clone()
         for i in range(number % 2, flat.numel(), 2):
             probe = flat.clone()
@@ -91,20 +91,20 @@ def test_by_definition(off: float) -> None:
         assert result.passed or off
 
 
-def test_what_is_allowed_is_passed_and_not_a_bit_more() -> None:
+def test_errors_just_below_and_above_the_tolerance() -> None:
     want = torch.ones(64, dtype=torch.float64)
-    for off, passes in ((1.999 * TOLERANCE, True), (2.001 * TOLERANCE, False)):  # the scale, and the element itself
+    for off, passes in ((1.999 * TOLERANCE, True), (2.001 * TOLERANCE, False)):  # for scale and element
         got = want.clone()
         got[5] += off
         assert compare("out", got, want, "f64", TOLERANCE).passed is passes
-    for off, passes in ((0.999 * TOLERANCE, True), (1.001 * TOLERANCE, False)):  # all together
+    for off, passes in ((0.999 * TOLERANCE, True), (1.001 * TOLERANCE, False)):  # all elements: the norm decides
         assert compare("out", want + off, want, "f64", TOLERANCE).passed is passes
     nothing = torch.zeros(8, dtype=torch.float64)
     assert compare("out", nothing, nothing, "f64", TOLERANCE).norm_error == 0.0
     assert compare("out", nothing + 1, nothing, "f64", TOLERANCE).norm_error == math.inf
 
 
-def test_the_first_of_the_worst() -> None:
+def test_the_worst_elements_are_listed_in_order() -> None:
     for size in (50, 100_000, 100_001):
         want = torch.ones(size, dtype=torch.float64)
         got = want.clone()
@@ -114,18 +114,18 @@ def test_the_first_of_the_worst() -> None:
         assert (result.worst[0].actual, result.worst[0].expected, result.worst[0].error) == (11.0, 1.0, 10.0)
         assert (result.max_error, result.wrong) == (10.0, 10)
     same = compare("out", torch.full((40,), 5.0), torch.ones(40, dtype=torch.float64), "f32", TOLERANCE)
-    assert [each.index for each in same.worst] == [[0], [1], [2], [3], [4]], "the first ones where several are"
+    assert [each.index for each in same.worst] == [[0], [1], [2], [3], [4]], "the first ones if several are equal"
     one = compare("out", torch.tensor([1.0, 1.001, 9.0]), torch.ones(3, dtype=torch.float64), "f32", TOLERANCE)
-    assert [each.index for each in one.worst] == [[2], [1]], "what is right is not among them"
+    assert [each.index for each in one.worst] == [[2], [1]], "correct elements are not among them"
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
-def test_what_was_never_written_is_known_by_its_bits(dtype: torch.dtype) -> None:
+def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> None:
     want = torch.arange(1, 9)
     poison = torch.full((8,), 77, dtype=dtype)
     got = want.to(dtype).clone()
     got[5:] = poison[5:]
-    want[7] = 77  # that it is right by chance is no fault
+    want[7] = 77  # correct by chance, so it does not count as wrong
     result = compare("out", got, want, "i32", 1.0, poison)
     assert (result.wrong, result.unwritten, result.tolerance, result.norm_tolerance) == (2, 2, 0.0, 0.0)
     assert [each.unwritten for each in result.worst] == [True, True]

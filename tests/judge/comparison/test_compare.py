@@ -1,4 +1,4 @@
-"""Comparison of outputs: which pass, which do not, and the diagnosis that a learner sees."""
+"""Comparison of outputs: which outputs pass, and the diagnosis that a learner sees."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_one_wrong_element_fails(dtype: str) -> None:
 
 
 def test_a_small_systematic_error_fails() -> None:
-    """Each element is near enough, all together are not."""
+    """Each element is within its tolerance, but the norm of all errors is not."""
     want = 1 + 0.1 * torch.rand(64, 64, dtype=torch.float64)
     result = judged(want * (1 + 1.5 * DEFAULT["f32"]), want)
     assert result.wrong == 0 and not result.passed
@@ -97,7 +97,7 @@ def test_values_too_large_for_the_dtype_are_infinite() -> None:
     assert not judged(want.clamp(max=60000), want, "f16").passed
 
 
-def test_the_smallest_numbers_of_f16_are_coarse() -> None:
+def test_subnormal_numbers_of_f16_have_a_larger_tolerance() -> None:
     want = reference(2, 64) * 1e-6
     assert judged(want, want, "f16").passed
     assert not judged(want * 1.2, want, "f16").passed
@@ -118,7 +118,7 @@ def test_each_row_has_its_own_scale() -> None:
     assert compare("out", got.float(), want, "f32", 2e-5, scale="tensor").wrong == 0
 
 
-def test_rows_that_cancel_to_nothing_have_a_scale() -> None:
+def test_rows_that_are_almost_zero_have_a_minimum_scale() -> None:
     want = reference(8, 64)
     want[3] = 0
     got = want.clone()
@@ -151,15 +151,15 @@ def test_empty_outputs_pass() -> None:
     assert judged(torch.empty(0, 5), torch.empty(0, 5, dtype=torch.float64)).passed
 
 
-def test_tolerances_keep_the_promise() -> None:
-    """In roundings (half of the last place): many of what is computed in, few of what is only stored in."""
+def test_tolerances_in_roundings() -> None:
+    """Tolerances are many roundings of the dtype of the computation, and few of the dtype of the output."""
     roundings = {dtype: DEFAULT[dtype] / torch.finfo(torch_dtype(dtype)).eps * 2 for dtype in DEFAULT}
     assert all(100 < roundings[dtype] < 1e5 for dtype in ("f32", "f64"))
     assert all(4 < roundings[dtype] < 10 for dtype in ("f16", "bf16"))
     assert max(DEFAULT.values()) <= LARGEST <= 0.05
 
 
-# What the error looks like.
+# Diagnosis of wrong outputs.
 
 NAN = torch.full((6, 40), math.nan)
 
@@ -233,7 +233,7 @@ def test_diagnosis(says: str, spoil) -> None:
     assert says in text(result), text(result)
 
 
-# Each pattern, and outputs that are nearly alike and show another fault.
+# Each pattern, and similar outputs with a different cause.
 
 
 def cache_with(token: torch.Tensor, slot: int) -> torch.Tensor:
@@ -292,12 +292,12 @@ def test_a_wrong_mask(says: str, wrong: torch.Tensor) -> None:
     ],
     ids=["steeper", "every other column", "a column", "a row", "a corner"],
 )
-def test_what_is_no_mask(wrong: torch.Tensor) -> None:
+def test_outputs_that_are_not_a_wrong_mask(wrong: torch.Tensor) -> None:
     want = reference(12, 20)
     assert "diagonal" not in text(judged(torch.where(wrong, 0.0, want), want))
 
 
-def test_small_errors_that_rounding_does_not_make() -> None:
+def test_small_errors_larger_than_rounding() -> None:
     want = reference(16, 64)
     noise = reference(16, 64, seed=8) * 1e-3
     assert "rounding" in text(judged(want + noise, want))
@@ -321,7 +321,7 @@ def test_noise_gets_no_diagnosis() -> None:
     assert judged(reference(6, 40, seed=5), reference(6, 40), poison=NAN).diagnosis is None
 
 
-def test_nothing_odd_about_one_element() -> None:
+def test_one_wrong_element_gets_no_diagnosis() -> None:
     result = judged(torch.tensor([2.0]), torch.tensor([1.0], dtype=torch.float64))
     assert "out[0] = 2, expected 1" in text(result)
 
@@ -332,7 +332,7 @@ def test_nothing_odd_about_one_element() -> None:
     seed=st.integers(0, 1000),
     kind=st.sampled_from(["noise", "nan", "part", "zero", "integer"]),
 )
-def test_explaining_never_fails(shape: list[int], seed: int, kind: str) -> None:
+def test_the_diagnosis_never_raises(shape: list[int], seed: int, kind: str) -> None:
     want = reference(*shape, seed=seed)
     got = reference(*shape, seed=seed + 1)
     if kind == "nan":

@@ -1,4 +1,4 @@
-"""The stand-in simulator of the runner's tests, for the bench."""
+"""The fake simulator of the runner's tests, also used by the tests of ``grader bench``."""
 
 from __future__ import annotations
 

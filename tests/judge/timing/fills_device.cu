@@ -1,4 +1,4 @@
-// As many blocks as the device has multiprocessors.
+// Launches one block for each multiprocessor of the device.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out) {

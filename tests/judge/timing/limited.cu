@@ -1,4 +1,4 @@
-// Kernels that one unit of a GPU limits each, whose counts can be worked out on paper. n is a multiple of 256.
+// Each kernel is limited by one unit of a GPU, and its counts can be derived by hand. n is a multiple of 256.
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 
@@ -9,7 +9,7 @@ __global__ void copy_kernel(const float4* x, float4* out, int n) {
     if (i < n) out[i] = x[i];
 }
 
-// A column of a tile of 32 columns: all lanes of a warp read the same bank.
+// Reads a column of a tile with 32 columns, so all lanes of a warp read the same bank.
 __global__ void conflicts_kernel(const float* x, float* out) {
     __shared__ float tile[32 * 32];
     int lane = threadIdx.x;
@@ -39,7 +39,7 @@ __global__ void pairs_kernel(const __half2* x, __half2* out) {
     out[threadIdx.x] = value;
 }
 
-// Only the first lane of each warp computes.
+// Only lane 0 of each warp computes.
 __global__ void one_lane_kernel(const float* x, float* out) {
     float value = x[threadIdx.x];
     if (threadIdx.x % 32 == 0)
@@ -63,7 +63,7 @@ extern "C" void copy(const float* x, float* out, int n, cudaStream_t stream) {
     copy_kernel<<<n / 4 / threads, threads, 0, stream>>>(reinterpret_cast<const float4*>(x),
                                                          reinterpret_cast<float4*>(out), n / 4);
 }
-// The second launch reads what the first wrote: DRAM need not deliver it.
+// The second launch reads the output of the first from the L2 cache, not from DRAM.
 extern "C" void copy_twice(const float* x, float* middle, float* out, int n, cudaStream_t stream) {
     copy(x, middle, n, stream);
     copy(middle, out, n, stream);

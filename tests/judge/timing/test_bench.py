@@ -1,7 +1,4 @@
-"""Times: percentiles, rooflines, rotation of inputs, the recorded file.
-
-And the timed request itself with a stand-in.
-"""
+"""Percentiles, rooflines, rotation of inputs, the recorded file, and the timed request with a fake simulator."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ def test_percentiles() -> None:
     assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}
 
 
-def test_statistics_are_of_all_runs() -> None:
+def test_statistics_include_all_runs() -> None:
     values = events.statistics([1.0, 2.0, 3.0, 4.0, 10.0])
     assert values["median_us"] == values["p50_us"] == 3.0
     assert (values["mean_us"], values["minimum_us"], values["maximum_us"]) == (4.0, 1.0, 10.0)
@@ -181,7 +178,7 @@ def entry(tmp_path: Path) -> Entry:
 
 @pytest.fixture
 def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the simulator in place of the GPU, so that everything but the clock is real."""
+    """Replace the GPU by the simulator. Everything except the times is real."""
     compile_kernel, build_runner = b.compile_kernel, b.build_runner
     monkeypatch.setattr(b, "GPU", "cpu")
     monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
@@ -215,7 +212,7 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
 
 
-def test_all_take_turns_with_a_pause_before_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clocks_run_alternately_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append("pause"))
 
@@ -244,12 +241,12 @@ def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.Monke
     assert len({copy.args[0].data_ptr() for copy in timed[1][0]}) == 3
 
 
-def test_a_fast_but_wrong_kernel_is_pointed_out(entry: Entry, pretended_gpu: None) -> None:
+def test_a_fast_but_wrong_kernel_is_reported(entry: Entry, pretended_gpu: None) -> None:
     entry.skeleton.write_text(KERNEL.replace("2.0f", "3.0f"))
     assert "differs from torch's by 0.5" in b.bench(entry, compiled=False).timings[0].note
 
 
-def test_what_torch_needs_besides_is_made_before_the_clock_runs(
+def test_torchs_extra_tensors_are_created_before_timing(
     entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = entry.skeleton.parent / "tasks.py"
@@ -269,13 +266,13 @@ def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
     assert kept is not None and kept.machine == report().machine and kept.command == report().command
     assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
     assert recordings.recorded(Entry(tmp_path, "day01_x", "other")) is None
-    assert kept.timings[0].mean_us is None  # of a file that was written before there was a mean
+    assert kept.timings[0].mean_us is None  # a file written by a version without the mean
     path.write_text('{"exercises": {"add": {"machine": {}}}}')
     with pytest.raises(GraderError, match="cannot be read"):
         recordings.recorded(entry)
 
 
-def test_the_simulator_is_timed_honestly(entry: Entry) -> None:
+def test_times_of_the_simulator_are_labeled_as_such(entry: Entry) -> None:
     timing = b.bench(entry, device="cpu").timings[0]
     assert "not a GPU" in timing.clock and timing.note and timing.percent_of_roofline is None
 
@@ -291,7 +288,7 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
 
 @pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])
 def test_torch_is_timed_on_the_same_task(name: str) -> None:
-    """Compare torch's prepared and returned tensors with the same outputs."""
+    """Check that torch's timed functions compute the same outputs as the reference."""
     task = course.find(name).load()
     assert task.efficient is not None and task.torch_baseline is not None
     call = task.call(task.efficient, "f32", seed=11)
@@ -310,6 +307,6 @@ def test_torch_is_timed_on_the_same_task(name: str) -> None:
         assert float(off) < 1e-4, output
 
 
-def test_a_time_that_no_kernel_can_have() -> None:
+def test_an_impossible_time() -> None:
     assert "1.3 us are less than the 2.17 us" in b.faster_than_possible(1.3, 2.17)
     assert b.faster_than_possible(2.17, 2.17) == ""

@@ -1,7 +1,4 @@
-"""``grader bench --grid``: which sizes, the CSV file and its continuation, the picture.
-
-With a clock and times of our own.
-"""
+"""``grader bench --grid``: its sizes, the CSV file, continued runs, and the plot, with a fake clock."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def task(name: str) -> Exercise:
 
 
 def measured(point: Point) -> Row:
-    """Return a row in which a microsecond is enough for 512 tokens. All its numbers have few digits."""
+    """Return a row with 512 tokens per microsecond. All its numbers have few digits."""
     mean = point.B * point.N / 512
     figures = None if point.note else Figures(20, mean, mean / 2, 2 * mean, 1e6, 1e12)
     return row_of(point, "NVIDIA H200", "abc", figures, 1e15, point.dtype != "f32", point.note)
@@ -88,9 +85,9 @@ def test_rows_come_back_from_the_file(tmp_path):
     assert left_out and all(row.mean_us is None and row.N == 0 for row in left_out)
 
 
-def test_time_ends_a_run_and_the_next_goes_on(tmp_path):
+def test_a_run_stops_at_the_time_limit_and_the_next_continues(tmp_path):
     path, every = tmp_path / "grid.csv", points(task("flash_attention"))[:20]
-    now = iter(range(0, 10000, 10))  # seconds: ten for each look
+    now = iter(range(0, 10000, 10))  # seconds: each call of the clock adds ten
     first = collect(path, every, minutes=1, clock=lambda: float(next(now)))
     assert len(first) == 6
     second = collect(path, every)
@@ -142,7 +139,7 @@ def test_without_a_gpu_there_is_a_message(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_picture(tmp_path):
+def test_the_plot(tmp_path):
     every = points(task("mixed_precision_attention"))
     rows = [measured(point) for point in every if point.dtype == "f16"]
     ((name, drawn),) = kernels(rows).items()

@@ -1,4 +1,4 @@
-"""Bounds of kernels whose work is known on paper, and what must hold of every bound."""
+"""Time bounds of kernels with known work, and properties of every bound."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bound(launcher: str, name: str = "H200") -> TimeBound:
 
 
 def unit(found: TimeBound, name: str) -> tuple[float, float]:
-    """Return the work of a unit, and its microseconds."""
+    """Return the work of a unit and its time in microseconds."""
     (time,) = (time for time in found.units if time.unit == name)
     return time.work, time.microseconds
 
@@ -59,11 +59,11 @@ def unit(found: TimeBound, name: str) -> tuple[float, float]:
 def test_a_copy_is_limited_by_dram():
     found = bound("copy")
     assert found.limiter.unit == "dram"
-    assert unit(found, "dram") == pytest.approx((4 * N, 4 * N / 4.8e12 * 1e6))  # what it writes, the L2 cache can keep
+    assert unit(found, "dram") == pytest.approx((4 * N, 4 * N / 4.8e12 * 1e6))  # the L2 cache can hold the output
     assert unit(found, "l1") == (2 * 4 * N / 128, pytest.approx(2 * 4 * N / 128 / 64 / 1.98e9 * 1e6))  # 64 blocks
 
 
-def test_what_the_l2_cache_cannot_keep_is_written_to_dram():
+def test_writes_beyond_the_l2_cache_go_to_dram():
     found = time_bound(report("copy").kernels, GPUS["T4"])
     more = KernelCounters("big", launches=1, blocks=1, threads=1, totals={"touched_bytes_written": 6 * 2**20})
     assert (
@@ -71,25 +71,25 @@ def test_what_the_l2_cache_cannot_keep_is_written_to_dram():
     )
 
 
-def test_dram_delivers_what_an_earlier_launch_wrote_to_nobody():
+def test_reads_of_an_earlier_launchs_output_need_no_dram():
     assert unit(bound("copy_twice"), "dram")[0] == 4 * N
-    assert unit(bound("copy_twice"), "l2")[0] == 2 * 4 * N  # it has to come from the L2 cache both times
+    assert unit(bound("copy_twice"), "l2")[0] == 2 * 4 * N  # both reads come from the L2 cache
     assert unit(bound("copy_twice"), "launches") == (2, 2 * LAUNCH_US)
 
 
-def test_dram_delivers_what_the_host_cleared_to_nobody():
+def test_reads_of_memory_cleared_by_memset_need_no_dram():
     assert unit(bound("cleared_and_read"), "dram")[0] == 0
 
 
 def test_bank_conflicts_are_limited_by_shared_memory():
     found = bound("conflicts")
     assert found.limiter.unit == "shared"
-    joined = 8 * 32 * 32 / 4  # 4 words of a row read at once take as long as one of them
+    joined = 8 * 32 * 32 / 4  # a 16-byte read takes as long as a 4-byte read
     assert unit(found, "shared")[0] == 4 * (joined + 32)
     assert report("conflicts").totals["shared_wavefronts"] == 4 * (8 * 32 * 32 + 32)
     assert unit(found, "shared")[1] == pytest.approx(
         (joined + 32) / 1.98e9 * 1e6
-    )  # each block on its own multiprocessor
+    )  # each block runs on its own multiprocessor
 
 
 def test_sines_are_limited_by_the_special_function_units():
@@ -98,7 +98,7 @@ def test_sines_are_limited_by_the_special_function_units():
     assert unit(found, "special") == (4 * 256 * 64, pytest.approx(256 * 64 / 16 / 1.98e9 * 1e6))
 
 
-def test_a_chain_of_products_is_limited_by_fp32():
+def test_a_chain_of_multiplications_is_limited_by_fp32():
     found = bound("products")
     assert found.limiter.unit == "f32"
     assert unit(found, "f32") == (4 * 256 * 512, pytest.approx(256 * 512 / 256 / 1.98e9 * 1e6))
@@ -116,7 +116,7 @@ def test_a_grid_that_fits_the_simulated_device_could_be_larger_on_another():
     found = time_bound(kernel.report.kernels, H200)
     assert unit(found, "l2") == (1024, pytest.approx(1024 / 64 / 132 / 1.98e9 * 1e6))
     assert "multiprocessors" not in limits.text(found)
-    assert bound("products").blocks == 4  # what one library asks is nothing to another
+    assert bound("products").blocks == 4  # a query in one library does not affect another
 
 
 def test_pairs_of_16_bits_have_their_own_rate():
@@ -126,7 +126,7 @@ def test_pairs_of_16_bits_have_their_own_rate():
     assert unit(found, "f32")[0] == 0
 
 
-def test_products_of_tensor_cores_are_limited_by_them():
+def test_mma_is_limited_by_tensor_cores():
     found = bound("mma")
     assert found.limiter.unit == "tensor"
     assert unit(found, "tensor") == (4 * 4 * 64 * 4096, pytest.approx(4 * 64 * 4096 / 4096 / 1.98e9 * 1e6))
@@ -135,7 +135,7 @@ def test_products_of_tensor_cores_are_limited_by_them():
     assert by_card["RTX 4090"] == pytest.approx(2 * by_card["L4"])  # f32 sums at half the rate
 
 
-def test_tensor_operations_of_an_unknown_type_are_taken_for_the_fastest():
+def test_tensor_operations_of_unknown_type_get_the_fastest_rate():
     kernel = KernelCounters("k", launches=1, blocks=132, threads=132 * 128, totals={"tensor_operations": 8192.0 * 132})
     assert unit(time_bound([kernel], H200), "tensor")[1] == pytest.approx(1e6 / 1.98e9)
 
@@ -188,13 +188,13 @@ def test_the_sentence_names_unit_gpu_size_and_that_it_is_a_bound():
 
 @pytest.mark.parametrize("known", GPUS.values(), ids=lambda known: known.name)
 def test_rates_of_a_cycle_agree_with_the_data_sheet(known):
-    """At the highest clock they are no less than the data sheet's, and not much more."""
+    """At the maximum clock, rates must be at least those of the data sheet, and at most slightly higher."""
     per_second = known.sms * known.clock
     assert 0.99 <= per_second * 2 * known.per_cycle.f32 / known.f32 < 1.3
     assert 0.99 <= per_second * known.tensor("f16") / known.f16_tensor < 1.3
 
 
-def test_the_floor_takes_the_fastest_of_each_family():
+def test_the_floor_uses_the_fastest_gpu_of_each_family():
     for arch, cycle in PER_CYCLE.items():
         major = int(arch.removeprefix("sm_")) // 10
         assert cycle.tensor["f16"] <= OPERATIONS_PER_CYCLE.get(major, cycle.tensor["f16"])

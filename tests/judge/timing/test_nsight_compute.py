@@ -1,7 +1,4 @@
-"""Nsight Compute's tables are read as it writes them.
-
-A stand-in for ncu writes one, with text of the program before it.
-"""
+"""Parsing of Nsight Compute's tables, with a fake ncu that prints program output before its table."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ def ncu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("ncu")
-def test_each_kernel_has_its_figures_in_units_of_ones_own() -> None:
+def test_figures_of_each_kernel_are_converted_to_fixed_units() -> None:
     found = nsight_compute.count(["--launch-skip", "1"], ["program"], METRICS, STALLS)
     assert found == [
         (f"void kernel<{i}>(int, int)", {"us": 1.23, "blocks": 132 + i, "waits for memory": 0.75}) for i in range(2)
@@ -47,7 +44,7 @@ def test_each_kernel_has_its_figures_in_units_of_ones_own() -> None:
 
 
 @pytest.mark.usefixtures("ncu")
-def test_what_ncu_says_when_it_fails_is_told() -> None:
+def test_errors_of_ncu_are_shown() -> None:
     with pytest.raises(GraderError, match=r"(?s)saw no kernel.*the program says fails.*ERR_NVGPUCTRPERM"):
         nsight_compute.count([], ["fails"], METRICS, STALLS)
 

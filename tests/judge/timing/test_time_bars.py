@@ -1,4 +1,4 @@
-"""Limits on times: judged on the GPU that they name, told everywhere else, and refused where they name no size."""
+"""Time limits: judged on the GPU that they name, only shown on other GPUs, and refused without a valid size."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_limit_is_for_every_dtype_unless_it_names_some() -> None:
 
 
 @pytest.mark.parametrize("gpu", ["NVIDIA L4", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
-def test_another_gpu_is_not_judged_and_the_reason_is_said(gpu: str) -> None:
+def test_another_gpu_is_not_judged_and_the_reason_is_shown(gpu: str) -> None:
     results_here = judge_times(LIMITS, times(1e6, 1e6), gpu)
     assert {bar.status for bar in results_here} == {SKIPPED}
     said = bars.time_text(results_here[0])
@@ -56,7 +56,7 @@ def verdict(gpu: str) -> Verdict:
     return Verdict("day01_x/twice", "Twice", "twice.cu", "cuda", 1, stages=[stage])
 
 
-def test_every_report_tells_of_a_missed_limit() -> None:
+def test_every_report_shows_a_missed_limit() -> None:
     missed = verdict("NVIDIA H200")
     stage = missed.stages[0]
     told = "small (f16): 37.14 us, at most 20 us is allowed on H200"
@@ -98,7 +98,7 @@ def test_the_terminal_shows_limits_below_the_times() -> None:
         (TimeBar("small", 1.0, "H200", dtypes=("bf16",)), "in bf16, in which it is not timed"),
     ],
 )
-def test_a_limit_that_is_for_nothing_is_refused(bar: TimeBar, says: str) -> None:
+def test_a_limit_without_a_matching_size_is_refused(bar: TimeBar, says: str) -> None:
     known: Exercise = replace(exercise("double_it"), bench=[Bench("small", n=5)])
     assert replace(known, time_bars=[TimeBar("small", 1.0, "H200")]).time_bars
     with pytest.raises(GraderError, match=says):

@@ -1,4 +1,4 @@
-"""Graders of one machine take turns on a GPU, and a time that others disturbed is no verdict."""
+"""Graders on one machine take turns on a GPU. A time measured while others used the GPU decides nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def granted(alone: bool, gpu: str = GPU) -> bool:
-    """Return whether one more turn is available now."""
+    """Return whether another turn is granted now."""
     with turns.turn(gpu, alone, 0) as got:
         return got
 
@@ -51,22 +51,22 @@ def another_process(place: Path, how: str, **options: object) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout.strip()  # type: ignore[call-overload]
 
 
-def test_who_is_alone_keeps_all_others_out(place: Path) -> None:
+def test_an_exclusive_turn_excludes_all_others(place: Path) -> None:
     with turns.turn(GPU, alone=True) as got:
         assert got
         assert another_process(place, "alone") == another_process(place, "shared") == "False"
-        assert granted(alone=True), "a process that has its turn may ask again"
-        assert granted(alone=True, gpu="GPU-1"), "another GPU is another matter"
+        assert granted(alone=True), "a process that has a turn may request another"
+        assert granted(alone=True, gpu="GPU-1"), "turns of another GPU are independent"
     assert another_process(place, "alone") == "True"
 
 
-def test_many_share_and_none_is_alone_meanwhile() -> None:
+def test_shared_turns_exclude_an_exclusive_turn() -> None:
     with turns.turn(GPU, alone=False) as got:
         assert got and granted(alone=False) and not granted(alone=True)
     assert granted(alone=True)
 
 
-def test_who_waits_to_be_alone_is_not_overtaken(place: Path) -> None:
+def test_shared_turns_do_not_overtake_a_waiting_exclusive_turn(place: Path) -> None:
     with turns.turn(GPU, alone=False), open(place / f"grader-{GPU}.next.lock") as waiting:
         fcntl.flock(waiting, fcntl.LOCK_EX)
         assert not granted(alone=False)
@@ -74,7 +74,7 @@ def test_who_waits_to_be_alone_is_not_overtaken(place: Path) -> None:
 
 
 class Clock:
-    """Time that passes only while somebody sleeps; something happens when it says 5."""
+    """A fake clock that advances only during sleep, and calls ``happens`` at 5 seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
         self.now, self.happens = 0.0, happens
@@ -87,31 +87,33 @@ class Clock:
 
 
 @pytest.mark.parametrize(("seconds", "got"), [(10, True), (4, False), (0, False)])
-def test_a_turn_is_waited_for_so_long(seconds: int, got: bool, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_turn_has_a_time_limit(
+    seconds: int, got: bool, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with open(place / f"grader-{GPU}.lock", "w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         clock = Clock(monkeypatch, other.close)
         with turns.turn(GPU, True, seconds) as mine:
             assert mine is got and min(seconds, 5) <= clock.now <= min(seconds, 5) + (0.1 if seconds else 0)
-            assert granted(alone=True) is got, "who was not granted a turn has none to share with himself"
+            assert granted(alone=True) is got, "a process without a turn cannot share one with itself"
 
 
-def test_a_lock_that_cannot_be_taken_grants_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_cannot_be_taken_grants_no_turn(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     (place / "elsewhere").touch()
     (place / f"grader-{GPU}.lock").symlink_to(place / "elsewhere")
     with turns.turn(GPU, alone=True) as got:
-        assert not got and clock.now == 0, "a link of somebody else is not waited for"
+        assert not got and clock.now == 0, "a symbolic link in place of a lock is not waited for"
     (place / f"grader-{GPU}.lock").unlink()
     assert granted(alone=True)
 
 
-def test_a_pipe_in_the_place_of_a_lock_holds_nobody_up(place: Path) -> None:
+def test_a_pipe_in_place_of_a_lock_does_not_block(place: Path) -> None:
     os.mkfifo(place / f"grader-{GPU}.lock")
     assert granted(alone=True)
 
 
-def test_all_users_look_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_users_use_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert FOLDER() == Path("/tmp")
 
@@ -127,15 +129,15 @@ def test_another_user_locks_the_same_file(place: Path) -> None:
 
 
 class NvmlError(Exception):
-    """As pynvml has it."""
+    """The base class of pynvml's errors."""
 
 
 class NotFound(NvmlError):
-    """The device was idle."""
+    """pynvml's error for a device that was idle."""
 
 
 def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
-    """Fake a driver that reports these processes, and (process, seconds from NOW, percent) samples."""
+    """Fake a driver that reports these processes and these samples: (process, seconds from NOW, percent)."""
     module = ModuleType("pynvml")
 
     def utilization(device: str, since: int) -> list[SimpleNamespace]:
@@ -164,13 +166,13 @@ ME = os.getpid()
     [
         ([ME], [], True, set()),
         ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
-        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # from a tenth of the time on
-        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # from a second after the start on
+        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # 10% of the time or more
+        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # from one second after the start
         ([ME], [(12, 6, 90)], True, set()),  # a child of ours
-        ([1], [(11, 6, 90)], False, set()),  # the numbers of processes are not ours
+        ([1], [(11, 6, 90)], False, set()),  # process ids of another namespace
     ],
 )
-def test_who_else_used_the_gpu(
+def test_other_users_of_the_gpu(
     there: list[int],
     used: list[tuple[int, float, int]],
     known: bool,
@@ -188,7 +190,7 @@ def test_who_else_used_the_gpu(
     assert (seen.known, seen.busy, ended) == (known, busy, [True])
 
 
-def test_a_driver_that_does_not_tell_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_samples_of_the_driver_no_disturbance_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     module = nvml([ME], [])
 
     def fail() -> None:
@@ -203,7 +205,7 @@ def test_a_driver_that_does_not_tell_accuses_nobody(monkeypatch: pytest.MonkeyPa
 
 
 def judged(busy: bool, timing: Timing, *measured: verified.Measured) -> Stage:
-    """Return the stage fast of an exercise with a limit of 5 us on an H200."""
+    """Return the stage *fast* of an exercise with a limit of 5 us on an H200."""
     task = Exercise(
         summary="nothing",
         launchers="void f(float* out, int n, cudaStream_t stream)",
@@ -220,7 +222,7 @@ def judged(busy: bool, timing: Timing, *measured: verified.Measured) -> Stage:
 
 
 def timing(median: float, own: float | None = None) -> Timing:
-    """Return the time of the only size."""
+    """Return the timing of the only size."""
     return Timing(
         "size", "f32", "GPU", median_us=median, verified_us=own, verified_error_us=None if own is None else 1.0
     )
@@ -243,7 +245,7 @@ def test_a_wrong_result_is_wrong_on_a_busy_gpu_too() -> None:
     assert judged(True, timing(1.0), wrong).status == FAILED
 
 
-def test_no_time_is_less_than_nothing() -> None:
+def test_times_are_not_negative() -> None:
     clock = object.__new__(verified.Clock)
     clock.null, clock._null_spread = [50.0, 52.0], 1.0
     result = verified.Measured("size", "f32", floor_us=1000.0)

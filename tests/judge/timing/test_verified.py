@@ -1,7 +1,7 @@
-"""The grader's own clock: honest kernels get their time, and cheating kernels get no better one.
+"""The grader's own clock measures honest kernels correctly, and cheating kernels gain nothing.
 
-The simulator stands for the GPU here, and a file in memory for what is shared: all but the lengths of the times is as
-there.
+The simulator replaces the GPU, and a file in memory replaces the memory shared between processes. Everything except the
+durations works as on a GPU.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { 
 
 
 class HostMemory:
-    """Shared memory of a device that is the simulator."""
+    """Memory shared between processes, where the simulator is the device."""
 
     device = "cpu"
 
@@ -62,13 +62,13 @@ class HostMemory:
         self.tensor = torch.from_file(f"/proc/self/fd/{self.file}", shared=True, size=self.bytes, dtype=torch.uint8)
 
     def finish(self) -> None:
-        """Nothing runs by itself here."""
+        """Do nothing, because the simulator works synchronously."""
 
     def forget_cached(self) -> None:
-        """There is no cache."""
+        """Do nothing, because the simulator has no cache."""
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         os.close(self.file)
 
 
@@ -106,18 +106,18 @@ def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits:
 
 @pytest.fixture(autouse=True)
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many sets as it takes, not as many as a good median wants."""
+    """Measure few sets, because durations do not matter here."""
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
-    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine nothing is sure
+    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine no difference is significant
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
     monkeypatch.setattr(verified, "SECONDS", math.inf)
 
 
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make calls take constant times: a millisecond, and 20 more with the kernel."""
+    """Make calls take constant times: 1 ms, and 20 ms more with the kernel."""
     whole = verified.Clock._one
     calls = itertools.count()
 
@@ -144,7 +144,7 @@ def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
     assert [result.name for result in results] == ["small", "large"]
 
 
-def test_the_clock_runs_while_the_kernel_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_includes_all_work_of_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = verified.Clock._one
     seconds: dict[str, list[float]] = {}
 
@@ -190,7 +190,7 @@ def test_cheats_get_no_time(tmp_path: Path, name: str) -> None:
     assert all(result.microseconds == 0 for result in results if result.problem or not result.sets)
 
 
-def test_writing_after_the_answer_is_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_after_the_answer_are_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reject outputs that are written after the grader first looked at them."""
     whole = verified.Clock._one
 
@@ -203,7 +203,7 @@ def test_writing_after_the_answer_is_late(tmp_path: Path, monkeypatch: pytest.Mo
     assert "outputs changed" in result.problem and "changed after the launcher had returned" in result.text
 
 
-def test_writing_beside_an_output_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_next_to_an_output_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = verified.Clock._one
 
     def writes_past_the_end(clock: Any, *arguments: Any) -> tuple:
@@ -217,7 +217,7 @@ def test_writing_beside_an_output_is_noticed(tmp_path: Path, monkeypatch: pytest
     assert result.problem == "a timed result is wrong" and "outside its output" in result.text
 
 
-def test_faster_than_the_device_can_be(tmp_path: Path) -> None:
+def test_a_time_below_the_bound_is_rejected(tmp_path: Path) -> None:
     honest = HEAD + LAUNCHER % "work(x, out, n, stream);"
     possible = measure(tmp_path, honest, limits=Limits(bytes_per_second=1e12))
     assert not any(result.problem for result in possible) and possible[1].floor_us == pytest.approx(5001 * 8e-6)
@@ -229,14 +229,14 @@ def test_faster_than_the_device_can_be(tmp_path: Path) -> None:
     assert slow_arithmetic[0].floor_us == pytest.approx(2000e6) and slow_arithmetic[0].problem
 
 
-def test_the_cache_need_not_move_what_it_keeps() -> None:
+def test_the_bound_does_not_count_bytes_in_the_cache() -> None:
     call = task().call(Bench("small", n=1000), "f32", 1)
     assert Limits(1e9, l2_bytes=8000).floor_us(task(), call) == 0
     assert Limits(1e9, l2_bytes=2000).floor_us(task(), call) == pytest.approx(6.0)
     assert Limits().floor_us(task(), call) == 0
 
 
-def test_an_output_that_is_added_to_starts_anew_for_each_set(tmp_path: Path) -> None:
+def test_an_accumulated_output_is_reset_for_each_set(tmp_path: Path) -> None:
     exercise = task(
         launchers="void twice(const float* x, float* out, int n, cudaStream_t stream)",
         outputs={"out": Output("n", inout=True, start=normal())},
@@ -248,7 +248,7 @@ def test_an_output_that_is_added_to_starts_anew_for_each_set(tmp_path: Path) -> 
     assert measure(tmp_path, twice, exercise)[0].problem == "a timed result is wrong"
 
 
-def test_nothing_is_measured_where_nothing_is_long_enough() -> None:
+def test_calls_that_are_too_short_are_not_measured() -> None:
     assert verified.verify(task(), [], lambda: None, lambda: None, HostMemory, Limits()) == []  # type: ignore[arg-type, return-value]
 
 
@@ -306,7 +306,7 @@ def test_a_limit_on_the_time_decides_on_the_gpu_that_it_names(
     assert stage.status == PASSED and [bar.status for bar in stage.time_bars] == [PASSED, SKIPPED]
 
 
-def test_times_of_its_own_that_are_not_true_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
+def test_false_times_of_the_kernels_own_process_fail(stage_of: Callable[[str, float], Stage], steady: None) -> None:
     stage = stage_of(SLEEPY, 1.0)
     assert stage.status == FAILED and stage.summary == "its own times are wrong"
     assert "another stream" in stage.message and "events around the launch show 1 us" in stage.message
@@ -339,7 +339,7 @@ def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], S
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "too little memory"),
     ],
 )
-def test_where_nothing_can_be_measured_the_times_are_called_unverified(
+def test_times_are_unverified_if_nothing_can_be_measured(
     stage_of: Callable[[str, float], Stage], monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     def cannot(size: int) -> None:
