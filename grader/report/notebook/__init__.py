@@ -17,6 +17,7 @@ _HOMES = {
     "bounds": ["bounds_plot", "recorded_bounds"],
     "gpus": ["GPUS", "Gpu"],
     "pictures.attention": ["draw_band", "draw_merge", "draw_ownership", "draw_tile_route"],
+    "pictures.barriers": ["draw_mbarrier"],
     "pictures.cache": ["draw_cache_layout"],
     "pictures.gpu": ["draw_gpu", "draw_warps"],
     "pictures.rotation": ["draw_pairs"],

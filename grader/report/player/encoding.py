@@ -55,6 +55,7 @@ _ALIASES = {
     "int8_t": "char",
     "int32_t": "int",
     "uint32_t": "unsigned",
+    "uint64_t": "long",
     "int64_t": "long",
 }
 
