@@ -14,6 +14,7 @@ import venv
 import zipfile
 from pathlib import Path
 
+from grader.course import Course
 from grader.frontend.toolchain.cache import installed_folder
 from grader.setup import shipped
 
@@ -81,7 +82,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     code, said = installed.grader("list", cwd=tmp_path)
     assert code == 2 and "there is no course in" in said and "grader init FOLDER" in said
     code, said = installed.grader("init", "mine", cwd=tmp_path)
-    assert code == 0 and f"The course is in {tmp_path / 'mine'}: 16 days" in said
+    assert code == 0 and f"The course is in {tmp_path / 'mine'}: {len(Course(ROOT).days)} days" in said
     mine = tmp_path / "mine"
     code, said = installed.grader("list", cwd=mine / "exercises")
     assert code == 0 and "residual_add" in said

@@ -1,0 +1,276 @@
+"""The tasks of day 18.
+
+A layer has `experts` experts, and each token goes to top_k of them. A *pair* is a token with one of its experts: pair
+t * top_k + j is token t with the expert of its j-th largest logit. Sorted by expert, pairs become rows: offsets[e] is
+the first row of expert e, and offsets[experts] is the number of rows.
+"""
+
+import torch
+
+from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
+
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The caller provides all memory that you need.")
+COALESCED = Bar("sectors / ideal", at_most=1.25, look="Do neighboring threads touch neighboring addresses?")
+
+
+# ------------------------------------------------------------------------------------------------------------ moe_router
+
+
+def route(logits, top_k, softmax_first, normalize):
+    """Return the weights and the experts of each token, the largest logit first."""
+    order = torch.sort(logits, dim=-1, descending=True, stable=True)
+    chosen, ids = order.values[:, :top_k], order.indices[:, :top_k]
+    if not softmax_first:
+        return torch.softmax(chosen, dim=-1), ids
+    weights = torch.softmax(logits, dim=-1).gather(1, ids)
+    return (weights / weights.sum(dim=-1, keepdim=True) if normalize else weights), ids
+
+
+def torch_route(logits, top_k, softmax_first, normalize):
+    """Run torch's topk, which breaks ties in any order."""
+    if not softmax_first:
+        chosen, ids = torch.topk(logits.float(), top_k, dim=-1)
+        return torch.softmax(chosen, dim=-1), ids
+    weights, ids = torch.topk(torch.softmax(logits.float(), dim=-1), top_k, dim=-1)
+    return (weights / weights.sum(dim=-1, keepdim=True) if normalize else weights), ids
+
+
+def router(tokens, experts, top_k, softmax_first=True, normalize=True, **more):
+    """Return the sizes of a case."""
+    return dict(tokens=tokens, experts=experts, top_k=top_k, softmax_first=softmax_first, normalize=normalize, **more)
+
+
+def large_logits(shape, generator):
+    """Draw logits around 300 and -300: their exponentials overflow, or are 0."""
+    sign = torch.where(torch.arange(shape[0]) % 2 == 0, 300.0, -300.0)[:, None]
+    return sign + 2 * torch.randn(shape, generator=generator)
+
+
+def largest_at_the_ends(shape, generator):
+    """Draw logits whose two largest are the last and the first expert."""
+    logits = torch.randn(shape, generator=generator)
+    logits[:, -1], logits[:, 0] = 9.0, 8.0
+    return logits
+
+
+moe_router = Exercise(
+    summary="""\
+Route tokens to experts. For each row of logits [tokens, experts], ids [tokens, top_k] are the experts with the largest
+logits, the largest first; among equal logits the lower expert comes first. weights [tokens, top_k] (float) depend on two
+flags. With softmax_first, they are the softmax over all experts, at the chosen ones; with normalize as well, they are
+divided by their sum. Without softmax_first, they are the softmax over the chosen logits alone. Logits are finite, of any
+size. There are 1 to 1024 experts, and top_k is at most 32 and at most `experts`. With no tokens or top_k = 0 there is
+nothing to do.""",
+    launchers="void moe_router_{dtype}(const {T}* logits, float* weights, int* ids, int tokens, int experts, int top_k, "
+    "bool softmax_first, bool normalize, cudaStream_t stream)",
+    dtypes=("f32", "bf16"),
+    inputs={"logits": Input("tokens experts", normal(scale=2.0))},
+    outputs={"weights": Output("tokens top_k", dtype="f32"), "ids": Output("tokens top_k", dtype="i32")},
+    reference=route,
+    tolerance={"bf16": 2e-5},
+    cases=[
+        Case("one token, one expert", **router(1, 1, 1)),
+        Case("two experts, both chosen", **router(3, 2, 2)),
+        Case("8 experts, softmax over the chosen", **router(37, 8, 2, softmax_first=False, normalize=False)),
+        Case("60 experts, softmax over all", dtypes=["bf16"], **router(9, 60, 4, normalize=False)),
+        Case("64 experts, normalized", dtypes=["f32"], **router(9, 64, 6)),
+        Case("129 experts, 8 chosen", dtypes=["f32"], **router(5, 129, 8, normalize=False)),
+        Case("1000 experts, 32 chosen", dtypes=["bf16"], **router(2, 1000, 32)),
+        Case("the largest at both ends", dtypes=["f32"], inputs={"logits": largest_at_the_ends}, **router(5, 67, 3)),
+        Case("ties", inputs={"logits": integers(-1, 2)}, **router(11, 40, 5, normalize=False)),
+        Case("logits of 300 and -300", inputs={"logits": large_logits}, **router(6, 16, 4, normalize=False)),
+        Case(
+            "random sizes",
+            tokens=between(2, 30),
+            experts=between(8, 300),
+            top_k=between(1, 8),
+            softmax_first=one_of(True, False),
+            normalize=one_of(True, False),
+        ),
+        Case("no tokens", dtypes=["f32"], **router(0, 8, 2)),
+    ],
+    efficient=Case("512 tokens, 64 experts, 6 chosen", dtypes=["bf16"], **router(512, 64, 6)),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.1,
+            look="Read each logit once, and keep it in a register.",
+            naive="the logits are read again in each round",
+        ),
+        COALESCED,
+        Bar("launches", at_most=1, look="Softmax and top-k need the same logits: one kernel."),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2 * d["tokens"] * d["experts"],
+    bench=[
+        Bench("1 token, 64 experts, 6 chosen", **router(1, 64, 6)),
+        Bench("16384 tokens, 64 experts, 6 chosen", **router(16384, 64, 6)),
+        Bench("16384 tokens, 256 experts, 8 chosen", **router(16384, 256, 8)),
+    ],
+    torch_baseline=torch_route,
+)
+
+
+# -------------------------------------------------------------------------------------------------------- exclusive_scan
+
+
+def prefix_sums(x):
+    """Return the n + 1 exclusive prefix sums, modulo 2^32 as in int arithmetic."""
+    sums = torch.cat([x.new_zeros(1), torch.cumsum(x, dim=0)])
+    return (sums + 2**31) % 2**32 - 2**31
+
+
+exclusive_scan = Exercise(
+    summary="""\
+Compute the exclusive prefix sums of n ints in one pass: out[i] = x[0] + ... + x[i - 1], so out[0] = 0, and out[n] is the
+sum of all. Sums wrap as unsigned arithmetic does. Read x once, and write out once: blocks learn the sums before their
+tile by decoupled look-back. `state` has n / 1024 + 2 words of working memory and holds anything at first; clear what you
+use with cudaMemsetAsync. With n = 0 there is one sum, 0. x and out are 16-byte aligned.""",
+    launchers="void exclusive_scan(const int* x, int* out, unsigned long long* state, int n, cudaStream_t stream)",
+    dtypes=("i32",),
+    inputs={"x": Input("n", integers(-50, 200))},
+    outputs={"out": Output("(n + 1)"), "state": Output("(n//1024 + 2)", dtype="u64", scratch=True)},
+    reference=prefix_sums,
+    cases=[
+        Case("nothing", n=0),
+        Case("one element", n=1),
+        Case("two elements", n=2),
+        Case("four, and the sum of all", n=4),
+        Case("a prime", n=1009),
+        Case("one less than 4096", n=4095),
+        Case("4096", n=4096),
+        Case("4097", n=4097),
+        Case("negative sums", n=9001, inputs={"x": integers(-200, 3)}),
+        Case("sums beyond 2^31", n=5000, inputs={"x": integers(2**30, 2**31)}),
+        Case("many tiles, ragged", n=150_001),
+        Case("random size", n=between(2, 30_000)),
+    ],
+    efficient=Case("200,000 elements", n=200_000),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.05,
+            look="Keep the tile in registers while you look back.",
+            naive="the tile is read again after the look-back",
+        ),
+        Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads touch neighboring addresses?"),
+        Bar("requests * 512 / minimum", at_most=1.3, look="How many bytes does each access move? It should be 16."),
+        Bar("bank_conflict_ways", at_most=2, look="Which threads of a warp touch the same bank?"),
+        Bar("launches", at_most=1, look="One kernel: the blocks exchange their sums through `state`."),
+        NO_SCRATCH,
+    ],
+    minimum_bytes=lambda d: 8 * d["n"] + 4,
+    flops=lambda d: d["n"],
+    bench=[Bench("1,048,576", n=1 << 20), Bench("268,435,456", n=1 << 28)],
+    torch_baseline=lambda x: torch.cumsum(x, dim=0, dtype=torch.int32),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- moe_permute
+
+
+def distinct_experts(shape, dims, generator):
+    """Draw top_k different experts for each token."""
+    return torch.rand(shape[0], dims["experts"], generator=generator).argsort(dim=1)[:, : shape[1]]
+
+
+def the_same_experts(shape):
+    """Return the last experts, the same for each token: all others have no token."""
+    return torch.arange(shape[1]).flip(0).expand(shape)
+
+
+def rows_by_expert(ids, experts):
+    """Return the first row of each expert and their end, and the row of each pair."""
+    flat = ids.flatten()
+    rows_of = torch.empty_like(flat)
+    rows_of[torch.argsort(flat, stable=True)] = torch.arange(len(flat), device=ids.device)
+    counts = torch.bincount(flat, minlength=experts)
+    offsets = torch.cat([counts.new_zeros(1), torch.cumsum(counts, dim=0)])
+    return offsets, rows_of.view(ids.shape)
+
+
+def permute(x, ids, experts, top_k):
+    """Return the rows of x sorted by expert, the offsets, and the row of each pair."""
+    offsets, rows_of = rows_by_expert(ids, experts)
+    out = torch.empty(ids.numel(), x.shape[1], dtype=x.dtype)
+    out[rows_of.flatten()] = x.repeat_interleave(top_k, dim=0)
+    return {"out": out, "offsets": offsets, "rows_of": rows_of}
+
+
+def torch_permute(x, ids, experts, top_k):
+    """Sort the pairs with torch, and gather."""
+    order = torch.argsort(ids.flatten(), stable=True)
+    return x[order // top_k], torch.bincount(ids.flatten(), minlength=experts), order
+
+
+def permuted(tokens, experts, top_k, hidden, **more):
+    """Return the sizes of a case."""
+    return dict(tokens=tokens, experts=experts, top_k=top_k, hidden=hidden, **more)
+
+
+moe_permute = Exercise(
+    summary="""\
+Sort tokens by expert. ids [tokens, top_k] names the experts of each token, all different within a token. Pair (t, j)
+gets row rows_of[t, j] of out, which becomes a copy of x[t]. Rows are sorted by expert, and pairs of one expert keep
+their order: by t, then by j. offsets [experts + 1] are the first rows of the experts, and the number of all. The result
+is the same in every run. `work` is working memory for ints, (chunks + 1) * experts with chunks of 256 pairs; it holds
+anything at first. There are 1 to 1024 experts, hidden is a multiple of 8, all tensors are 16-byte aligned, and tokens *
+top_k fits an int. out may have more than 2^31 elements, though in no case here. With no tokens, write only offsets:
+zeros.""",
+    launchers="void moe_permute_{dtype}(const {T}* x, const int* ids, {T}* out, int* offsets, int* rows_of, int* work, "
+    "int tokens, int experts, int top_k, int hidden, cudaStream_t stream)",
+    dtypes=("f32", "bf16"),
+    inputs={
+        "x": Input("tokens hidden", normal(channel_offset=1.0)),
+        "ids": Input("tokens top_k", distinct_experts, dtype="i32"),
+    },
+    outputs={
+        "out": Output("(tokens*top_k) hidden"),
+        "offsets": Output("(experts + 1)", dtype="i32"),
+        "rows_of": Output("tokens top_k", dtype="i32"),
+        "work": Output("(((tokens*top_k + 255)//256 + 1)*experts)", dtype="i32", scratch=True),
+    },
+    reference=permute,
+    trivial=[lambda x, ids, experts, top_k: permute(x, ids.flip(0), experts, top_k)],
+    cases=[
+        Case("one token, one expert", **permuted(1, 1, 1, 8)),
+        Case("two tokens, two experts", **permuted(2, 2, 1, 16)),
+        Case("three pairs of a token", dtypes=["f32"], **permuted(5, 7, 3, 8)),
+        Case("more than a warp of pairs", dtypes=["f32"], **permuted(41, 3, 1, 8)),
+        Case("more than a chunk of pairs", **permuted(131, 11, 4, 24)),
+        Case("experts without a token", inputs={"ids": the_same_experts}, dtypes=["bf16"], **permuted(97, 64, 2, 8)),
+        Case("more experts than threads", dtypes=["bf16"], **permuted(9, 1024, 8, 40)),
+        Case("more than 32 chunks", dtypes=["bf16"], **permuted(8500, 5, 1, 8)),
+        Case("wide rows", dtypes=["bf16"], **permuted(4, 4, 2, 2056)),
+        Case(
+            "random sizes",
+            tokens=between(2, 200),
+            experts=between(8, 70),
+            top_k=between(1, 8),
+            hidden=one_of(8, 56, 136),
+        ),
+        Case("no tokens", dtypes=["f32"], **permuted(0, 6, 2, 8)),
+    ],
+    efficient=Case("256 tokens, 16 experts, 4 each", dtypes=["bf16"], **permuted(256, 16, 4, 512)),
+    minimum_bytes=lambda d: (
+        d["item"] * d["tokens"] * d["hidden"] * (1 + d["top_k"]) + 8 * d["tokens"] * d["top_k"] + 4 * d["experts"] + 4
+    ),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.15,
+            look="Read the row of a token once, and write it top_k times.",
+            naive="the row of a token is read for each of its pairs",
+        ),
+        COALESCED,
+        Bar("requests * 512 / minimum", at_most=2.8, look="Copy 16 bytes per access."),
+        Bar("launches", at_most=4, look="Histogram, scan, ranks, copy."),
+        NO_SCRATCH,
+    ],
+    bench=[
+        Bench("64 tokens, 64 experts, 6 each", **permuted(64, 64, 6, 2048)),
+        Bench("8192 tokens, 64 experts, 6 each", **permuted(8192, 64, 6, 2048)),
+        Bench("16384 tokens, 128 experts, 8 each", **permuted(16384, 128, 8, 4096)),
+    ],
+    torch_baseline=torch_permute,
+)
