@@ -1,6 +1,6 @@
 """Reports on a verdict: in the terminal, as JUnit XML, as one HTML page, as a picture.
 
-This package draws; the texts come from ``grader.verdict.wording``, whose ``words`` are re-exported for other tables.
+This package does the layout. ``grader.verdict.wording`` has the texts; its ``words`` are re-exported for other tables.
 """
 
 from __future__ import annotations

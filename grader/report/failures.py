@@ -21,7 +21,7 @@ MOST_FINDINGS = 3
 
 
 def indented(renderable: RenderableType, columns: int = 2, expand: bool = False) -> RenderableType:
-    """Return a renderable moved to the right; wrapped lines stay there. ``expand``: as wide as the page."""
+    """Return a renderable with an indentation that wrapped lines keep. ``expand``: as wide as the page."""
     return Padding(renderable, (0, 0, 0, columns), expand=expand)
 
 
@@ -308,7 +308,7 @@ def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[Renderable
 
 
 def worst_bars(every: Sequence[BarResult]) -> list[BarResult]:
-    """Return of bars that are judged for several dtypes the worst one; missed ones first."""
+    """Return the worst of the bars that are judged for several dtypes; missed ones first."""
     worst: dict[tuple[str, float | None, float | None], BarResult] = {}
     for bar in every:
         key = (bar.expression, bar.at_most, bar.at_least)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Series = dict[tuple[int, int], list[Row]]
-"""Rows by C and H, in the order of N."""
+"""The rows of each pair (C, H), in the order of N."""
 
 
 def series(rows: Sequence[Row], batch: int) -> Series:

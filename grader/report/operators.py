@@ -17,7 +17,7 @@ from grader.report.timings import microseconds, percent
 from grader.verdict import Timing
 
 Row = tuple[str, str, Timing]
-"""The operator, the exercise with its kernel, and one of its times."""
+"""The operator, the exercise, and one of its times."""
 
 
 def operators_table(rows: Sequence[Row]) -> RenderableType:

@@ -25,15 +25,15 @@ PAIR = 13
 
 @dataclass
 class MarginLine:
-    """The simulator's counters on one line that the margin shows."""
+    """The counters of one line in the margin."""
 
     line: int
     source: str = ""
     sectors: float = 0.0
-    """32-byte sectors of global memory that the warps' requests touched."""
+    """The 32-byte sectors of global memory that the warps' requests accessed."""
     ideal_sectors: float = 0.0
     wavefronts: float = 0.0
-    """Passes that shared memory needed."""
+    """The wavefronts of shared memory."""
     ideal_wavefronts: float = 0.0
     carets: list[tuple[int, str]] = field(default_factory=list)
     """The column (from 1; 0 unknown) and message of each finding on this line."""
@@ -55,7 +55,7 @@ class MarginLine:
 
     @property
     def excess_bytes(self) -> float:
-        """Traffic that a better access pattern would save: 32 bytes a sector, 128 a wavefront."""
+        """The avoidable traffic in bytes: 32 per sector, 128 per wavefront."""
         return 32 * max(0.0, self.sectors - self.ideal_sectors) + 128 * max(
             0.0, self.wavefronts - self.ideal_wavefronts
         )

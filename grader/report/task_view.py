@@ -29,7 +29,7 @@ def render_task(task: Exercise) -> RenderableType:
 
 
 def effort(task: Exercise | Entry) -> str:
-    """Return how hard an exercise is, how long it takes and what it needs; empty where course.toml does not say it."""
+    """Return the difficulty, the minutes and the prerequisites; empty if course.toml does not have them."""
     takes = f"about {words.count(task.minutes, 'minute')}" if task.minutes else ""
     said = ", ".join(filter(None, [task.difficulty, takes]))
     needs = f"Needs {words.listed(_need(name) for name in task.needs)}." if task.needs else ""

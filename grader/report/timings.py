@@ -37,9 +37,9 @@ def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -
 
 
 def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
-    """Mean, standard deviation, minimum and maximum of each size, and of how many runs. Laid out as the percentiles."""
+    """Return a table of the mean, standard deviation, minimum, maximum and number of runs of each size."""
     if all(timing.mean_us is None for timing in timings):
-        return Text("Mean, standard deviation, minimum and maximum were not kept with these times.", style="quiet")
+        return Text("Mean, standard deviation, minimum and maximum were not recorded for these times.", style="quiet")
     titles = ["size", "dtype", "runs", "mean", "std", "min", "max"]
     rows = []
     for timing in timings:
@@ -78,7 +78,7 @@ def render_timings(
             [t.name, t.dtype, microseconds(t.verified_us), f"+- {microseconds(t.verified_error_us)}"] for t in verified
         ]
         widths = [max(map(len, column)) for column in zip(*cells)]
-        rows.append(Text("The times that count, by the grader's own clock, each set of inputs new:", style="quiet"))
+        rows.append(Text("Verified times by the grader's own clock, with new inputs for each run:", style="quiet"))
         rows += [_line(row, widths, 2) for row in cells]
     for limit in limits:
         rows.append(paragraph(bars.time_text(limit), _STYLES.get(limit.status, "quiet"), indent=0))

@@ -60,7 +60,7 @@ def test_step_scrub_and_jump(opened: Open, races: str, viewport: dict[str, int])
         said.append(page.inner_text("#summary"))
         assert page.inner_text(".source li.now").strip().split("\n")[0].strip() in " ".join(said)
     assert "read part[" in said[0] + said[1] and "write part[" in said[0] + said[1]
-    assert "32 words of them nobody has written yet" in said[0]  # warp 0 is ahead of warp 1
+    assert "32 words not yet written" in said[0]  # warp 0 is ahead of warp 1
     # The page does not scroll sideways.
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
@@ -123,9 +123,9 @@ def test_waiting_warps_and_read_values(opened: Open) -> None:
 @pytest.mark.parametrize(
     ("name", "size", "said", "boxes"),
     [
-        ("coalesced", 128, "4 sectors, as few as can be", 32),
-        ("strided", 256, "32 sectors, 4 would do", 32),
-        ("conflicts", 0, "32 wavefronts, 1 would do: a 32-way bank conflict", 32),
+        ("coalesced", 128, "4 sectors, the minimum", 32),
+        ("strided", 256, "32 sectors, minimum 4", 32),
+        ("conflicts", 0, "32 wavefronts, minimum 1: a 32-way bank conflict", 32),
     ],
 )
 def test_sectors_and_banks(opened: Open, name: str, size: int, said: str, boxes: int) -> None:
@@ -147,7 +147,7 @@ def test_costs_are_the_counters_of_the_simulator(opened: Open, name: str) -> Non
     said: dict[int, list[int]] = {}
     for step, event in enumerate(recording.events, 1):
         scrub(page, step)
-        found = re.search(r": (\d+) (sector|wavefront)s?, (?:(\d+) would do)?", page.inner_text("#summary"))
+        found = re.search(r": (\d+) (sector|wavefront)s?, (?:minimum (\d+))?", page.inner_text("#summary"))
         if found:
             many, few = int(found[1]), int(found[3] or found[1])
             sums = said.setdefault(event.line, [0, 0, 0, 0])
@@ -177,9 +177,9 @@ def test_scrubbing_back_shows_the_earlier_state(opened: Open) -> None:
 
     forward = [state(step) for step in range(1, last_step(page) + 1)]
     assert [state(step) for step in range(last_step(page), 0, -1)] == forward[::-1]
-    assert "a copy" not in forward[0][0] and any("copies arrived" in said for said, _, _ in forward)
+    assert "a copy" not in forward[0][0] and any("receive copied data" in said for said, _, _ in forward)
     page = opened(player.page(long, text, found))
-    assert "is not shown" in page.inner_text("#about")
+    assert "are not shown" in page.inner_text("#about")
     scrub(page, 4990)
     there = page.inner_text("#warps")
     for step in (10, 3000, 4989):

@@ -115,10 +115,10 @@ def test_pictures_say_what_they_show() -> None:
     import matplotlib.pyplot as plt
 
     assert draw_sectors(pattern(lambda lane: 128 * lane, name="x")).get_title(loc="left") == (
-        "a warp reads x: 32 sectors, 4 would do"
+        "a warp reads x: 32 sectors, minimum 4"
     )
     assert draw_banks(pattern(lambda lane: 128 * lane, write=True, name="tile")).get_title(loc="left") == (
-        "a warp writes tile: 32 wavefronts, 1 would do (32-way conflict)"
+        "a warp writes tile: 32 wavefronts, minimum 1 (32-way conflict)"
     )
     for draw in (draw_sectors, draw_banks):
         figure = compare(pattern(lambda lane: 128 * lane), pattern(lambda lane: 4 * lane), draw, ("before", "after"))

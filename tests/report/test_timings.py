@@ -77,7 +77,7 @@ def test_the_spread_of_long_times_fits_a_terminal() -> None:
 
 
 def test_missing_means_are_reported() -> None:
-    assert "not kept" in " ".join(printed(spread_table([timing("small", "f32")])))
+    assert "not recorded" in " ".join(printed(spread_table([timing("small", "f32")])))
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=lambda entry: entry.name)

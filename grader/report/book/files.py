@@ -8,7 +8,7 @@ from grader.report.book.links import Links, page_of, relative
 
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml"}
 SHOWN = (*LANGUAGES, ".md", ".txt")
-"""The files that are listed of a folder."""
+"""The suffixes of the files that a folder's page lists."""
 
 
 def pages(root: Path, links: Links) -> dict[str, str]:

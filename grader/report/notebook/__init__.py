@@ -36,7 +36,7 @@ __all__ = sorted(_HOME_OF)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for only then: ``canonical`` and ``execute`` need none of it."""
+    """Import a name on first use: ``canonical`` and ``execute`` need none of these imports."""
     if name in _HOME_OF:
         import importlib
 

@@ -17,13 +17,13 @@ from grader.report.notebook import style
 from grader.setup.errors import GraderError
 
 SECTOR = 32
-"""Bytes that global memory moves at once."""
+"""The bytes of a sector, the unit in which global memory moves data."""
 BANKS = 32
 WORD = 4
-"""Bytes of one bank's row."""
+"""The bytes of a word: the width of a bank."""
 MOST_SECTORS = 32
 PER_ROW = 4
-"""Sectors in one row of a picture: a line of 128 bytes."""
+"""The sectors in one row of a picture: a line of 128 bytes."""
 
 
 @dataclass(frozen=True)
@@ -31,39 +31,39 @@ class Request:
     """One instruction in one warp: the byte address that each lane touches."""
 
     addresses: dict[int, int] = field(default_factory=dict)
-    """By lane; lanes that take no part are missing. Relative to any base that is a multiple of 128."""
+    """The byte address by lane, relative to any multiple of 128. Inactive lanes are missing."""
     size: int = 4
-    """Bytes that each lane touches."""
+    """The bytes per lane."""
     write: bool = False
     line: int = 0
     name: str = ""
-    """The tensor or the shared array."""
+    """The name of the tensor or the shared array."""
 
     @property
     def verb(self) -> str:
-        """Return the action as a word."""
+        """The access as a verb."""
         return "writes" if self.write else "reads"
 
     def sectors(self) -> list[int]:
-        """Return the numbers of the sectors it touches, in order."""
+        """Return the numbers of the accessed sectors, in order."""
         return sorted(
             {byte // SECTOR for address in self.addresses.values() for byte in (address, address + self.size - 1)}
         )
 
     def ideal_sectors(self) -> int:
-        """Return the fewest sectors that could hold the distinct bytes it touches."""
+        """Return the minimum number of sectors that can hold the accessed bytes."""
         touched = {address + byte for address in self.addresses.values() for byte in range(self.size)}
         return -(-len(touched) // SECTOR)
 
     def phases(self) -> list[list[int]]:
-        """Return the lanes that shared memory serves together: all 32, halves for 8 bytes each, quarters for 16."""
+        """Return the lanes that shared memory serves together: all 32, or 16 for 8 bytes each, or 8 for 16 bytes."""
         lanes = sorted(self.addresses)
         together = max(1, BANKS * WORD // max(WORD, self.size))
         groups = [[lane for lane in lanes if lane // together == part] for part in range(-(-32 // together))]
         return [group for group in groups if group]
 
     def bank_rows(self) -> list[dict[int, dict[int, list[int]]]]:
-        """For each phase, each bank's different words with the lanes that touch them."""
+        """Return for each phase the distinct words of each bank, with the lanes that access them."""
         rows = []
         for lanes in self.phases():
             banks: dict[int, dict[int, list[int]]] = {}
@@ -75,7 +75,7 @@ class Request:
         return rows
 
     def wavefronts(self) -> int:
-        """Return the wavefronts that shared memory needs: in each phase the most distinct words in one bank."""
+        """Return the number of wavefronts: for each phase, the number of distinct words in its busiest bank."""
         return sum(max(len(words) for words in banks.values()) for banks in self.bank_rows())
 
 
@@ -89,11 +89,11 @@ def pattern(
 def requests(
     report: Any, line: int | None = None, space: str | None = None, name: str | None = None, warp: int | None = None
 ) -> list[Request]:
-    """Return the requests that the simulator recorded in a kernel's last call, in the order of the run.
+    """Return the requests that the simulator recorded in a kernel's last call, in execution order.
 
-    ``report``: ``kernel.report``. The others choose: a source line, "global" or "shared", a tensor's or an array's
-    name, a warp of the block. The simulator records the first block of a launch and the first requests of each access
-    in it.
+    ``report``: ``kernel.report``. The other arguments select requests: by source line, by space ("global" or "shared"),
+    by the name of a tensor or an array, by warp. The simulator records the first block of a launch, and the first
+    requests of each access in it.
     """
     found = []
     for item in report.trace:
@@ -147,7 +147,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
     ax.set_ylim(-(rows - 1) - 0.3, 0.62)
     style.bare(ax)
     if title is None:
-        title = f"{_what(request)}: {_counted(len(sectors), 'sector')}, {request.ideal_sectors()} would do"
+        title = f"{_what(request)}: {_counted(len(sectors), 'sector')}, minimum {request.ideal_sectors()}"
         if len(sectors) > len(shown):
             title += f" (the first {len(shown)} are drawn)"
     ax.set_title(title, loc="left")
@@ -155,7 +155,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
 
 
 def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> Any:
-    """Draw the 32 banks of shared memory: what stands above each other in one bank must wait for each other."""
+    """Draw the 32 banks of shared memory: words on top of each other in one bank are accessed one after another."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
@@ -194,13 +194,13 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
     if title is None:
         ideal = len(phases)
         title = f"{_what(request)}: {_counted(height, 'wavefront')}"
-        title += ", as few as can be" if height == ideal else f", {ideal} would do ({height / ideal:g}-way conflict)"
+        title += ", the minimum" if height == ideal else f", minimum {ideal} ({height / ideal:g}-way conflict)"
     ax.set_title(title, loc="left")
     return ax
 
 
 def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
-    """Write the lanes upon their words: once upon neighboring words that the same lanes touch."""
+    """Write the lanes on their words, once for neighboring words with the same lanes."""
     runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
     width: dict[tuple[int, int], int] = {}
     for bank, words in sorted(banks.items()):
@@ -221,7 +221,7 @@ def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> N
 def compare(
     before: Request, after: Request, draw: Callable[..., Any] = draw_sectors, titles: Sequence[str] = ("", "")
 ) -> Any:
-    """Two requests below each other: the same access before and after a change."""
+    """Draw two requests one above the other: the same access before and after a change."""
     import matplotlib.pyplot as plt
 
     if draw is draw_sectors:

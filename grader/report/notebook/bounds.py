@@ -1,4 +1,4 @@
-"""The simulator's bounds beside times of an H200, as ``python -m tests.gpu.bounds`` recorded both."""
+"""The simulator's time bounds next to times of an H200, both recorded by ``python -m tests.gpu.bounds``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from grader.verdict.wording.limits import UNITS
 
 @dataclass(frozen=True)
 class Compared:
-    """One call: what it takes at least, by which unit, and what it took."""
+    """One call: its lower bound, the unit that determines the bound, and its measured time."""
 
     name: str
-    """Exercise or lesson, dtype, and which version."""
+    """The exercise or lesson, the dtype, and the version."""
     size: str
     limiter: str
     bound_us: float
     time_us: float | None
-    """The median on an H200; None where none is recorded."""
+    """The median on an H200; None if it was not recorded."""
 
     @property
     def share(self) -> float:
-        """The bound as a share of the time; 0 without one."""
+        """The bound as a share of the time; 0 without a time."""
         return self.bound_us / self.time_us if self.time_us else 0.0
 
 
@@ -91,5 +91,5 @@ def _read(path: Path) -> dict[str, Any]:
         return content
     except (OSError, ValueError) as error:
         raise GraderError(
-            f"{path} cannot be read: {error}", "It is written by `python -m tests.gpu.bounds --record`."
+            f"{path} cannot be read: {error}", "Write the file again with `python -m tests.gpu.bounds --record`."
         ) from error

@@ -1,4 +1,4 @@
-"""One form for every notebook file, so that a diff shows what an author changed and nothing else.
+"""One canonical form of notebook files, so that a diff shows only what an author changed.
 
     python -m grader.report.notebook.canonical lessons/*/lesson.ipynb           rewrites the files that differ
     python -m grader.report.notebook.canonical --check lessons/*/lesson.ipynb   lists them, and exits 1 if there are any
@@ -7,11 +7,11 @@ The rules:
 
 - JSON as Jupyter itself saves it: sorted keys, one space of indentation, UTF-8, one newline at the end;
 - one kernelspec (``python3``), the language by name; no version of anything;
-- every cell has an id, which is kept while it is valid and unique, and made from the cell's text otherwise;
-- of a cell's metadata only its tags stay (sorted); a cell that shows a picture or asks for a prediction has the tag
-  ``hide-input``, so that a reader sees neither drawing code nor the answer: Jupyter Book knows the tag, JupyterLab
+- every cell has an id, which is kept if it is valid and unique, and derived from the cell's text otherwise;
+- of a cell's metadata only its tags stay (sorted). A cell that shows a picture or asks for a prediction has the tag
+  ``hide-input``, which hides the drawing code and the answer: Jupyter Book knows the tag, JupyterLab
   ``source_hidden``;
-- the i-th code cell that ran is number i; outputs carry that number, no timings, no widget state;
+- the i-th executed code cell has number i; outputs have that number, no timings, no widget state;
 - neighboring pieces of one stream are one output; memory addresses are written ``0x...``;
 - pictures lose the text chunks in which the drawing library writes its version.
 """
@@ -38,7 +38,7 @@ LANGUAGE = {"name": "python"}
 VALID_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{9,16}\b")  # a mask of 32 lanes has 8 digits and stays
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# Chunks that say who drew the picture and when, not what is in it.
+# PNG chunks with metadata: the program, the time.
 PNG_NOISE = {b"tEXt", b"iTXt", b"zTXt", b"tIME", b"eXIf"}
 
 
@@ -103,7 +103,7 @@ def _is_folded(data: dict[str, Any]) -> bool:
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
-    """Return the cell's own id if it is valid, else one derived from its text, so that two runs agree."""
+    """Return the cell's own id if it is valid, else one derived from its text, so that two runs give the same id."""
     name = cell.get("id", "")
     if not isinstance(name, str) or not VALID_ID.match(name) or name in seen:
         base = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
@@ -170,7 +170,7 @@ def _joined(text: str | list[str]) -> str:
 
 
 def _tidy(source: str) -> str:
-    """Unix line ends, no blank line at the end."""
+    """Convert to Unix line ends, without blank lines at the end."""
     return source.replace("\r\n", "\n").rstrip("\n")
 
 
@@ -181,7 +181,7 @@ def first_line(error: Exception) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m grader.report.notebook.canonical", description="Notebook files in one form."
+        prog="python -m grader.report.notebook.canonical", description="Convert notebook files to the canonical form."
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="notebooks (.ipynb)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a file is not canonical")
@@ -203,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
             path.write_text(text, encoding="utf-8")
             print(f"rewritten: {path}")
     if options.check and different:
-        print("put right with: python -m grader.report.notebook.canonical FILE...")
+        print("convert with: python -m grader.report.notebook.canonical FILE...")
     if broken:
         return 2
     return 1 if options.check and different else 0

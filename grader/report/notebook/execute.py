@@ -1,8 +1,8 @@
-"""Runs notebooks from top to bottom, each in a kernel of its own, and keeps their outputs in the file.
+"""Runs notebooks from top to bottom, each in its own kernel, and stores their outputs in the file.
 
     python -m grader.report.notebook.execute lessons/*/lesson.ipynb
 
-A notebook whose cell fails is left as it was; the message says which cell, and the exit code is 1.
+A notebook with a failing cell is not changed. The message names the cell, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def kernel_environment() -> dict[str, str]:
 
 
 def _failed_cell(notebook: nbformat.NotebookNode) -> str:
-    """How to find the cell that was running: its number among the code cells and its first line."""
+    """Return the cell that was running: its number among the code cells and its first line."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     started = [number for number, cell in enumerate(code, 1) if cell.execution_count is not None or cell.outputs]
     number = started[-1] if started else 1
-    # A cell gets its number when it ends: one that hangs or dies is the one after the last that has a number.
+    # A cell gets its number when it ends: a cell that hangs or dies is the one after the last with a number.
     ended = [number for number, cell in enumerate(code, 1) if cell.execution_count is not None]
     if ended and ended[-1] == number and not any(out.output_type == "error" for out in code[number - 1].outputs):
         number = min(number + 1, len(code))
@@ -95,10 +95,12 @@ def _failed_cell(notebook: nbformat.NotebookNode) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m grader.report.notebook.execute", description="Run notebooks in place."
+        prog="python -m grader.report.notebook.execute", description="Execute notebooks in place."
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="notebooks (.ipynb)")
-    parser.add_argument("--timeout", type=int, default=CELL_SECONDS, metavar="S", help="seconds for one cell")
+    parser.add_argument(
+        "--timeout", type=int, default=CELL_SECONDS, metavar="S", help="time limit of a cell in seconds"
+    )
     options = parser.parse_args(arguments)
     failed = 0
     for path in options.files:

@@ -21,7 +21,7 @@ from grader.verdict.wording import limits
 
 RED, BLUE = "#b3372e", "#2f6f9f"
 BAR = 40
-"""Characters of the longest."""
+"""The length of the longest bar in characters."""
 
 
 class Graded(Panel):
@@ -92,7 +92,7 @@ def source_html(verdict: Verdict) -> str:
 
 
 _PAIRS = (("sectors", "waste", "global"), ("waves", "ways", "shared"))
-"""A counter, how many times the ideal it is, and of which memory."""
+"""The counter, its ratio to the ideal, and the kind of memory."""
 
 
 def _head(pairs: Sequence[tuple[str, str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Something to look at in a notebook: text where only text can be shown, the same with colors where HTML can."""
+"""An output of a notebook: plain text, or colored HTML if the viewer shows HTML."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Panel:
         return "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
 
     def html(self) -> str:
-        """As HTML, with colors."""
+        """Return the report as colored HTML."""
         console = theme.console(
             io.StringIO(), width=self._width, record=True, force_terminal=True, color_system="truecolor"
         )

@@ -1,4 +1,4 @@
-"""The files of a lesson, whatever folder its notebook was started in."""
+"""The files of a lesson, independent of the folder in which its notebook was started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.setup.errors import GraderError
 
 
 class LessonFolder(type(Path())):  # type: ignore[misc]
-    """A path that shows itself relative to the course: an output must not name a folder of one machine."""
+    """A path that prints itself relative to the course, so that outputs do not name folders of one machine."""
 
     def __repr__(self) -> str:
         try:

@@ -1,4 +1,4 @@
-"""A recording of one block, to be played in a notebook."""
+"""The player in a notebook: a recording of one block, step by step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.simulator.recording import Recording
 from grader.verdict.finding import Finding
 
 MOST_BYTES = 300_000
-"""Of a player in a notebook, which keeps its outputs."""
+"""The maximum bytes of a player in a notebook, which stores it in its outputs."""
 
 
 class Player:
@@ -33,7 +33,7 @@ class Player:
         return page.frame(self.recording, self.source, self.findings, self.most_bytes)
 
     def save(self, path: str) -> None:
-        """Write the player as a page that needs nothing else."""
+        """Write the player as a self-contained page."""
         page.save(path, self.recording, self.source, self.findings)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -50,14 +50,14 @@ def play(
     most_bytes: int = MOST_BYTES,
     **named: Any,
 ) -> Player:
-    """Call a launcher, and show what one block did: its steps, its waits, and the addresses of each request.
+    """Call a launcher, and show the execution of one block: its steps, its waits, and the addresses of each request.
 
     ``play(kernel.relu, x, out, n)`` runs ``kernel.relu(x, out, n)`` on the simulator. ``block`` is the block's
-    ``blockIdx``, ``launch`` which launch of the call it is of, from 0. Findings are shown in the player, not raised. Of
-    a block that does much, the first steps are kept, of which not more than ``most_bytes`` go into the notebook.
+    ``blockIdx``, and ``launch`` the number of the launch in the call, from 0. Findings are shown in the player and not
+    raised. If the recording is long, only the first steps are kept: at most ``most_bytes`` are stored in the notebook.
     """
     if not isinstance(launcher, Launcher):
-        raise GraderError("play takes a launcher first", "For example: play(kernel.relu, x, out, n).")
+        raise GraderError("the first argument of play must be a launcher", "For example: play(kernel.relu, x, out, n).")
     if len(block) != 3 or any(not isinstance(part, int) or part < 0 for part in (*block, launch)):
         raise GraderError(f"block={block}, launch={launch} is no block", "For example: block=(0, 0, 0), launch=0.")
     kernel = launcher.kernel

@@ -14,9 +14,9 @@ from grader.setup.errors import GraderError
 
 _PAGE = Path(__file__).with_name("prediction.html")
 CLOSE = 0.1
-"""A number within this fraction of the answer counts as right."""
+"""The relative distance from the answer up to which a number counts as right."""
 _CHARACTERS = 55
-"""Characters of a line in the frame, on average over wide and narrow screens."""
+"""The number of characters of a line in the frame, an average of wide and narrow screens."""
 
 
 class Prediction:

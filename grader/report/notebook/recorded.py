@@ -1,4 +1,4 @@
-"""Times on a real GPU in a lesson: what was recorded on one H200, and what this machine's own GPU does."""
+"""Times on a real GPU in a lesson: those recorded on an H200, and those of this machine's GPU."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
 
 
 def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
-    """Print the recorded rows against a day's goals, one line each: (exercise, "torch" or "copy", minimum).
+    """Print the recorded rows next to a day's goals, one line each: (exercise, "torch" or "copy", minimum).
 
-    "torch" is torch's time over ours, "copy" the time of a copy of the same bytes over ours, or where none was kept the
-    fraction of the copy bandwidth of the same run. ``size``: only the rows of sizes whose name begins so.
+    "torch" is torch's time divided by the kernel's. "copy" is the time of a copy of the same bytes divided by the
+    kernel's; without a recorded copy, the share of the copy bandwidth of the same run. ``size``: only the rows of sizes
+    whose name begins with it.
     """
     folder = day if isinstance(day, Path) else lesson(day)
     recorded = _read(folder / "h200.json")
@@ -71,12 +72,12 @@ def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") 
 
 
 def _below(value: float, limit: float) -> str:
-    """Format a figure so that it does not round up to the limit it misses."""
+    """Format a figure so that it is not rounded up to the limit that it misses."""
     return f"{value:.2f}" if round(value, 2) < limit else f"{value:.3f}"
 
 
 def _measured(timing: Timing, yardstick: str) -> float | None:
-    """Return the figure of a row that a goal is about, if the row has it."""
+    """Return the figure of a row that a goal is about; None if the row does not have it."""
     if yardstick == "torch":
         return timing.torch_ratio
     if timing.copy_us:
@@ -105,7 +106,7 @@ def _origin(entry: dict[str, Any]) -> str:
 
 
 def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
-    """Time a kernel on this machine's GPU; says so when there is none. By default the course's solution."""
+    """Time a kernel, by default the course's solution, on this machine's GPU. Print a note if there is none."""
     import torch
 
     if not torch.cuda.is_available():

@@ -9,7 +9,7 @@ from grader.report.notebook import style
 from grader.report.notebook.gpus import gpu as gpu_named
 
 Point = tuple[float, float] | tuple[float, float, float]
-"""Operations and bytes of a kernel; with a third number, its measured seconds."""
+"""The operations and bytes of a kernel; optionally its measured seconds."""
 
 
 def intensity(flops: float, moved_bytes: float) -> float:
@@ -46,8 +46,8 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
             ax.plot([x, x], [y, roof], color=color, lw=1, ls=":")
             name = f"{name} ({100 * y / roof:.0f} %)"
         ax.plot(x, y, "o", color=color, ms=7, zorder=3)
-        # On the slope a label stands to the right of its point. Under the flat roof labels alternate in height; close
-        # to the ridge they begin at the point, as a centered one would cross the slope.
+        # On the slope, a label is to the right of its point. Under the flat roof, labels alternate in height. Close to
+        # the ridge they begin at the point, because a centered label would cross the slope.
         flat = x >= ridge
         centered = x >= 2 * ridge
         place = (0 if centered else 9, -16 - 14 * (number % 3)) if flat else (9, -4)

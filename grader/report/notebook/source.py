@@ -34,7 +34,7 @@ class Listing:
         return {"text/plain": str(self), "text/html": self.html()}
 
     def html(self) -> str:
-        """Return the text with its own colors, so that it can be read on light and on dark pages."""
+        """Return the text as HTML with its own colors, readable on light and dark pages."""
         code = "\n".join(colored(self.text)).rstrip()
         listing = f'<pre style="{BOX}">{code}</pre>'
         if self.folded:
@@ -127,21 +127,21 @@ def _matching_brace(masked: str, opening: int) -> int:
 
 
 def _dedent_start(text: str, masked: str, name_at: int, end: int) -> str:
-    """From the first line that belongs to the function: its template line, its attributes, its comment."""
-    # Everything since the last statement or brace at file level belongs to the declaration.
+    """Return the first line of the function's declaration, including its template line, attributes and comment."""
+    # Everything since the last statement or brace at file level is part of the declaration.
     start = max(masked.rfind(character, 0, name_at) for character in ";}") + 1
     lines_before = text[:name_at].count("\n")
     lines = text.splitlines()
     first = text[:start].count("\n")
     while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
         first += 1
-    # A statement that ends on this very line belongs to what came before.
+    # A statement that ends on this line belongs to the previous declaration.
     line_start = text.rfind("\n", 0, start) + 1
     if first == text[:start].count("\n") and masked[line_start:start].strip():
         first += 1
         while first < lines_before and (not lines[first].strip() or lines[first].lstrip().startswith("#")):
             first += 1
-    # A comment that is set apart by an empty line speaks of something else.
+    # A comment that is followed by an empty line is about something else.
     for number in range(lines_before - 1, first - 1, -1):
         if not lines[number].strip() or lines[number].lstrip().startswith("#"):
             first = number + 1

@@ -1,4 +1,4 @@
-"""How every figure of the course looks: quiet axes, few colors, the same meaning for each of them everywhere."""
+"""The style of all figures of the course: light axes, and few colors with a fixed meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PALE_ORANGE = "#e8b98f"
 PALE_GREEN = "#a9d3bb"
 
 LANES = "viridis"
-"""The color map for the 32 lanes of a warp: neighbors look alike, so order shows."""
+"""The color map for the 32 lanes of a warp: neighboring lanes have similar colors."""
 
 SETTINGS: dict[str, Any] = {
     "figure.figsize": (8.0, 3.6),
@@ -52,11 +52,11 @@ SETTINGS: dict[str, Any] = {
 
 
 INLINE = ("inline", "module://matplotlib_inline.backend_inline")
-"""The names of the backend that shows a cell's figures as pictures below it."""
+"""The matplotlib backends that show a cell's figures as pictures below it."""
 
 
 def use() -> None:
-    """Give matplotlib the course's look. Lessons call it through ``lesson``."""
+    """Set matplotlib's style. Lessons call it through ``lesson``."""
     import matplotlib
     from cycler import cycler
 
@@ -67,23 +67,24 @@ def use() -> None:
 
 
 def draw_once() -> None:
-    """Keep pyplot from drawing a cell's figures at its end: they would be drawn again as pictures."""
+    """Keep pyplot from drawing a cell's figures at the end of the cell, because they are also drawn as pictures."""
     import matplotlib
     import matplotlib.pyplot as plt
 
-    plt.switch_backend(matplotlib.get_backend())  # pyplot would do so at the first figure, and ask for that drawing
+    # otherwise pyplot switches at the first figure, and enables that drawing again
+    plt.switch_backend(matplotlib.get_backend())
     plt.uninstall_repl_displayhook()
 
 
 def bare(ax: Any) -> None:
-    """No frame, no ticks: for drawings that are no plots."""
+    """Remove the frame and the ticks, for drawings that are not plots."""
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
         spine.set_visible(False)
 
 
-@functools.cache  # matplotlib copies the whole map each time that it is asked for
+@functools.cache  # matplotlib copies the color map at each lookup
 def lane_color(lane: int) -> Any:
     """Return the color of one lane of a warp."""
     import matplotlib
@@ -92,6 +93,6 @@ def lane_color(lane: int) -> Any:
 
 
 def text_on(color: Any) -> str:
-    """White or dark text, whichever can be read on a color."""
+    """Return white or dark text, whichever is readable on a color."""
     red, green, blue = color[:3]
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK

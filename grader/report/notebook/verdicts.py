@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 SEED = 1
-"""A lesson shows the same numbers each time."""
+"""The fixed seed of lessons, so that their numbers do not change."""
 
 
 class VerdictPanel(Panel):
@@ -72,8 +72,8 @@ def verdict(
 ) -> VerdictPanel:
     """Grade a file as ``grader check`` does, with fixed inputs, and show the report.
 
-    ``as_given``: not the learner's file but the skeleton as the course gave it, so that what a lesson says about its
-    fault stays true when the learner has mended it.
+    ``as_given``: grade the original skeleton instead of the learner's file, so that the lesson's text about its fault
+    stays true after the learner has fixed it.
     """
     from grader.judge import check
 

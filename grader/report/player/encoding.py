@@ -3,9 +3,8 @@
 An event is a list: kind (its index in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its index from 1, or 0),
 number, memory (likewise), size, offsets, values. Trailing zeros are omitted. Evenly spaced offsets are [first, step],
 others [first, 0, index of a pattern]. Values are elements of the array, lane after lane, or one for all. A read has
-values
-only if they differ from the preceding writes: the simulator runs the lanes of a warp one after another, so only a race
-causes a difference.
+values only if they differ from the preceding writes. The simulator runs the lanes of a warp one after another, so only
+a race causes such a difference.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from grader.verdict.wording.findings import message
 KINDS = [*dict.fromkeys(HAPPENINGS.values()), "waits"]
 MOST_EVENTS = 5000
 MOST_PLACES = 100
-"""The most events that may be one side of a race."""
+"""The maximum number of events that may be one side of a race."""
 _TYPES = {
     "float": ("f", 4),
     "double": ("d", 8),
@@ -40,7 +39,7 @@ _TYPES = {
     "char": ("b", 1),
     "short": ("h", 2),
 }
-"""The format of values, by the first of these words in a declaration."""
+"""The format of values: the first of these words that a declaration contains."""
 _ALIASES = {
     "float2": "float",
     "float4": "float",

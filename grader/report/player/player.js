@@ -7,8 +7,8 @@
   const WRITES = new Set(["write", "atomic", "async_write", "copy_arrives", "bulk_write"]);
   const VERBS = {
     read: "read", write: "write", atomic: "update atomically", async_read: "copy asynchronously from",
-    async_write: "copy asynchronously into", operand_read: "multiply from", bulk_read: "begin a bulk copy from",
-    bulk_write: "begin a bulk copy into", copy_arrives: "find their copies arrived in", mbarrier_begins: "initialize an mbarrier in",
+    async_write: "copy asynchronously into", operand_read: "read MMA operands from", bulk_read: "begin a bulk copy from",
+    bulk_write: "begin a bulk copy into", copy_arrives: "receive copied data in", mbarrier_begins: "initialize an mbarrier in",
     mbarrier_arrival: "arrive at the mbarrier in", mbarrier_waits: "wait at the mbarrier in", mbarrier_passed: "pass the mbarrier in",
   };
   const ENGINE = new Set(["bulk_read", "bulk_write", "copy_arrives", "mbarrier_begins", "mbarrier_arrival", "mbarrier_waits", "mbarrier_passed"]);
@@ -32,7 +32,7 @@
   const shared = memories.map((memory, i) => i).filter((i) => memories[i].space === "shared" && memories[i].bytes > 0)
     .sort((a, b) => memories[a].start - memories[b].start);
 
-  // --- what the steps so far have led to ---
+  // --- the state after the steps so far ---
 
   const begin = () => ({
     lanes: new Uint8Array(data.threads),
@@ -97,7 +97,7 @@
     return state;
   }
 
-  // --- what a request costs, as the simulator counts it ---
+  // --- the cost of a request, as the simulator counts it ---
 
   function sectorsOf(event) {
     const base = memories[event.memory].start, sectors = new Map();
@@ -116,8 +116,8 @@
     for (const offset of event.offsets) for (let i = 0; i < event.size; ++i) bytes.add(offset + i);
     return Math.ceil(bytes.size / 32);
   }
-  // The parts of a request that shared memory serves one after another, as checks/counting/request.cpp has them: halves of a warp
-  // where lanes take 8 bytes, quarters for 16; two neighboring ones together where all lanes read the same as a neighbor.
+  // The parts of a request that shared memory serves one after another (see checks/counting/request.cpp): half warps for
+  // 8-byte accesses, quarter warps for 16 bytes; two neighboring parts together for reads whose neighbors agree.
   const isWrite = (event) => event.kind.endsWith("write");
   function partsOf(event) {
     const all = event.lanes.map((_, i) => i);
@@ -131,7 +131,7 @@
     }
     return [...parts.values()];
   }
-  // Wavefronts, each with the lanes that every bank serves in it; and how many would do.
+  // The wavefronts, each with the lanes that every bank serves; and the minimum number of wavefronts.
   function wavefrontsOf(event) {
     const rows = [], atomic = event.kind === "atomic";
     let words = 0;
@@ -164,12 +164,12 @@
     if (!isRequest(event)) return event.size > 16 ? `${event.size.toLocaleString("en")} bytes` : "";
     if (isGlobal(event)) {
       const n = sectorsOf(event).length, ideal = idealSectors(event);
-      return `${plural(n, "sector")}, ${n === ideal ? "as few as can be" : ideal + " would do"}`;
+      return `${plural(n, "sector")}, ${n === ideal ? "the minimum" : "minimum " + ideal}`;
     }
     if (isShared(event)) {
       const { rows, ideal } = wavefrontsOf(event), n = rows.length;
-      if (n === ideal) return `${plural(n, "wavefront")}, ${n === 1 ? "no bank conflict" : "as few as can be"}`;
-      return `${plural(n, "wavefront")}, ${ideal} would do: a ${Number((n / ideal).toFixed(1))}-way bank conflict`;
+      if (n === ideal) return `${plural(n, "wavefront")}, ${n === 1 ? "no bank conflict" : "the minimum"}`;
+      return `${plural(n, "wavefront")}, minimum ${ideal}: a ${Number((n / ideal).toFixed(1))}-way bank conflict`;
     }
     return "";
   }
@@ -198,8 +198,8 @@
     for (const offset of event.offsets)
       for (let word = Math.floor((offset - start) / 4); word <= Math.floor((offset - start + event.size - 1) / 4); ++word)
         if (word >= 0 && word < words.length) found[words[word]].add(word);
-    return (found[0].size ? `; ${plural(found[0].size, "word")} of them nobody has written yet` : "") +
-      (found[2].size ? `; to ${plural(found[2].size, "word")} of them a copy is under way` : "");
+    return (found[0].size ? `; ${plural(found[0].size, "word")} not yet written` : "") +
+      (found[2].size ? `; ${plural(found[2].size, "word")} with a copy in flight` : "");
   }
   function sentence(event, state) {
     const who = event.warp < 0 ? "the block" : `warp ${event.warp}, ${ranges(event.lanes)}`;
@@ -207,17 +207,17 @@
     const verb = (many, single) => one ? single : many;
     const where = place(event) ? `, ${place(event)}` : "";
     switch (event.kind) {
-      case "barrier_done": return "all have come to the barrier: they go on";
+      case "barrier_done": return "the barrier is complete: its threads continue";
       case "mbarrier_phase": return `a phase of the mbarrier ${memoryName(event)} is complete`;
       case "arrives": return `${who}${where}: ${verb("wait", "waits")} at ${event.name}`;
       case "waits": return `${who}${where}: ${verb("wait", "waits")} at ${event.name} for the other lanes`;
       case "stuck": return `${who}${where}: still ${verb("wait", "waits")} at ${event.name} when the launch ended`;
-      case "arrives_only": return `${who}${where}: ${verb("arrive", "arrives")} at barrier ${event.number} and ${verb("go", "goes")} on`;
-      case "barrier_passed": return `${who}${where}: ${verb("have", "has")} waited for the cluster's barrier`;
+      case "arrives_only": return `${who}${where}: ${verb("arrive", "arrives")} at barrier ${event.number} and ${verb("continue", "continues")}`;
+      case "barrier_passed": return `${who}${where}: ${verb("pass", "passes")} the barrier of the cluster`;
       case "meets": return `${who}${where}: ${event.name}`;
       case "exits": return `${who}: ${verb("end", "ends")}`;
-      case "commits": return `${who}${where}: ${verb("make", "makes")} a group of the copies so far`;
-      case "awaits_copies": return `${who}${where}: ${verb("wait", "waits")} until at most ${plural(event.number, "group")} of copies ${event.number === 1 ? "is" : "are"} under way`;
+      case "commits": return `${who}${where}: ${verb("commit", "commits")} the copies so far as a group`;
+      case "awaits_copies": return `${who}${where}: ${verb("wait", "waits")} until at most ${plural(event.number, "group")} of copies ${event.number === 1 ? "is" : "are"} in flight`;
     }
     const space = isShared(event) ? "shared memory" : isGlobal(event) ? "global memory" : memories[event.memory].space + " memory";
     const said = cost(event);
@@ -230,7 +230,7 @@
   // --- the page ---
 
   const about = [`Block (${data.block.join(", ")}) of a grid of (${data.grid.join(", ")}), ${plural(data.threads, "thread")} in ${plural(warps, "warp")}, ${plural(count, "step")}.`];
-  if (data.cut) about.push(`The block did more than is kept: what comes after the last step${data.left_out ? `, ${data.left_out.toLocaleString("en")} steps and perhaps more,` : ""} is not shown.`);
+  if (data.cut) about.push(`The recording is not complete: the block's later steps${data.left_out ? ` (${data.left_out.toLocaleString("en")} or more)` : ""} are not shown.`);
   el("about").textContent = about.join(" ");
 
   const stepsOn = new Map();
@@ -267,7 +267,7 @@
     const lanes = [];
     const strip = document.createElement("span");
     strip.className = "lanes";
-    strip.setAttribute("aria-hidden", "true"); // the text beside it says it
+    strip.setAttribute("aria-hidden", "true"); // the text beside it has the same information
     for (let lane = 0; lane < 32 && w * 32 + lane < data.threads; ++lane) strip.append(lanes[lane] = document.createElement("i"));
     cell.append(strip, why);
     why.className = "why";
@@ -321,7 +321,7 @@
     box.textContent = "";
     box.className = "";
     if (!drawn) {
-      el("request-text").textContent = "This step is no access of lanes to memory.";
+      el("request-text").textContent = "This step is not a memory access by lanes.";
       return;
     }
     if (isGlobal(drawn)) {
@@ -344,7 +344,7 @@
     });
   }
 
-  // One canvas for each array; only the words that changed are drawn again.
+  // One canvas per array; only changed words are redrawn.
   const pictures = shared.map((i) => {
     const memory = memories[i], title = document.createElement("p"), canvas = document.createElement("canvas");
     const box = document.createElement("div");
@@ -448,7 +448,7 @@
     for (let w = 0; w < warps; ++w) warpRow(w, state, event);
     drawRequest(event);
     drawShared(state, event);
-    const text = event ? `Step ${step} of ${count}: ${sentence(event, state)}.` : "Nothing happened in this block.";
+    const text = event ? `Step ${step} of ${count}: ${sentence(event, state)}.` : "No step of this block was recorded.";
     if (el("summary").textContent !== text) el("summary").textContent = text;
     el("scrub").value = step;
     el("scrub").setAttribute("aria-valuetext", `step ${step} of ${count}`);
@@ -472,11 +472,11 @@
     if (timer) return pause();
     if (step >= count) go(1);
     el("play").textContent = "Pause";
-    el("summary").setAttribute("aria-live", "off"); // nobody can listen that fast
+    el("summary").setAttribute("aria-live", "off"); // steps are too fast for a screen reader
     timer = setInterval(() => step < count ? go(step + 1) : pause(), 1000 / Number(el("speed").value));
   }
   const stopAnd = (action) => () => { if (timer) pause(); action(); };
-  // A button that is switched off while it has the focus would lose it.
+  // Disabling the focused button would lose the focus: move it to another button.
   function keepFocus(id, other) {
     if (el(id).disabled && (document.activeElement === el(id) || document.activeElement === document.body)) el(other).focus();
   }

@@ -292,7 +292,7 @@ def test_the_time_that_counts_is_shown(stage_of: Callable[[str, float], Stage], 
     shown = Console(width=80)
     with shown.capture() as captured:
         shown.print(*render_timings(stage.timings))
-    assert "The times that count" in captured.get() and "+-" in captured.get()
+    assert "Verified times" in captured.get() and "+-" in captured.get()
 
 
 def test_a_limit_on_the_time_decides_on_the_gpu_that_it_names(

@@ -153,7 +153,7 @@ def test_play_in_a_notebook(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [
-        ((print,), {}, "takes a launcher first"),
+        ((print,), {}, "must be a launcher"),
         ((0, 0), {"block": (0, 0)}, "is no block"),
         ((0, 0), {"launch": -1}, "is no block"),
         ((torch.zeros(128), torch.zeros(128)), {"block": (2, 0, 0)}, r"block \(2, 0, 0\) of launch 0 did not run"),

@@ -1,5 +1,4 @@
-"""The drawings of lessons that no measurement fills: where things lie, who owns what, which way the data goes.
+"""The lessons' drawings without measured data: memory layouts, which thread owns what, and data flow.
 
-Each module holds the drawings of one subject and each function draws one figure, so that a lesson shows a picture by
-one line.
+Each module has the drawings of one subject, and each function draws one figure, so that a lesson needs one line for it.
 """

@@ -1,4 +1,4 @@
-"""Attention: the way of its tiles, who owns what of them, how parts are merged, and the keys of a block in a band."""
+"""Attention: the data flow of its tiles, the elements of each thread, the merging of parts, and causal windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.report.notebook.pictures.parts import arrow, box, canvas, label
 
 
 def draw_tile_route() -> Any:
-    """Flash attention with register tiles: what moves from global to shared memory to registers, and how often."""
+    """Draw flash attention with register tiles: what moves from global to shared memory to registers, and how often."""
     ax = canvas(100, 58)
     for left, wide, name in (
         (0.5, 27, "global memory"),
@@ -81,7 +81,10 @@ def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
 
 
 def draw_merge() -> Any:
-    """Two parts of six keys: each has its own maximum; the factors that bring both to the common one; the whole."""
+    """Draw two parts of six keys, each with its own maximum.
+
+    The factors to the common maximum; and the merged weights.
+    """
     import matplotlib.pyplot as plt
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""How a paged KV cache lies in memory."""
+"""The memory layout of a paged KV cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.report.notebook.pictures.parts import box, canvas, label
 
 
 def draw_cache_layout() -> Any:
-    """[pages, kv_heads, page_size, head_dim], from the whole cache down to one row, with the stride of each level."""
+    """Draw [pages, kv_heads, page_size, head_dim] from the whole cache to one row, with the stride of each level."""
     ax = canvas(100, 47)
     label(ax, (1, 44.8), "k_cache[pages][kv_heads][page_size][head_dim], here [8][2][4][head_dim]", 9, weight="bold")
     for page in range(8):

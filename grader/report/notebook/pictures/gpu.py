@@ -1,4 +1,4 @@
-"""The machine: its streaming multiprocessors (SMs), their warps, the memories; and the warps of a block."""
+"""A GPU: its streaming multiprocessors (SMs), warps and memories; and the warps of a block."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draw_gpu() -> Any:
 
 
 def _multiprocessor(ax: Any, left: float, name: str) -> None:
-    """One SM with two blocks of four warps."""
+    """Draw one SM with two blocks of four warps."""
     box(ax, (left, 21), (19.5, 33), color="white", edge=style.GRAY)
     label(ax, (left + 0.8, 52.2), name, 8, weight="bold")
     for block, (low, color) in enumerate(((40.2, style.BLUE), (29, style.GREEN))):
@@ -50,7 +50,7 @@ def _multiprocessor(ax: Any, left: float, name: str) -> None:
 
 
 def draw_warps() -> Any:
-    """How the threads of three blocks of two dimensions are numbered, and which of them are one warp."""
+    """Draw the numbers of the threads in three two-dimensional blocks, and the threads of one warp."""
     ax = canvas(66, 19.5)
     colors = (style.BLUE, style.ORANGE, style.GREEN, style.GRAY)
     for left, wide, high in ((0.5, 32, 4), (36, 16, 8), (56, 8, 16)):

@@ -1,4 +1,4 @@
-"""Elements of the drawings: a canvas without axes, labeled boxes and arrows."""
+"""Elements of the drawings: a figure without axes, labeled boxes and arrows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from grader.report.notebook import style
 
 INCHES = 8.0
-"""The width of a figure, so that its text is read at the size at which it was set."""
+"""The width of a figure, so that its text keeps its size on the page."""
 
 
 def canvas(width: float, height: float) -> Any:
@@ -21,7 +21,7 @@ def canvas(width: float, height: float) -> Any:
 
 
 def prepare(ax: Any, width: float, height: float) -> None:
-    """Make an axis that exists a canvas."""
+    """Remove the axes' lines and ticks, and set equal scales."""
     ax.set_xlim(0, width)
     ax.set_ylim(0, height)
     ax.set_aspect("equal")
@@ -49,7 +49,7 @@ def box(
 
 
 def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, color: Any = style.INK, **more: Any) -> None:
-    """Text; ``at`` is its left end and the middle of its height unless ``more`` says otherwise."""
+    """Write a text. ``at`` is its left end and vertical center unless ``more`` changes that."""
     ax.text(*at, text, **{"ha": "left", "va": "center", "fontsize": font, "color": color, **more})
 
 

@@ -11,7 +11,7 @@ SHADES = (style.BLUE, style.ORANGE, style.GREEN, style.RED)
 
 
 def draw_pairs() -> Any:
-    """One head of eight channels: channel i and channel i + half in, the same pair, turned, out."""
+    """Draw a head of eight channels: channels i and i + half before and after their rotation."""
     half, wide = 4, 7.5
     ax = canvas(78, 38)
     for row, name, low in ((0, "x", 29), (1, "out", 10)):

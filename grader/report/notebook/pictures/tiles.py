@@ -1,4 +1,4 @@
-"""Tiles: the banks in which they lie, and what a thread makes of them in registers."""
+"""Tiles: their banks in shared memory, and what a thread computes from them in registers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BANKS = 32
 
 
 def draw_tile_banks() -> Any:
-    """tile[32][32] and tile[32][33], each word in the color of its bank, with one column marked."""
+    """Draw tile[32][32] and tile[32][33], each word in the color of its bank, with one column marked."""
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.patches import Rectangle
@@ -33,10 +33,10 @@ def draw_tile_banks() -> Any:
 
 
 def draw_register_tile() -> Any:
-    """Version 4 of the linear layer at one k: what thread (tx 5, ty 3) reads, and the 16 sums that it owns."""
+    """Draw version 4 of the linear layer at one k: what thread (tx 5, ty 3) reads, and its 16 sums."""
     tx, ty, side, unit = 5, 3, 64, 0.5
     ax = canvas(86, 47)
-    left, top = 14, 35  # of the tile of outputs
+    left, top = 14, 35  # in the tile of outputs
     for thread in range(16):
         for other in range(16):
             mine = (thread, other) == (tx, ty)
@@ -53,7 +53,7 @@ def draw_register_tile() -> Any:
     label(ax, (left, top + 5.2), "w_tile[k]: 64 features, at one k", 8)
     label(ax, (left - 6, top - 16), "x_tile[k]: 64 rows, at one k", 8, rotation=90, ha="center")
     label(ax, (left, 1.2), "out: 64 x 64, one block of 16 x 16 threads", 8)
-    # What the one thread does, enlarged.
+    # The work of that thread, enlarged.
     x0, y0, size = 58, 12, 4.4
     for i in range(4):
         box(ax, (x0 - 6.4, y0 + size * (3 - i)), (size - 0.3, size - 0.3), f"a{i}", style.BLUE)
