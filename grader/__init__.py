@@ -1,6 +1,6 @@
 """The grader of *LLM kernels, day by day*: builds, runs and judges CUDA kernels, with or without a GPU.
 
-Importing this package is cheap. ``load_kernel`` pulls in torch when it is first used.
+Importing this package is cheap: ``load_kernel`` imports torch on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ``grader`` command: one file per subcommand. ``main`` is the entry point and decides every exit code.
+"""The ``grader`` command: one file per subcommand. ``main`` is the entry point and determines every exit code.
 
 0 passed, 1 failed, 2 could not grade; 130 when interrupted.
 """
@@ -22,7 +22,7 @@ def of_an_interrupt(error: BaseException | None) -> bool:
 
 def main() -> None:
     """Run the console script."""
-    if sys.argv[1:2] not in (["run"], ["nvcc"]):  # these start other programs
+    if sys.argv[1:2] not in (["run"], ["nvcc"]):  # the imports below start other programs
         # NumPy's other threads would spin for 0.1 s on cores that compilers need.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(500_000)  # garbage collection took a fifth of the time of importing torch
@@ -36,7 +36,7 @@ def main() -> None:
         from grader.cli.app import INTERRUPTED, run
 
         code = run()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all output is written: only the exit is left
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all output is written
     except (KeyboardInterrupt, Exception) as error:
         if not of_an_interrupt(error):
             raise
@@ -46,11 +46,9 @@ def main() -> None:
         if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:  # a check that ends early may still import torch
             sys.exit(code)
         atexit._run_exitfuncs()
-    # A normal exit would traverse all objects of torch, which takes 0.1 to 0.4 s for nothing. After an interrupt it
-    # would
-    # wait for compilers in other threads. If the interrupt came inside an import of torch, Python would end by the
-    # signal
-    # and lose the exit code.
+    # A normal exit would traverse all objects of torch, which takes 0.1 to 0.4 s and has no effect. After an interrupt
+    # it would wait for compilers in other threads. If the interrupt came inside an import of torch, Python would end by
+    # the signal and lose the exit code.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # the reader is gone
             stream.flush()

@@ -1,4 +1,4 @@
-"""Puts the subcommands together, and turns everything that can go wrong into one message and an exit code."""
+"""The subcommands in one command line. Every error becomes one message and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = {
     **{name: name for name in ("check", "watch", "hint", "reset", "solution", "bench", "submit", "grade", "export")},
     **{name: name for name in ("run", "nvcc", "doctor", "demo", "dev")},
 }
-"""Each with its module, in the order of the help. Only the one that is asked for is imported."""
+"""The subcommands with their modules, in the order of the help. Only the requested one is imported."""
 
 
 def _version(wanted: bool) -> None:
@@ -72,7 +72,10 @@ def _interrupted() -> int:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code. Nothing but a bug under GRADER_DEBUG gets out of here."""
+    """Run the command line and return the exit code.
+
+    No exception leaves it, except for a bug if GRADER_DEBUG is set.
+    """
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         result = _app(given)(args=given, prog_name="grader", standalone_mode=False)
@@ -87,12 +90,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "grader"
-        print_error(_sentence(error.format_message()), f"`{command} --help` shows what it takes.")
+        print_error(_sentence(error.format_message()), f"`{command} --help` lists its arguments.")
         return NOT_GRADED
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        # The reader (head, less) has gone: nothing is left to say, not even when Python flushes at its end.
+        # The reader of a pipe (head, less) has ended. Discard further output, also that of Python's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASSED
     except Exception as error:
@@ -104,12 +107,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         where = f"{os.path.basename(last.filename)}:{last.lineno}"
         print_error(
             f"the grader itself failed: {type(error).__name__}: {error} ({where})",
-            "This is a fault of the grader, not of your kernel. GRADER_DEBUG=1 shows where it comes from.",
+            "This is a bug of the grader, not of your kernel. Set GRADER_DEBUG=1 to see the traceback.",
         )
         return NOT_GRADED
 
 
 def _sentence(message: str) -> str:
-    """Typer's message, as ours begin: small, and without a full stop."""
+    """Return Typer's message in the style of the grader's own: lower-case, without a full stop."""
     message = message.strip().rstrip(".").replace("Value error, ", "")
     return message[:1].lower() + message[1:]

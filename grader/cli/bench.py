@@ -1,4 +1,4 @@
-"""``grader bench``: how long a kernel takes, against the roofline and against torch in the same run."""
+"""``grader bench``: the time of a kernel, compared with the roofline and with torch in the same run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def command(
         raise GraderError("--file needs exactly one exercise, without --all", "Name one exercise.")
     record = record or record_in is not None
     if recorded and (file is not None or record or device is not None):
-        raise GraderError("--recorded shows what was kept: it excludes --file, --record and --device")
+        raise GraderError("--recorded shows recorded times: it excludes --file, --record and --device")
     if grid and (record or recorded or json_out is not None or device is Device.cpu):
         raise GraderError("--grid measures on a GPU and writes a CSV file: it excludes other reports and --device cpu")
     entries = course.exercises if every else [find_exercise(course, name) for name in exercise or []]
@@ -98,7 +98,7 @@ def command(
             _write(json_out, reports)
         return 0
     chosen = device.value if device is not None else _default_device()
-    if record:  # checked before a run of an hour
+    if record:  # checked first: a run may take an hour
         from grader.judge.timing.machine import gpu_name
         from grader.judge.timing.recordings import check_recordable
 

@@ -15,26 +15,28 @@ def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
     having = [entry for entry in entries if entry.load().grid is not None]
     if every:
         if not having:
-            raise GraderError("no exercise has a grid of sizes", "It is `grid=` in tasks.py.")
+            raise GraderError("no exercise has a grid of sizes", "An author adds one with `grid=` in tasks.py.")
         return having
     for entry in entries:
         if entry not in having:
             known = ", ".join(other.variable for other in Course().exercises if other.load().grid is not None)
-            raise GraderError(f"{entry.name} has no grid of sizes", f"Those that have one: {known}.")
+            raise GraderError(f"{entry.name} has no grid of sizes", f"Exercises with a grid: {known}.")
     return having
 
 
 def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: float) -> int:
-    """Measure, write, draw. ``kernels``: the file of each exercise."""
+    """Measure the grid, write the CSV file and draw the picture. ``kernels``: the file of each exercise."""
     import torch
 
     from grader.judge.timing.grid import points, read_rows, run_grid
     from grader.report.grid_plot import save_plot
 
     if not torch.cuda.is_available():
-        raise GraderError("a grid is measured on a GPU, and there is none here", "The simulator knows no time.")
+        raise GraderError(
+            "a grid is measured on a GPU, and there is none here", "The simulator does not predict times."
+        )
     if minutes <= 0:
-        raise GraderError(f"--minutes {minutes:g}: it takes more than none")
+        raise GraderError(f"--minutes {minutes:g}: it must be greater than 0")
     from grader.judge.timing.grid_on_gpu import measuring
 
     console, course = theme.console(), Course()
@@ -63,8 +65,8 @@ def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: f
             continue
         missing = len(planned) - measured - before - noted
         console.print(
-            f"    {measured} measured, {noted} left out, {before} were there before"
-            + (f"; time is up, {missing} to go: the same command goes on" if missing else ""),
+            f"    {measured} measured, {noted} left out, {before} measured earlier"
+            + (f"; time is up, {missing} remain: run the same command to continue" if missing else ""),
             highlight=False,
         )
     picture = path.with_suffix(".png")

@@ -175,7 +175,7 @@ def is_own_file(entry: Entry, file: Path | None) -> bool:
 
 
 def record(course: Course, entry: Entry, verdict: Verdict) -> None:
-    """Keep the outcome; a course folder that cannot be written is no reason to lose a verdict."""
+    """Record the result. An error is not raised, because the verdict is more important than the progress."""
     if verdict.exit_code == 2:
         return
     progress = ProgressFile(course.root)
@@ -203,7 +203,7 @@ def first_task(entry: Entry) -> RenderableType:
 def next_steps(
     course: Course, entry: Entry, verdict: Verdict, file: Path | None, own: bool, verbose: bool
 ) -> list[NextStep]:
-    """Commands that make sense after this verdict."""
+    """Return the commands that are useful after this verdict."""
     name = short_name(entry, course)
     again = f"grader check {name}" + ("" if own else f" --file {file}")
     if verdict.device == "cuda":
@@ -280,7 +280,7 @@ def _must_be_readable(file: Path) -> None:
 
 
 def must_be_writable(path: Path) -> None:
-    """Better now than after a minute of grading."""
+    """Raise if a file cannot be written, before a minute of grading."""
     if path.is_dir():
         raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")
     try:

@@ -1,4 +1,7 @@
-"""``grader dev``: begin a day or an exercise, check it, and list every message. For authors of the course."""
+"""``grader dev``: templates for days and exercises, checks of them, and a list of all messages.
+
+For authors of the course.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from grader.course import Course, Day, Entry
 from grader.report import theme, words
 from grader.setup.errors import GraderError
 
-app = typer.Typer(help="For authors: begin a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
-new = typer.Typer(help="Begin a day or an exercise.", rich_markup_mode=None)
+app = typer.Typer(help="For authors: create a day or an exercise, and see what it still lacks.", rich_markup_mode=None)
+new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)
 app.add_typer(new, name="new")
 
 
@@ -28,7 +31,7 @@ class Kind(enum.StrEnum):
     optimize = "optimize"
 
 
-Title = Annotated[str, typer.Option(metavar="TITLE", help="What a list calls it.")]
+Title = Annotated[str, typer.Option(metavar="TITLE", help="The title in lists.")]
 
 
 @new.command("day")
@@ -36,7 +39,7 @@ def new_day(
     folder: Annotated[str, typer.Argument(metavar="DAY_FOLDER", help="Its folder: day11_quantization.")],
     title: Title,
 ) -> int:
-    """Begin a day: an entry in course.toml, and a lesson with its sections."""
+    """Create a day: an entry in course.toml, and a lesson with its sections."""
     from grader.course.authoring import new
 
     course = Course()
@@ -49,9 +52,9 @@ def new_exercise(
     name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="Its day, and the name of its files.")],
     title: Title,
     kind: Annotated[Kind, typer.Option(help="What the learner does.")],
-    points: Annotated[int, typer.Option(min=1, help="What it is worth.")] = 10,
+    points: Annotated[int, typer.Option(min=1, help="The points.")] = 10,
 ) -> int:
-    """Begin an exercise: an entry in course.toml, and every file that it needs."""
+    """Create an exercise: an entry in course.toml, and every file that it needs."""
     from grader.course.authoring import new
 
     course = Course()
@@ -66,9 +69,9 @@ def check(
         str | None, typer.Argument(metavar="[DAY[/NAME]]", help="A day or an exercise; without it the whole course.")
     ] = None,
 ) -> int:
-    """Say what a day or an exercise still lacks. Exit code: 0 nothing, 1 something.
+    """Show what a day or an exercise still lacks. Exit code: 0 nothing, 1 something.
 
-    No kernel runs: whether each gets the verdict that it deserves is tested by tests/exercises.
+    No kernel runs: tests/exercises test whether each kernel gets the right verdict.
     """
     from grader.course.authoring import day_rules, exercise_rules
 
@@ -95,9 +98,7 @@ def check(
     console.print(Text("  Nothing is missing.", style="good"))
     tests = ".venv/bin/python -m pytest tests/exercises"
     tests += f" -k {parts[-1].variable}" if part and isinstance(parts[-1], Entry) else ""
-    console.print(
-        Text(f"  Whether its kernels get the verdicts that they deserve: {tests}", style="quiet"), soft_wrap=True
-    )
+    console.print(Text(f"  To test the verdicts of its kernels: {tests}", style="quiet"), soft_wrap=True)
     return 0
 
 
@@ -105,7 +106,7 @@ def check(
 def lessons(
     part: Annotated[str | None, typer.Argument(metavar="[DAY]", help="A day; without it all days.")] = None,
 ) -> int:
-    """Show the length of each lesson, its questions, long paragraphs and long listings, and what it gives away."""
+    """Show each lesson's length, questions, long paragraphs and long listings, and how much of solutions it shows."""
     from grader.course.authoring import lesson_rules
 
     course = Course()

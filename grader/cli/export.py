@@ -120,7 +120,7 @@ def canvas(
 
 
 def _entries(course: Course, names: list[str] | None) -> list[Entry]:
-    """Return the named exercises; an assignment must name them."""
+    """Return the named exercises; raise if there are none, because an assignment needs some."""
     if not names:
         raise GraderError("no exercise is named", "Name each exercise of the assignment with -e NAME.")
     return list({entry.name: entry for entry in map(course.find, names)}.values())

@@ -1,4 +1,4 @@
-"""``%load_ext grader``: what IPython calls. Imports nothing that a hosted notebook may lack before it has looked."""
+"""``%load_ext grader``: the functions that IPython calls. It checks for missing packages before it imports others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PACKAGES = {
     "pygments": "pygments",
     "matplotlib": "matplotlib",
 }
-"""What grading in a notebook takes: modules, and the packages that they come in."""
+"""The modules that grading in a notebook needs, and their packages."""
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give a notebook the magics, or say what its Python lacks."""
+    """Register the magics in a notebook; raise if its Python lacks a package."""
     importlib.invalidate_caches()
     lacking = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
     if lacking:
@@ -39,7 +39,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take the magics away again; ``%reload_ext`` does so first."""
+    """Remove the magics; ``%reload_ext`` does so first."""
     from grader.cli import magics
 
     magics.unregister(shell)

@@ -1,4 +1,4 @@
-"""``grader grade``: a whole class."""
+"""``grader grade``: grades a class."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ SHOWN_PAIRS = 10
 def command(
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FOLDER", help="Holds a folder or a zip archive for each student; or an archive of that."
-        ),
+        typer.Argument(metavar="FOLDER", help="A folder with a folder or a zip for each student; or an archive of it."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write results here; a stopped run is resumed.")

@@ -1,4 +1,4 @@
-"""``grader hint``: one hint at a time. How many were shown is remembered."""
+"""``grader hint``: one hint at a time. The number of shown hints is stored."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def command(
 
 
 def show_next(course: Course, entry: Entry, again: str = "", console: Console | None = None) -> None:
-    """Print the task and one more hint than last time; all of them once they have all been shown.
+    """Print the task and one more hint than last time, or all hints once all have been shown.
 
-    ``again``: what asks for the next one, by default the command.
+    ``again``: the command that shows the next one; by default that of the terminal.
     """
     if not entry.hints:
         raise GraderError(f"{entry.name} has no hints", "Read the lesson of its day.")

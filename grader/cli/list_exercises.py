@@ -1,4 +1,4 @@
-"""``grader list``: the days, their exercises, and how far the learner is."""
+"""``grader list``: the days, their exercises, and the learner's progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
 
 ABOUT = 27
-"""Characters of an exercise's kind, difficulty, minutes and points."""
+"""The widths of an exercise's kind, difficulty, minutes and points, in characters."""
 
 
 def command(
@@ -76,7 +76,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         if day.summary:
             console.print(paragraph(day.summary, style="quiet"))
         table = Table.grid(padding=(0, 2, 0, 0))
-        # Without a minimum width, a long title in the last column would squeeze the others.
+        # Without a minimum width, a long title in the last column would narrow the others.
         table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
         table.add_column(min_width=_name_width(course), no_wrap=True)
         table.add_column(min_width=ABOUT, no_wrap=True, style="quiet")

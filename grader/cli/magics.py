@@ -42,11 +42,11 @@ COMPLETED = r"\s*%%?(kernel|grade|hint)\b"
 
 
 OFTEN = 0.2
-"""Seconds between two updates of a check's progress: each is a message to the browser."""
+"""The minimum seconds between two updates of a check's progress: each is a message to the browser."""
 
 
 class Stopped(KeyboardInterrupt):
-    """The stop button, or Ctrl-C. Cells that wait behind this one are not run, as with any interrupt."""
+    """The stop button, or Ctrl-C. Queued cells are not run, as after any interrupt."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the message that replaces a traceback."""
@@ -54,7 +54,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def register(shell: InteractiveShell) -> None:
-    """Make the magics known to IPython, and the names of exercises to its tab completion."""
+    """Register the magics and the tab completion of exercise names in IPython."""
     magics = Magics(shell)
     shell.register_magic_function(magics.kernel, "line_cell", "kernel")
     shell.register_magic_function(magics.grade, "line", "grade")
@@ -64,7 +64,7 @@ def register(shell: InteractiveShell) -> None:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Forget them again."""
+    """Remove the magics and the completion."""
     for kind in ("line", "cell"):
         for name in NAMES:
             shell.magics_manager.magics[kind].pop(name, None)
@@ -72,7 +72,7 @@ def unregister(shell: InteractiveShell) -> None:
 
 
 class Magics:
-    """The magics of one notebook. Each takes the line behind its name, as IPython gives it."""
+    """The magics of one notebook. IPython passes each the line behind its name."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
@@ -169,7 +169,7 @@ class Magics:
 
 
 def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> list[NextStep]:
-    """Magics that make sense after this verdict."""
+    """Return the magics that are useful after this verdict."""
     name = short_name(entry, course)
     if verdict.exit_code == 2:
         return [("!grader doctor", "this machine's tools, and what is missing")]
@@ -190,7 +190,7 @@ def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> lis
 
 
 def complete(_: Any, event: Any) -> list[str]:
-    """Return the exercises or options that a word may become. Never raise: completion must not fail."""
+    """Return the exercises or options that complete a word. Never raise: completion must not fail."""
     if event.symbol.startswith("-"):
         return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
     try:
@@ -205,12 +205,12 @@ def complete(_: Any, event: Any) -> list[str]:
 
 
 class _Output:
-    """The one output of a cell that grades: what is being done, and in its place then what came of it."""
+    """The output of a cell that grades: first the progress, then the result in its place."""
 
     def __init__(self, shell: InteractiveShell, name: str, note: str) -> None:
-        """``note``: what is to be said however it ends."""
+        """``note``: a text that is shown with any result."""
         self.name, self.note = name, note
-        # A terminal cannot take back what it has shown.
+        # A terminal cannot replace what it has shown.
         self._handle = DisplayHandle() if hasattr(shell, "kernel") else None
         self._shown = ""
         self._said = 0.0
@@ -227,7 +227,10 @@ class _Output:
             raise Stopped("stopped") from None
 
     def follow(self, event: CheckEvent) -> None:
-        """Show the current stage. Other threads call this too; a notebook would put their output below another cell."""
+        """Show the current stage.
+
+        Calls from other threads are ignored: a notebook would show them below another cell.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         if event.event != "case":
@@ -249,7 +252,7 @@ class _Output:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options of a magic, whose mistakes are one message."""
+    """The parser of a magic's options. An error is one message."""
 
     def read(self, line: str) -> argparse.Namespace | None:
         """Parse a line's arguments; return None after printing help."""
@@ -304,5 +307,5 @@ def _load_torch() -> None:
 
 
 def _import_torch() -> None:
-    with contextlib.suppress(Exception):  # whoever needs it next meets the same
+    with contextlib.suppress(Exception):  # the next import raises the same error
         import torch  # noqa: F401

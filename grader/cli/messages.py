@@ -22,7 +22,7 @@ def print_error(message: str, hint: str = "") -> None:
 
 
 def print_note(message: str) -> None:
-    """Print a note on stderr, which does not stop the command."""
+    """Print a note on stderr. The command continues."""
     _print("note", "warn", message, "")
 
 
@@ -53,7 +53,7 @@ def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
 
 
 def find_exercise(course: Course, name: str) -> Entry:
-    """Return the exercise that a user means. After a rename, print the new name and move the learner's file."""
+    """Return the exercise with that name. After a rename, print the new name and move the learner's file."""
     if puzzle := find_puzzle(course, name):
         if not puzzle.skeleton.exists():
             kernel_file.write(course, puzzle, puzzle.text)
@@ -74,13 +74,13 @@ def refuse_open_blanks(entry: Entry, text: str) -> None:
 
 
 def bring_files_along(course: Course) -> None:
-    """Move the learner's files of renamed exercises, and say so."""
+    """Move the learner's files of renamed exercises, and print a note for each."""
     for note in former_files.bring_along(course):
         print_note(note)
 
 
 def go_on(entry: Entry, course: Course) -> str:
-    """Return the command that begins an exercise or a puzzle."""
+    """Return the command that starts an exercise or a puzzle."""
     return f"grader {'check' if isinstance(entry, Puzzle) else 'watch'} {short_name(entry, course)}"
 
 

@@ -1,4 +1,4 @@
-"""``grader nvcc``: nvcc's usual command line, for the simulated GPU: ``make NVCC="grader nvcc"``."""
+"""``grader nvcc``: nvcc's command line for the simulated GPU: ``make NVCC="grader nvcc"``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class CommandClass(TyperCommand):
 def command(context: typer.Context) -> int:
     """Compile and link CUDA programs for the simulated GPU, called as nvcc is: make NVCC="grader nvcc".
 
-    What it makes are ordinary objects and programs. A program shows its findings on stderr when it ends. Makefiles that
-    name CUDA's folder get one: make CUDA_DIR="$(grader nvcc --toolkit)".
+    The results are ordinary objects and programs. A program shows its findings on stderr when it ends. Makefiles that
+    need CUDA's folder get one: make CUDA_DIR="$(grader nvcc --toolkit)".
     """
     from grader.execution.programs.build import Options, compile_unit, link
     from grader.execution.programs.files import language_of, unit
@@ -42,7 +42,7 @@ def command(context: typer.Context) -> int:
         return 0
     call = read_command_line(context.meta.get(_ARGUMENTS, []))
     if call.version:
-        # Makefiles ask; the release is the one whose rules the simulator has.
+        # Makefiles parse this. The simulator follows the rules of that release.
         print("nvcc: the simulated GPU's compiler driver\nCuda compilation tools, release 13.0, V13.0.0")
         return 0
     if call.verbose:
@@ -50,11 +50,11 @@ def command(context: typer.Context) -> int:
     if not call.inputs:
         raise GraderError("nvcc: there is no input file", "Name the .cu files, or the objects to link.")
     if call.ignored:
-        print_note(f"for the simulated GPU these options mean nothing: {' '.join(dict.fromkeys(call.ignored))}")
+        print_note(f"these options have no effect for the simulated GPU: {' '.join(dict.fromkeys(call.ignored))}")
     options = Options(call.std, host_flags=tuple(call.host_flags))
     sources = [path for path in call.inputs if call.language or language_of(path)]
     if call.compile_only and call.output and len(sources) > 1:
-        raise GraderError("nvcc: -o names one file, and several are compiled", "Compile them one by one.")
+        raise GraderError("nvcc: -o names one file, but several are compiled", "Compile them one by one.")
     made: dict[Path, Path] = {}
     for path in sources:
         one = unit(path, tuple(call.include_dirs), tuple(call.defines), call.language)
@@ -78,7 +78,7 @@ def command(context: typer.Context) -> int:
 
 
 def _print_commands(toolkit: Path) -> None:
-    """Print what CMake reads of ``nvcc -v``: the toolkit's folder, and how nvcc would have linked."""
+    """Print the parts of ``nvcc -v`` that CMake reads: the toolkit's folder, and how nvcc would have linked."""
     libraries = f'"-L{toolkit}/lib64"'
     print(f"#$ PATH={toolkit}/bin:\n#$ TOP={toolkit}")
     print(f"#$ NVVMIR_LIBRARY_DIR={toolkit}/nvvm/libdevice\n#$ LIBRARIES= {libraries}")

@@ -1,4 +1,4 @@
-"""``grader run``: a whole program, anybody's, with every check of the simulator."""
+"""``grader run``: runs a whole CUDA program with all checks of the simulator."""
 
 from __future__ import annotations
 
@@ -36,27 +36,28 @@ def command(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The program's files: .cu, .cpp, .c or .o.")],
     include: Annotated[
-        list[Path] | None, typer.Option("--include", "-I", metavar="DIR", help="Look for headers here, too.")
+        list[Path] | None, typer.Option("--include", "-I", metavar="DIR", help="Also look for headers here.")
     ] = None,
     define: Annotated[list[str] | None, typer.Option("--define", "-D", metavar="X[=Y]", help="Define a macro.")] = None,
     std: Annotated[str, typer.Option(metavar="STD", help="The C++ standard, c++17 or newer.")] = "c++17",
     device: Annotated[
         Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
     ] = Device.cpu,
-    no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels, and look for nothing.")] = False,
+    no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels without any checks.")] = False,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
     ] = None,
     html_out: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="Write one HTML page here.")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also the source with its counters, and the totals of each kernel.")
+        bool,
+        typer.Option("--verbose", "-v", help="Also show the source with its counters, and the totals of each kernel."),
     ] = False,
     jail: Annotated[
         bool, typer.Option("--jail", help="Compile and run it in a jail: it sees no files and no network.")
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=64, help="Cores that run blocks at once; as many as there are."),
+        typer.Option(metavar="N", min=1, max=64, help="Cores that run blocks at the same time; default: all."),
     ] = None,
     timeout: Annotated[
         float | None,
@@ -65,11 +66,11 @@ def command(
         ),
     ] = None,
 ) -> int:
-    """Run a CUDA program, with a main of its own, on the simulated GPU.
+    """Run a CUDA program, with its own main, on the simulated GPU.
 
-    What follows '--' is for the program. No output or finding depends on the number of cores: blocks whose order
-    matters run one after another, and -v names their kernels. Findings go to stderr. Exit code: the program's own; 1 if
-    it ended well but there are findings; 2 if it could not be built, or does what is not simulated.
+    Arguments after '--' are passed to the program. Output and findings do not depend on the number of cores: blocks
+    whose order matters run one after another, and -v names their kernels. Findings are printed to stderr. Exit code:
+    the program's own; 1 if it succeeded with findings; 2 if it could not be built, or needs what is not simulated.
     """
     from grader.execution.jail.compiling import run_in
     from grader.execution.jail.running import Jail

@@ -1,4 +1,4 @@
-"""``grader submit``: packs what is solved into one archive to hand in."""
+"""``grader submit``: packs the solved exercises into one archive to hand in."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def command(
 ) -> int:
     """Pack your solved exercises into one archive to hand in.
 
-    It holds your files of the exercises, what your own checks found and nothing else. Exit code: 0 packed all that was
-    asked for, 1 something is missing, 2 nothing was packed.
+    It contains only your exercise files and the results of your own checks. Exit code: 0 packed all requested
+    exercises, 1 some are missing, 2 nothing was packed.
     """
     from grader.course.learner.packing import pack
     from grader.course.learner.progress import ProgressFile
@@ -38,7 +38,7 @@ def command(
     named_ones = {entry.name: entry for entry in (find_exercise(course, name) for name in exercise or [])}
     wanted = list(named_ones.values()) or course.exercises
     if out.suffix.lower() != ".zip":
-        raise GraderError(f"{out} is no name for an archive", "--out takes one that ends in .zip.")
+        raise GraderError(f"{out} is not the name of a zip archive", "Give --out a name that ends in .zip.")
     if out.is_dir():
         raise GraderError(f"cannot write {out}: it is a folder", "Give the name of a file.")
     packed = pack(course, ProgressFile(course.root).read(), wanted, unfinished, leaderboard)
@@ -47,11 +47,13 @@ def command(
         return words.listed((short_name(entry, course) for entry in entries), 8)
 
     if packed.begun:
-        print_note(f"left out, as no check of it passed: {named(packed.begun)} (--unfinished packs it, too)")
+        print_note(f"left out, because no check passed: {named(packed.begun)} (--unfinished includes them)")
     if packed.untouched and exercise:
-        print_note(f"as the course gave it: {named(packed.untouched)}")
+        print_note(f"left out, because the skeleton is unchanged: {named(packed.untouched)}")
     if not packed.content:
-        raise GraderError("there is nothing to hand in", "`grader list` shows what is solved, `grader check` tries it.")
+        raise GraderError(
+            "there is nothing to hand in", "`grader list` shows what is solved; `grader check` grades an exercise."
+        )
     write(out, packed.content)
     console = theme.console(sys.stdout)
     console.print(
@@ -59,8 +61,8 @@ def command(
     )
     console.print(f"  {named(packed.entries)}", markup=False, soft_wrap=True)
     if packed.unfinished:
-        console.print(f"  of which no check passed: {named(packed.unfinished)}", markup=False, soft_wrap=True)
+        console.print(f"  included although no check passed: {named(packed.unfinished)}", markup=False, soft_wrap=True)
     rest = len(course.exercises) - len(packed.entries)
     if not exercise and rest:
-        console.print(f"  {words.count(rest, 'exercise')} of the course are not in it", markup=False)
+        console.print(f"  {words.count(rest, 'exercise')} of the course not included", markup=False)
     return int(bool(exercise and len(packed.entries) < len(wanted)))

@@ -1,4 +1,4 @@
-"""``grader watch``: grades at each save and moves on to the next exercise. The loop is in ``watch_loop.py``."""
+"""``grader watch``: grades at each save and continues with the next exercise. The loop is in ``watch_loop.py``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Grades an exercise at every save, and moves on with the learner.
+"""The loop of ``grader watch``: grades an exercise at every save, and continues with the next one.
 
-One process stays: torch is loaded once, while the first kernel compiles. Three things feed one queue of events: the
-file system, the keyboard, and the end of a check. The loop takes them one by one, so nothing happens behind its back.
+It is one process, so torch is loaded once, while the first kernel compiles. The file system, the keyboard and the end
+of a check feed one queue of events, which the loop handles one at a time.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ KEYS = (
 
 @dataclass(frozen=True)
 class Saved:
-    """A learner's file, or the description of its day, was written."""
+    """A learner's file, or a tasks.py, was saved."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Pressed:
-    """A key."""
+    """A key was pressed."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class Resized:
-    """The terminal has another size."""
+    """The size of the terminal has changed."""
 
 
 class Stopped(BaseException):
@@ -71,12 +71,12 @@ class Stopped(BaseException):
 Event = Saved | Pressed | Resized
 Lines = list[list[Segment]]
 FOOTER, FEWEST = 4, 7
-"""Lines of the screen below a verdict, and the fewest that a verdict gets."""
+"""The number of lines below a verdict, and the minimum number of lines of a verdict."""
 Grade = Callable[[Entry], Verdict]
 
 
 def watch(course: Course, start: Entry | None) -> int:
-    """Watch the exercises until the learner leaves or everything is passed. Returns the exit code."""
+    """Watch the exercises until the learner quits or all are passed. Return the exit code."""
     console = theme.console()
     loop = WatchLoop(course, start, console, lambda entry: grade(entry, None, console))
     if loop.current is None:
@@ -92,14 +92,14 @@ def watch(course: Course, start: Entry | None) -> int:
     except KeyboardInterrupt:
         loop.print_goodbye()
         sys.stdout.flush()
-        # A check may be running: ending as usual would wait for its threads.
+        # A normal exit would wait for the threads of a running check.
         os._exit(0)
     finally:
         stop.set()
 
 
 class WatchLoop:
-    """The exercise that the learner works on, and the reaction to each event."""
+    """The current exercise, and the handling of each event."""
 
     def __init__(self, course: Course, start: Entry | None, console: Console, grade: Grade) -> None:
         self.course = course
@@ -110,9 +110,9 @@ class WatchLoop:
         self.current = start or next_exercise(course, self.progress.read())
         self.grading = False
         self.loaded = threading.Event()
-        """True if torch is there: an import that is stopped half-way cannot be repeated."""
+        """Set when torch is imported: an interrupted import cannot be repeated."""
         self.last: tuple[Entry, Verdict] | None = None
-        """The verdict on the screen."""
+        """The exercise and verdict on the screen."""
 
     def run(self) -> int:
         """Grade once, then handle events until the end."""
@@ -135,14 +135,14 @@ class WatchLoop:
                 return 0
 
     def saved(self, path: Path) -> None:
-        """Handle a saved file: stop a running check, which is of the file before it. Callable from any thread."""
+        """Handle a saved file: stop a running check of its previous contents. Callable from any thread."""
         self.events.put(Saved(path))
         if self.grading and self.loaded.is_set() and self._entry_of(path) is not None:
             signal.pthread_kill(_main_thread(), signal.SIGUSR1)
 
     @contextlib.contextmanager
     def signals(self) -> Iterator[None]:
-        """While inside, a save stops a check, and the terminal's size is followed."""
+        """Handle signals in this context: a save stops a check, and a new terminal size is an event."""
 
         def stop(*_: object) -> None:
             if self.grading:
@@ -159,7 +159,7 @@ class WatchLoop:
                 signal.signal(number, handler)
 
     def _entry_of(self, path: Path) -> Entry | None:
-        """Return the exercise that a saved file belongs to: its own, or for a tasks.py the one that is open."""
+        """Return the exercise of a saved file; for a tasks.py, the current one."""
         for entry in self.course.exercises:
             if path == entry.skeleton.resolve():
                 return entry
@@ -168,7 +168,7 @@ class WatchLoop:
         return None
 
     def _key(self, key: str) -> bool:
-        """React to a key; False ends the loop."""
+        """Handle a key; return False to end the loop."""
         if key in ("q", "Q", "\x04"):
             self.print_goodbye()
             return False
@@ -197,9 +197,9 @@ class WatchLoop:
         return True
 
     def check(self, stay: bool = False) -> bool:
-        """Grade the current exercise and show the verdict; go on to the next when it passed, unless ``stay``.
+        """Grade the current exercise and show the verdict; continue with the next if it passed, unless ``stay``.
 
-        False when nothing is left to do.
+        Return False if all exercises are passed.
         """
         assert self.current is not None
         entry = self.current
@@ -248,7 +248,7 @@ class WatchLoop:
     def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
         self.last = (entry, verdict)
         self._clear()
-        # A command is of no use while this one runs, except those that show something else.
+        # Commands are not useful while this one runs, except those that show something else.
         steps = [
             step
             for step in next_steps(self.course, entry, verdict, None, True, True)
@@ -264,7 +264,7 @@ class WatchLoop:
         self._print_lines(lines)
 
     def _within(self, room: int, verdict: Verdict, steps: Sequence[NextStep]) -> Lines:
-        """Return the report in at most this many lines: its beginning and end, and where to see the rest."""
+        """Return the report in at most this many lines: its beginning and end, and how to see the rest."""
         plain, width = ascii_only(self.console), self.console.width
         lines = self._lines(render(verdict, width, False, steps, plain))
         if len(lines) <= room:
@@ -319,7 +319,7 @@ class WatchLoop:
         return sys.stdin.isatty() and self.console.is_terminal
 
     def print_goodbye(self) -> None:
-        """Print the last words of a session that the learner ends."""
+        """Print the summary of a session that the learner ends."""
         progress = self.progress.read()
         entries = self.course.exercises
         passed = [entry for entry in entries if progress.of(entry.name).passed]
@@ -338,7 +338,7 @@ class WatchLoop:
         self.console.print()
 
     def print_finished(self) -> None:
-        """Print the last words when nothing is left."""
+        """Print the summary when all exercises are passed."""
         total = sum(entry.points for entry in self.course.exercises)
         self.console.print()
         line = Text("  Every exercise is passed", style="good")
@@ -368,7 +368,7 @@ def _load_torch(loaded: threading.Event) -> None:
 
 
 def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.Event) -> None:
-    """Tell of writes below exercises/, once for each save, however the editor writes."""
+    """Call ``saved`` for each file written below exercises/, once per save, whichever way the editor writes."""
     from watchfiles import Change, watch
 
     seen: dict[Path, int] = {}
@@ -389,11 +389,11 @@ def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.
 
 @contextlib.contextmanager
 def keyboard(loop: WatchLoop) -> Iterator[None]:
-    """Keys become events as they are pressed, without Enter. Nothing where there is no terminal."""
+    """Turn pressed keys into events without Enter, if there is a terminal."""
     try:
         import termios
         import tty
-    except ImportError:  # no such terminals here: Ctrl-C still ends
+    except ImportError:  # no termios on this system: only Ctrl-C works
         yield
         return
     if not loop._has_keys():
@@ -414,7 +414,7 @@ def keyboard(loop: WatchLoop) -> Iterator[None]:
             if not data:
                 return
             text = data.decode("utf-8", "ignore")
-            # An arrow or a function key arrives as one piece that begins with escape.
+            # The bytes of an arrow or function key arrive together and begin with escape.
             if text.startswith("\x1b"):
                 continue
             for key in text:

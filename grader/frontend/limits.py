@@ -13,13 +13,13 @@ from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token
 
 MOST_BYTES = 1 << 20
-"""The most tokens of a kernel file."""
+"""The maximum number of tokens of a kernel file."""
 MOST_TOKENS = 200_000
 MOST_INCLUDES = 64
 MOST_LEVELS = 256
-"""The deepest nesting of brackets and of ``#if``."""
+"""The maximum nesting depth of brackets and of ``#if``."""
 MOST_TRANSLATED = 16 << 20
-"""The most characters that the front end may insert into a file."""
+"""The maximum number of characters that the front end may insert into a file."""
 _SPLICED_WORD = re.compile(r"(?<=\w)\\[ \t\f\v]*\r?\n(?=[\w\\])")
 _LOOKS_PER_TOKEN = 16
 _LOOKS_AT_LEAST = 100_000

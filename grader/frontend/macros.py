@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
 
 _MOST = 200_000
-"""The most tokens after expansion; a larger file is left as it is."""
+"""The maximum number of tokens after expansion; a larger file is not expanded."""
 
 
 class _TooMany(Exception):

@@ -46,9 +46,9 @@ _REGISTER_TYPES = {
 
 
 _MOST_REGISTERS = 255
-"""The most registers that one asm statement may declare: the limit of a thread."""
+"""The maximum number of registers that one asm statement may declare: the limit of a thread."""
 _MOST_TEXT = 1 << 18
-"""The most characters of C++ for one asm statement."""
+"""The maximum number of characters of C++ for one asm statement."""
 _COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 

@@ -58,7 +58,7 @@ COPIES = {
 }
 _ON_HOST = "::sim::host_name("
 _LONGEST_TEMPLATE_ARGUMENTS = 64
-"""The most tokens before a kernel's name in which a cast is searched."""
+"""The maximum number of tokens before a kernel's name in which a cast is searched."""
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 

@@ -7,7 +7,7 @@ from grader.frontend.tokens import Source, Token
 from grader.setup.errors import BuildError
 
 MOST_OF_A_MESSAGE = 4000
-"""The most characters of a message."""
+"""The maximum number of characters of a message."""
 
 
 class RewriteError(BuildError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 (somebody may say `make PYTHON=python3.9`, which could not read the rest)
+if sys.version_info < (3, 11):  # noqa: UP036 (Python 3.9, in `make PYTHON=python3.9`, could not parse the rest)
     sys.exit(f"make: the course needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}")
 
 import argparse

@@ -109,7 +109,7 @@ class Installer:
         }
 
     def _follow(self, line: str | None) -> None:
-        """Show the meaning of a line; None: some time has passed without one."""
+        """Show the meaning of a line. None means that some time has passed without a line."""
         if line is None:
             self._show()
         elif progress := _PROGRESS.match(line):

@@ -131,7 +131,7 @@ def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.Monk
     file.write_text(KERNEL)
     assert run(["check", "twice", "--file", str(file)]) == 2
     said = capsys.readouterr().err
-    assert "a fault of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
+    assert "a bug of the grader, not of your kernel" in said and "IndexError: mine (test_incidents.py:" in said
     verdict, (incident,) = grade_alone(course, "twice", KERNEL.encode())
     assert verdict.exit_code == 2 and incident.reference in verdict.stages[0].message
     assert "IndexError: mine" in incident.details

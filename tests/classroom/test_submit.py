@@ -51,7 +51,7 @@ def members(path: Path) -> dict[str, bytes]:
 def test_what_is_solved_is_packed_and_nothing_else(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["submit"]) == 0
     said = capsys.readouterr()
-    assert "1 exercise" in said.out and "left out, as no check of it passed: begun" in said.err
+    assert "1 exercise" in said.out and "left out, because no check passed: begun" in said.err
     files = members(Path("submission.zip"))
     assert sorted(files) == ["day01_start/solved.cu", "submission.json"]
     assert files["day01_start/solved.cu"] == f"// solved\n{KERNEL}".encode()
@@ -68,7 +68,7 @@ def test_unfinished_work_and_a_nickname(learner: Course, capsys: pytest.CaptureF
     assert sorted(members(Path("all.zip"))) == [
         "day01_start/begun.cu", "day01_start/solved.cu", "leaderboard.txt", "submission.json",
     ]  # fmt: skip
-    assert "of which no check passed: begun" in capsys.readouterr().out
+    assert "included although no check passed: begun" in capsys.readouterr().out
     (submission,) = find_submissions(Path("all.zip"))
     assert submission.student == "all" and submission.nickname == "The Warpers"
     assert sorted(submission.kernels) == ["day01_start/begun.cu", "day01_start/solved.cu"]
@@ -77,7 +77,7 @@ def test_unfinished_work_and_a_nickname(learner: Course, capsys: pytest.CaptureF
 def test_what_is_missing_is_said(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["submit", "solved", "begun", "untouched"]) == 1
     said = capsys.readouterr().err
-    assert "no check of it passed: begun" in said and "as the course gave it: untouched" in said
+    assert "no check passed: begun" in said and "the skeleton is unchanged: untouched" in said
     Path("submission.zip").unlink()
     assert run(["submit", "begun"]) == 2
     assert "nothing to hand in" in capsys.readouterr().err

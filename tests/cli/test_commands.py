@@ -184,7 +184,7 @@ def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, 
         (["bench", "first", "--grid", "--device", "cpu"], "--grid measures on a GPU"),
         (["check", "first", "--gpu", "RTX 9000"], "Known GPUs: H200"),
         (["bench", "first", "--recorded"], "nothing of day01_start/first is recorded"),
-        (["bench", "--all", "--recorded", "--record"], "--recorded shows what was kept"),
+        (["bench", "--all", "--recorded", "--record"], "--recorded shows recorded times"),
     ],
 )
 def test_mistakes_get_one_message(grader, judge, arguments, says) -> None:  # type: ignore[no-untyped-def]

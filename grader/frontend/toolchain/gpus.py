@@ -27,29 +27,29 @@ class SmLimits:
     warps: int
     blocks: int
     shared_per_sm: int
-    """Bytes."""
+    """Shared memory in bytes."""
     shared_per_block: int
-    """Bytes, with ``cudaFuncAttributeMaxDynamicSharedMemorySize``."""
+    """The maximum bytes of shared memory of a block, with ``cudaFuncAttributeMaxDynamicSharedMemorySize``."""
     reserved_shared: int = 1024
-    """Bytes of shared memory that CUDA reserves for each block."""
+    """The bytes of shared memory that CUDA reserves for each block."""
     shared_unit: int = 128
-    """Shared memory is allocated in multiples of this many bytes."""
+    """The allocation unit of shared memory in bytes."""
     registers: int = 65536
-    """Per SM, and per block."""
+    """Registers per SM, and the maximum per block."""
     registers_per_thread: int = 255
     threads_per_block: int = 1024
 
 
 @dataclass(frozen=True)
 class PerCycle:
-    """The most that one SM can do in a cycle."""
+    """The maximum work of one SM per cycle."""
 
     f32: float
     """Additions, multiplications or fused multiply-adds on CUDA cores."""
     f16: float
     """The same for 16-bit numbers, in pairs."""
     tensor: Mapping[str, float]
-    """Additions and multiplications on tensor cores, by names in ``grader.simulator.report_format.TENSOR_TYPES``."""
+    """Additions and multiplications on tensor cores, by type in ``grader.simulator.report_format.TENSOR_TYPES``."""
     special: float = 16
     """Special functions."""
     instructions: float = 4
@@ -57,7 +57,7 @@ class PerCycle:
     wavefronts: float = 1
     """Wavefronts of 128 bytes between registers and the L1 cache and shared memory."""
     l2_bytes: float = 64
-    """Bytes from the L2 cache, and as many to it."""
+    """Bytes per direction between the L2 cache and the SM."""
 
 
 def _tensor(f16: float, tf32: float = 0, fp8: float = 0, bf16: bool = True, f64: float = 0) -> dict[str, float]:
@@ -101,16 +101,17 @@ class Gpu:
     """The architecture, as nvcc names it."""
     sms: int
     clock: float
-    """Cycles per second at most: the highest graphics clock of an unmodified card. It is the boost
-    clock of the data sheet for data-center cards, and above it for GeForce."""
+    """The highest graphics clock of an unmodified card in Hz. It is the boost clock of the data sheet for data-center
+    cards, and above it for GeForce.
+    """
     bandwidth: float
-    """Bytes per second from and to its memory."""
+    """Bytes per second from and to device memory."""
     f32: float
     """Floating-point operations per second on CUDA cores; a fused multiply-add counts as two."""
     f16_tensor: float
     """Floating-point operations per second on tensor cores: f16 or bf16 operands, f32 accumulators."""
     l2_bytes: float
-    """Size of the L2 cache."""
+    """The size of the L2 cache in bytes."""
     geforce: bool = False
 
     @property
@@ -120,7 +121,7 @@ class Gpu:
 
     @property
     def per_cycle(self) -> PerCycle:
-        """The most that one SM can do in a cycle."""
+        """The maximum work of one SM per cycle."""
         return PER_CYCLE[self.arch]
 
     def ridge(self, tensor_cores: bool = False) -> float:
@@ -128,7 +129,7 @@ class Gpu:
         return (self.f16_tensor if tensor_cores else self.f32) / self.bandwidth
 
     def tensor(self, operands: str) -> float:
-        """Return an SM's tensor-core operations per cycle; the fastest type's where the type is unknown."""
+        """Return an SM's tensor-core operations per cycle; for an unknown type, those of the fastest type."""
         rates = self.per_cycle.tensor
         rate = rates.get(operands, max(rates.values()))
         return rate / 2 if self.geforce and operands in F32_SUMS else rate

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from grader.frontend.toolchain.gpus import Gpu, SmLimits
 
 WARP = 32
-_REGISTER_UNIT = 256  # registers are allocated to a warp in multiples of this
-_PARTITIONS = 4  # of an SM; each has a quarter of the registers
+_REGISTER_UNIT = 256  # unit of allocation of a warp's registers
+_PARTITIONS = 4  # partitions of an SM, each with a quarter of the registers
 
 
 @dataclass(frozen=True)
