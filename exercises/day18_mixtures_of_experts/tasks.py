@@ -7,7 +7,20 @@ the first row of expert e, and offsets[experts] is the number of rows.
 
 import torch
 
-from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal, one_of
+from grader.course.task import (
+    Bar,
+    Bench,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    constant,
+    integers,
+    normal,
+    one_of,
+    uniform,
+)
 
 NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The caller provides all memory that you need.")
 COALESCED = Bar("sectors / ideal", at_most=1.25, look="Do neighboring threads touch neighboring addresses?")
@@ -273,4 +286,183 @@ zeros.""",
         Bench("16384 tokens, 128 experts, 8 each", **permuted(16384, 128, 8, 4096)),
     ],
     torch_baseline=torch_permute,
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- moe_combine
+
+
+def shuffled_rows(shape, dims, generator):
+    """Return a random row of y for each pair, all different."""
+    return torch.randperm(shape[0] * shape[1], generator=generator).view(shape)
+
+
+def some_dropped(shape, dims, generator):
+    """Return the same, with every third pair dropped, and all pairs of the last token."""
+    rows = shuffled_rows(shape, dims, generator)
+    dropped = (torch.arange(rows.numel()).view(shape) % 3 == 0) | (torch.arange(shape[0]) == shape[0] - 1)[:, None]
+    return torch.where(dropped, -1, rows)
+
+
+def only_first_rows(shape, dims, generator):
+    """Return rows among the first half of y, each for two tokens."""
+    half = shape[0] * shape[1] // 2
+    return torch.randperm(half, generator=generator).repeat(2)[: shape[0] * shape[1]].view(shape)
+
+
+def nan_in_the_second_half(shape, generator):
+    """Draw rows of which the second half is NaN: no pair may read them."""
+    rows = torch.randn(shape, generator=generator)
+    rows[shape[0] // 2 :] = torch.nan
+    return rows
+
+
+def canceling_rows(shape, generator):
+    """Draw rows near 1000 and -1000 in turn: a token's sum is small beside its terms."""
+    sign = torch.where(torch.arange(shape[0]) % 2 == 0, 1000.0, -1000.0)[:, None]
+    return sign + 8 * torch.randint(-4, 5, shape, generator=generator)
+
+
+def combine(y, rows_of, weights, base, has_base):
+    """Return the weighted sum of the rows of each token's pairs, plus the base."""
+    there = (rows_of >= 0)[:, :, None]
+    rows = torch.where(there, y[rows_of.clamp(min=0)], 0.0)
+    out = (weights[:, :, None] * rows).sum(dim=1)
+    return out + base if has_base else out
+
+
+def combined(tokens, top_k, hidden, has_base=False, **more):
+    """Return the sizes of a case."""
+    return dict(tokens=tokens, top_k=top_k, hidden=hidden, has_base=has_base, **more)
+
+
+moe_combine = Exercise(
+    summary="""\
+Combine the results of each token's experts: out[t] is the sum of weights[t, j] * y[rows_of[t, j]] over j, plus base[t] if
+has_base (the shared experts' result). y has tokens * top_k rows. A row of -1 means that the pair was dropped: it adds
+nothing, whatever its weight. Sum in float, in the order of j, and round once, so that every run gives the same bits.
+hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no case
+here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
+    launchers="void moe_combine_{dtype}(const {T}* y, const int* rows_of, const float* weights, const {T}* base, {T}* "
+    "out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream)",
+    dtypes=("f32", "bf16"),
+    inputs={
+        "y": Input("(tokens*top_k) hidden", normal(channel_offset=1.0)),
+        "rows_of": Input("tokens top_k", shuffled_rows, dtype="i32"),
+        "weights": Input("tokens top_k", uniform(0.1, 1.0), dtype="f32"),
+        "base": Input("(tokens*has_base) hidden", normal(mean=0.5)),
+    },
+    outputs={"out": Output("tokens hidden")},
+    reference=combine,
+    cases=[
+        Case("one token, one expert", **combined(1, 1, 8)),
+        Case("two experts", **combined(2, 2, 16)),
+        Case("six experts and a base", **combined(13, 6, 72, True)),
+        Case("wide rows", dtypes=["bf16"], **combined(3, 4, 2056)),
+        Case("dropped pairs", inputs={"rows_of": some_dropped}, **combined(11, 5, 24)),
+        Case("dropped pairs and a base", dtypes=["bf16"], inputs={"rows_of": some_dropped}, **combined(5, 3, 40, True)),
+        Case(
+            "rows of no pair are NaN",
+            dtypes=["f32"],
+            inputs={"y": nan_in_the_second_half, "rows_of": only_first_rows},
+            **combined(10, 4, 16),
+        ),
+        Case(
+            "terms of 1000 that cancel",
+            dtypes=["bf16"],
+            inputs={
+                "y": canceling_rows,
+                "weights": constant(0.7),
+                "rows_of": lambda shape: torch.arange(shape[0] * shape[1]).view(shape),
+            },
+            **combined(7, 6, 64),
+        ),
+        Case(
+            "random sizes",
+            tokens=between(2, 40),
+            top_k=between(1, 9),
+            hidden=one_of(8, 56, 136, 1032),
+            has_base=one_of(False, True),
+        ),
+        Case("no expert, a base", dtypes=["bf16"], **combined(3, 0, 16, True)),
+        Case("no tokens", dtypes=["f32"], **combined(0, 2, 8)),
+    ],
+    efficient=Case("128 tokens, 6 experts", dtypes=["bf16"], **combined(128, 6, 512)),
+    minimum_bytes=lambda d: (
+        d["item"] * d["tokens"] * d["hidden"] * (1 + d["top_k"] + d["has_base"]) + 8 * d["tokens"] * d["top_k"]
+    ),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.15, look="Keep the sums in registers until all rows are added."),
+        COALESCED,
+        Bar(
+            "requests * 512 / minimum",
+            at_most=6.5,
+            look="How many bytes does each access move? It should be 16.",
+            naive="one element per access",
+        ),
+        Bar("atomics", at_most=0, look="Let each token gather its rows."),
+        Bar("launches", at_most=1),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2 * d["tokens"] * d["top_k"] * d["hidden"],
+    bench=[
+        Bench("64 tokens, 6 experts", **combined(64, 6, 2048)),
+        Bench("8192 tokens, 6 experts", **combined(8192, 6, 2048)),
+        Bench("16384 tokens, 8 experts", **combined(16384, 8, 4096)),
+    ],
+    torch_baseline=lambda y, rows_of, weights: torch.einsum("tk,tkc->tc", weights.to(y.dtype), y[rows_of]),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------- lost_tokens
+
+
+def places_with_capacity(ids, experts, capacity):
+    """Return the place of each token, the token in each place, and the number of tokens kept per expert."""
+    _, rank = rows_by_expert(ids[:, None], experts)
+    offsets, _ = rows_by_expert(ids[:, None], experts)
+    rank = rank[:, 0] - offsets[ids]
+    places = torch.where(rank < capacity, ids * capacity + rank, -1)
+    slots = torch.full((experts * capacity,), -1)
+    slots[places[places >= 0]] = torch.arange(len(ids))[places >= 0]
+    return {"places": places, "slots": slots, "kept": offsets.diff().clamp(max=capacity)}
+
+
+def places(tokens, experts, capacity, **more):
+    """Return the sizes of a case."""
+    return dict(tokens=tokens, experts=experts, capacity=capacity, **more)
+
+
+lost_tokens = Exercise(
+    summary="""\
+Give each token a place in the buffer of its expert. Token t goes to expert ids[t], and each expert has `capacity` places:
+expert * capacity is the first. The tokens of an expert take its places in their order. places[t] is the place of token
+t, or -1 if its expert has none left. slots [experts * capacity] is the token in each place, or -1. kept[e] is the number
+of tokens that expert e keeps. The given kernel has one fault. Find it from the report, and correct it. The result is the
+same in every run. With no tokens all slots are -1; with capacity = 0 all places are.""",
+    launchers="void lost_tokens(const int* ids, int* places, int* slots, int* kept, int tokens, int experts, int capacity, "
+    "cudaStream_t stream)",
+    dtypes=("i32",),
+    inputs={"ids": Input("tokens", integers(0, "experts"))},
+    outputs={"places": Output("tokens"), "slots": Output("(experts*capacity)"), "kept": Output("experts")},
+    reference=places_with_capacity,
+    cases=[
+        Case("one token", **places(1, 1, 1)),
+        Case("two tokens, two experts", **places(2, 2, 2)),
+        Case("a warp of tokens", **places(31, 3, 20)),
+        Case("several warps", **places(127, 5, 40)),
+        Case("several warps, more tokens than places", **places(128, 2, 30)),
+        Case("one expert has them all", inputs={"ids": constant(1)}, **places(101, 3, 50)),
+        Case("several rounds", **places(389, 4, 120)),
+        Case("several rounds, more tokens than places", **places(500, 3, 100)),
+        Case("random sizes", tokens=between(2, 700), experts=between(1, 9), capacity=between(1, 90)),
+        Case("no place", **places(40, 2, 0)),
+        Case("no tokens", **places(0, 3, 4)),
+    ],
+    efficient=Case("1024 tokens, 8 experts", **places(1024, 8, 160)),
+    bars=[
+        Bar("launches", at_most=1),
+        Bar("atomics", at_most=0, look="The order of atomics differs from run to run. Count instead."),
+        NO_SCRATCH,
+    ],
 )
