@@ -2,38 +2,36 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include "llmk/vector.cuh"
+
 constexpr int kThreads = 256;
 constexpr int kMostBlocks = 1024;
-
-template <typename T>
-struct alignas(16) Piece {
-    T element[16 / sizeof(T)];
-};
 
 template <typename T>
 __global__ void stride_kernel(const T* y, const int* rows_of, const float* weights, const T* base, T* out,
                               long long vectors, int top_k, int per_row, bool has_base) {
     constexpr int kWidth = 16 / sizeof(T);
-    const auto* rows = reinterpret_cast<const Piece<T>*>(y);
+    const auto* rows = reinterpret_cast<const llmk::Vector<T>*>(y);
     for (long long i = blockIdx.x * kThreads + threadIdx.x; i < vectors;
          i += static_cast<long long>(gridDim.x) * kThreads) {
         const long long token = i / per_row;
         float sum[kWidth] = {};
         if (has_base) {
-            const Piece<T> vector = reinterpret_cast<const Piece<T>*>(base)[i];
-            for (int e = 0; e < kWidth; ++e) sum[e] = static_cast<float>(vector.element[e]);
+            const llmk::Vector<T> vector = reinterpret_cast<const llmk::Vector<T>*>(base)[i];
+            for (int e = 0; e < kWidth; ++e) sum[e] = vector.get(e);
         }
         for (int j = 0; j < top_k; ++j) {
             const long long row = rows_of[token * top_k + j];
             if (row < 0) continue;
-            const Piece<T> vector = rows[row * per_row + i % per_row];
+            const llmk::Vector<T> vector = rows[row * per_row + i % per_row];
+            const float weight = weights[token * top_k + j];
             for (int e = 0; e < kWidth; ++e) {
-                sum[e] = fmaf(weights[token * top_k + j], static_cast<float>(vector.element[e]), sum[e]);
+                sum[e] = fmaf(weight, vector.get(e), sum[e]);
             }
         }
-        Piece<T> result;
-        for (int e = 0; e < kWidth; ++e) result.element[e] = static_cast<T>(sum[e]);
-        reinterpret_cast<Piece<T>*>(out)[i] = result;
+        llmk::Vector<T> result;
+        for (int e = 0; e < kWidth; ++e) result.set(e, sum[e]);
+        reinterpret_cast<llmk::Vector<T>*>(out)[i] = result;
     }
 }
 
