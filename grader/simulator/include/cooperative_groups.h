@@ -24,7 +24,7 @@ class thread_group {
         : kind_(kind), mask_(mask), count_(count), rank_(rank) {}
 
     Kind kind_;
-    unsigned mask_;  // of lanes
+    unsigned mask_;  // bit i: lane i is a member
     unsigned long long count_, rank_;
 
     friend thread_group tiled_partition(const thread_group& parent, unsigned tile_size);

@@ -212,7 +212,7 @@ struct cudaLaunchAttribute {
 };
 
 struct cudaLaunchConfig_t {
-    dim3 sim_gridDim;  // without sim_ in a kernel file: the front end distinguishes them from the built-in variables
+    dim3 sim_gridDim;  // the front end renames it, to distinguish it from the built-in variable
     dim3 sim_blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
@@ -303,7 +303,7 @@ struct cudaDeviceProp {
     int maxSurface2DLayered[3];
     int maxSurfaceCubemap;
     int maxSurfaceCubemapLayered[2];
-    int deviceOverlap;  // this and some others were removed in CUDA 13; older programs use them
+    int deviceOverlap;  // removed in CUDA 13, like some others; older programs use them
     int computeMode;
     int singleToDoublePrecisionPerfRatio;
     int cooperativeMultiDeviceLaunch;

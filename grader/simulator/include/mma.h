@@ -88,7 +88,7 @@ struct Shape {
     static constexpr bool is_operand_a = operands_exchanged ? is_b : is_a;
     static constexpr int rows = is_accumulator ? (operands_exchanged ? N : M) : (is_a ? M : N);
     static constexpr int columns = is_accumulator ? (operands_exchanged ? M : N) : K;
-    static constexpr int elements = rows * columns / 32;  // per lane
+    static constexpr int elements = rows * columns / 32;  // number of elements that each lane holds
     // On sm_70 a lane held more elements of f16 operands; num_elements stayed the same, and the rest are copies.
     static constexpr int stored = !is_accumulator && is_half ? 16 : elements;
 

@@ -25,10 +25,10 @@ constexpr size_t reach = 16;  // size of the whole reservation, in device sizes
 constexpr size_t largest_filled = 256 * mebibyte;
 
 struct Span {
-    char* begin;  // of the red zone in front
+    char* begin;  // start of the red zone in front
     char* base;
     size_t bytes;
-    char* end;  // of the red zone behind
+    char* end;  // end of the red zone behind
     bool live;
     Home home;
 };
@@ -40,9 +40,9 @@ size_t region_bytes = 0;
 size_t device_bytes = 0;  // bytes of the reservation that are device memory
 size_t red_zone = 0;
 char* frontier = nullptr;  // everything above is untouched
-Span* spans = nullptr;     // in order of address
+Span* spans = nullptr;     // sorted by address
 size_t span_count = 0, span_capacity = 0;
-size_t live_bytes = 0;  // on the device
+size_t live_bytes = 0;  // bytes of live allocations on the device
 size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
 bool host_protected = false;
 

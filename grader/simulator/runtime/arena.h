@@ -31,8 +31,8 @@ void release_all();
 void protect_host_memory();
 bool unprotect_host_memory(const void* address);
 
-bool set_megabytes(size_t megabytes);  // before the first allocation
-size_t total_bytes();                  // of the device
+bool set_megabytes(size_t megabytes);  // call it before the first allocation
+size_t total_bytes();                  // size of device memory
 size_t free_bytes();
 size_t heap_bytes();
 void set_heap_bytes(size_t bytes);

@@ -23,7 +23,7 @@ struct Copy {
     void* to;
     const void* from;
     unsigned bytes;
-    unsigned zero_fill;  // of `bytes`, at the end: filled with zeros, not copied
+    unsigned zero_fill;  // the last bytes of `bytes`, which are filled with zeros instead of copied
 };
 
 // The copies of one thread in their groups; Copy is Copy or BulkCopy.
@@ -63,13 +63,13 @@ struct AsyncCopies {
 // The state of an object that mbarrier.init initialized. PTX ISA, "mbarrier": a phase completes when no arrival is
 // pending and the tx-count is zero.
 struct Mbarrier {
-    char* object;  // in shared memory
+    char* object;  // address of the object in shared memory
     Block* block;  // whose shared memory holds the object
     uint32_t phase;
     uint32_t expected;    // arrivals of each phase
     uint32_t pending;     // arrivals missing from the current one
     int32_t bytes;        // the tx-count: bytes expected in the current phase and not yet arrived
-    unsigned operations;  // in flight, that will arrive here
+    unsigned operations;  // number of operations in flight that will arrive here
     void* checks;
     Mbarrier* next;
 };
@@ -80,11 +80,11 @@ struct MbarrierOperation {
     BulkCopy copy;
     uint64_t value[2];  // stored by st.async: the source of its copy
     Mbarrier* barrier;
-    Thread* thread;  // that started the operation, with the place in the source
+    Thread* thread;  // the thread that started the operation; it has the place in the source
     Site site;
     const void* address;
     bool is_arrival;
-    uint64_t copies;  // for an arrival: the number of cp.async that must be done first
+    uint64_t copies;  // for an arrival: number of the last cp.async that must be done first
     uint64_t number;
     MbarrierOperation* next;
     // For tcgen05.commit: the block whose tensor operations up to number `copies` must be done first; else null.

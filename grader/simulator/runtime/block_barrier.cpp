@@ -262,7 +262,7 @@ void complete_cluster_after_exit(Thread& thread) {
     Cluster& cluster = *thread.block->cluster;
     auto& at = thread.warp->at_barrier[cluster_number];
     unsigned bit = 1u << thread.lane;
-    if (at.arrived & bit) --cluster.barrier.arrived;  // without a wait
+    if (at.arrived & bit) --cluster.barrier.arrived;  // the thread exits between arrive and wait
     at.arrived &= ~bit;
     if (cluster.barrier.arrived && cluster.barrier.arrived == cluster.live) complete_cluster(cluster);
 }

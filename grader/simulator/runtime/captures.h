@@ -15,7 +15,7 @@ struct Capture {
     pthread_t thread;
     bool invalid = false;
     CUgraph_st* graph;
-    uint32_t slots = 0;  // one for each stream
+    uint32_t slots = 0;  // number of slots: one per stream
     Clock all;           // number of nodes in each slot
     Capture* next = nullptr;
 };

@@ -68,11 +68,11 @@ constexpr unsigned in_graph = ~0u;  // the stream of a graph node that was not c
 struct Work {
     const char* call = nullptr;     // "cudaMemcpyAsync", ...; null for a kernel, which has its own name
     const void* address = nullptr;  // the address of the call
-    unsigned stream = 0;  // as numbered in findings: 0 is the default stream, the others in creation order; or in_graph
+    unsigned stream = 0;  // number in findings: 0 is the default stream, others follow in creation order; or in_graph
     uint32_t lane = 0;
-    uint32_t number = 0;           // in its lane
+    uint32_t number = 0;           // number of the operation in its lane
     const Clock* known = nullptr;  // operations that it is ordered after, besides itself
-    bool alone = true;             // there is only one stream: it is ordered after everything before it
+    bool alone = true;             // the only stream: it is ordered after everything before it
 };
 
 }  // namespace sim

@@ -65,7 +65,7 @@ void tensor_core_mma(Warp& warp, TensorType type, unsigned operations, const voi
 struct WgmmaIssue {
     Wgmma kind;
     uint64_t a, b;    // matrix descriptors
-    uint64_t number;  // within its warpgroup, from 1
+    uint64_t number;  // number of the wgmma in its warpgroup, from 1
     const void* address;
 };
 void wgmma_issued(Warp* warps, const WgmmaIssue& wgmma_issued);
@@ -156,7 +156,7 @@ enum class SyncError : uint8_t {
     barrier_threads_invalid,  // bar.sync with a count that is not a multiple of 32 or exceeds the block
     grid_sync_not_cooperative,
     mbarrier_not_initialized,
-    instruction_misused,  // in a way that PTX leaves undefined: the detail says how
+    instruction_misused,  // PTX leaves the result undefined; the detail says why
 };
 void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail);
 
@@ -170,7 +170,7 @@ enum class FaultKind : uint8_t {
     illegal_instruction,
     stack_overflow,
     infinite_loop,
-    out_of_memory,  // of the simulator itself
+    out_of_memory,  // the simulator itself cannot get memory
     trap,
     assertion,
     shared_memory_exceeded,  // static arrays above 48 KB, or static + dynamic above the allowed size
@@ -178,9 +178,9 @@ enum class FaultKind : uint8_t {
 };
 struct Fault {
     FaultKind kind;
-    Thread* thread;       // may be null for an infinite loop
+    Thread* thread;       // null if unknown, for an infinite loop
     const void* data;     // the accessed address
-    const void* address;  // of the instruction, or the return address of a call into the simulator
+    const void* address;  // address of the instruction, or return address of a call into the simulator
     const char* detail;   // a sentence, or null
     bool data_known;      // false: the processor did not report the address, because it is misaligned or not canonical
 };
@@ -208,7 +208,7 @@ struct Allocation {
     MemoryKind kind;
     char* base;
     size_t bytes;
-    const char* name;   // of a tensor, else null
+    const char* name;   // name of a tensor, else null
     const char* dtype;  // "float32", ... of a tensor, else null
     int ndim;
     const int64_t* shape;

@@ -313,7 +313,7 @@ const void* place_in_program(const void* context) {
     if (worker && worker->grid && current_thread) return place_of(context, *worker);
     uintptr_t pc = program_counter(context);
     if (in_kernel_code(pc))
-        return reinterpret_cast<const void*>(pc + 1);  // as a return address: behind the instruction
+        return reinterpret_cast<const void*>(pc + 1);  // callers expect a return address, behind the instruction
 #if defined(__linux__)
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;

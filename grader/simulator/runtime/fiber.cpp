@@ -10,7 +10,7 @@ namespace sim {
 
 namespace {
 
-constexpr size_t fibers_per_chunk = 32;  // one per lane of a warp: one mapping instead of 32
+constexpr size_t fibers_per_chunk = 32;  // one mapping for the fibers of a warp's lanes, instead of 32
 
 // Only a cooperative launch has more suspended threads.
 constexpr size_t kept_fibers = 4096;
@@ -25,7 +25,7 @@ size_t page_bytes() {
 struct FiberPool::Chunk {
     Chunk* next;
     char* base;
-    size_t stride;  // of guard page and stack
+    size_t stride;  // bytes of guard page and stack together
     size_t bytes;
     Fiber fibers[fibers_per_chunk];
 };

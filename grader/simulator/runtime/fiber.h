@@ -10,8 +10,8 @@
 namespace sim {
 
 struct Fiber {
-    char* low;  // of the usable stack
-    char* top;  // where a fresh context starts
+    char* low;  // lowest usable address of the stack
+    char* top;  // stack pointer of a fresh context
     Fiber* next;
 };
 
@@ -23,7 +23,7 @@ class FiberPool {
     FiberPool& operator=(const FiberPool&) = delete;
     ~FiberPool();
 
-    Fiber* take();  // null when the process cannot map more memory
+    Fiber* take();  // returns null if the process cannot map more memory
     void give(Fiber* fiber) {
         fiber->next = free_;
         free_ = fiber;

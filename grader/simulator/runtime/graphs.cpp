@@ -134,8 +134,8 @@ class Scheduler {
     }
 
     Schedule& schedule_;
-    uint32_t* last_;       // of each slot
-    bool circle_ = false;  // in a child graph
+    uint32_t* last_;       // last node of each slot
+    bool circle_ = false;  // a child graph has a cycle
 };
 
 }  // namespace

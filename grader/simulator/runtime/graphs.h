@@ -56,7 +56,7 @@ struct CUgraphNode_st {
     CUgraphNode_st* next = nullptr;
     CUgraphNode_st* previous = nullptr;
     cudaGraphNodeType type;
-    uint64_t number;        // among all nodes ever created
+    uint64_t number;        // number among all nodes ever created
     uint64_t original = 0;  // the node that this one is a copy of
     unsigned stream = sim::in_graph;
     sim::OperationList work;
@@ -70,10 +70,10 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
-    CUgraphNode_st* first = nullptr;  // in creation order
+    CUgraphNode_st* first = nullptr;  // first node in creation order
     CUgraphNode_st* last = nullptr;
     size_t count = 0;
-    CUgraph_st* next = nullptr;  // of the graphs that have a handle
+    CUgraph_st* next = nullptr;  // next graph that has a handle
     bool embedded = false;       // a child node owns it
 };
 

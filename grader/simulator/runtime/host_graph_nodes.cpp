@@ -136,7 +136,7 @@ cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cuda
 // Appends to a list for which the caller provided the first *count places, or none.
 struct Answer {
     cudaGraphNode_t* nodes;
-    cudaGraphNode_t* others;  // for edges: their targets
+    cudaGraphNode_t* others;  // for edges: their target nodes
     cudaGraphEdgeData* edges;
     size_t room, found = 0;
 

@@ -25,15 +25,15 @@ struct Knowledge {
 };
 
 constexpr size_t buckets = 256;
-Knowledge* left[buckets];  // by object
+Knowledge* left[buckets];  // hash table by object
 bool any_left = false;
 unsigned current_generation = 1;
 bool several = false;  // the program started a second thread
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 thread_local Knowledge* own = nullptr;
-thread_local Knowledge* of_function = nullptr;  // while a stream runs a host function
-thread_local unsigned generation = 0;           // of `own`
+thread_local Knowledge* of_function = nullptr;  // knowledge of the host function that a stream runs
+thread_local unsigned generation = 0;           // generation in which `own` is valid
 thread_local const void* to_acquire = nullptr;
 
 Knowledge*& own_knowledge() {

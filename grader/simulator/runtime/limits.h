@@ -18,11 +18,11 @@ constexpr size_t static_shared = 48 << 10;             // ptxas refuses more, ex
 constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
 constexpr size_t shared_with_attribute = simulated.block_shared << 10;
 constexpr size_t sm_shared = simulated.sm_shared << 10;
-constexpr size_t reserved_shared = 1 << 10;  // of the SM, for each block
+constexpr size_t reserved_shared = 1 << 10;  // bytes of the SM's shared memory that each block occupies in addition
 
 constexpr unsigned sm_threads = simulated.sm_threads;
 constexpr unsigned sm_blocks = simulated.sm_blocks;
-constexpr unsigned registers = simulated.registers;  // of an SM, and of a block
+constexpr unsigned registers = simulated.registers;  // registers of an SM, and the maximum of a block
 constexpr unsigned sms = 8;                          // few, so that a grid that fills the device is quick to simulate
 
 constexpr size_t constant_memory = 64 << 10;

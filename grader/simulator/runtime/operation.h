@@ -14,11 +14,11 @@ enum class OperationKind { kernel, copy, fill, host_function, allocation, releas
 struct Rows {
     void* to;
     size_t to_pitch;
-    const void* from;  // for a copy
+    const void* from;  // source of a copy
     size_t from_pitch;
     size_t width;
     size_t height;
-    int value;           // for a fill
+    int value;           // value of a fill
     size_t element = 1;  // bytes of `value` that are repeated, the lowest first
 };
 
@@ -32,7 +32,7 @@ struct Operation {
     cudaMemcpyKind direction = cudaMemcpyDefault;
     cudaHostFn_t function = nullptr;
     void* data = nullptr;
-    void** pointer = nullptr;  // where an allocation stores its result
+    void** pointer = nullptr;  // result of an allocation
 };
 
 // Runs it now. The checks have already received its place in the order of streams.

@@ -3,9 +3,9 @@
 
 namespace sim {
 
-const char* take_output();  // since the last call; valid until the next one
-void show_output();         // to standard output, unless keep_output was called
-void keep_output();         // from now on the caller of take_output receives it
+const char* take_output();  // returns the text since the last call; valid until the next call
+void show_output();         // prints the text to standard output, unless keep_output was called
+void keep_output();         // the caller will take the text with take_output
 
 // %n writes through its argument. In a confined submission such a format ends the launch. CUDA's printf does not
 // support %n.

@@ -30,7 +30,7 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int requests[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr size_t handler_stack_bytes = 256 << 10;
-constexpr int refused_status = 2;                // as for a program that does not build
+constexpr int refused_status = 2;                // same exit status as for a program that does not build
 constexpr unsigned longest_report_seconds = 10;  // the report may need a lock that was held when a signal arrived
 
 pid_t program = 0;
@@ -180,7 +180,7 @@ extern "C" void sim_program_starts(const char* const* reporter_, const void* bas
     program_base = reinterpret_cast<uintptr_t>(base);
     if (const char* path = getenv("GRADER_PROGRAM_REPORT")) {
         strncpy(report_path, path, sizeof report_path - 1);
-        unsetenv("GRADER_PROGRAM_REPORT");  // not inherited by programs that this one starts
+        unsetenv("GRADER_PROGRAM_REPORT");  // programs that this one starts must not inherit it
     }
     set_from_environment();
     keep_place_of_program(__builtin_return_address(0));

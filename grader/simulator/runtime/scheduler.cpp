@@ -201,7 +201,7 @@ bool all_wait_at_mbarriers(const Worker& worker) {
         kill_launch(cudaErrorLaunchFailure);
     });
     for (BlockStorage* block = worker.resident; block; block = block->next) {
-        if (block->live == 0) continue;  // other blocks of its cluster wait
+        if (block->live == 0) continue;  // an ended block whose cluster has not ended
         events::sync_error(events::SyncError::deadlock, *block, nullptr, nullptr);
     }
     current_thread = nullptr;
@@ -504,7 +504,7 @@ void run_blocks(Worker& worker, Grid& grid) {
     }
     if (worker.faulted) record_fault_in_order(worker);
     current_thread = nullptr;
-    while (worker.resident) {  // only after a launch that was stopped
+    while (worker.resident) {  // blocks are left only if the launch was stopped
         BlockStorage* block = worker.resident;
         worker.resident = block->next;
         for (unsigned i = 0; i < block->thread_count; ++i) {

@@ -44,14 +44,14 @@ struct Grid : Launch {
     uint64_t residency;  // blocks that can be resident on the device at once
     // For block_order.h.
     bool helped;                    // other workers have started
-    bool rolled_back;               // it will run again, on one worker
+    bool rolled_back;               // the launch will run again, on one worker
     const char* one_worker_reason;  // null: it has several workers, or only one was requested
 };
 
 // The memory of a block, reused by later blocks.
 struct BlockStorage : Block {
     BlockStorage* next;
-    dim3 shape;             // for which threads and warps are initialized
+    dim3 shape;             // block shape for which threads and warps are initialized
     unsigned capacity;      // threads
     size_t poisoned_bytes;  // bytes of static shared memory that this block has filled with 0xFF
     Cluster own_cluster;    // the cluster whose first block this is
@@ -60,7 +60,7 @@ struct BlockStorage : Block {
 struct Worker {
     unsigned number;
     Grid* grid;
-    void* host_context;  // of run_blocks, which started the first fiber
+    void* host_context;  // context of run_blocks, which started the first fiber
     sigjmp_buf landing;  // target of the jump out of a fault handler
     FiberPool fibers;
     Fiber* fiber;      // the running one
@@ -74,7 +74,7 @@ struct Worker {
     BlockStorage* unused;  // storage of ended blocks, for later ones
     unsigned slots;
     Barrier grid_barrier;
-    uint64_t live_threads;    // of the resident blocks
+    uint64_t live_threads;    // threads of the resident blocks that have not exited
     BlockStorage idle_block;  // current block of a worker that runs none
     Warp idle_warp;
     Order order;

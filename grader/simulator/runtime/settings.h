@@ -16,7 +16,7 @@ struct Settings {
     Order order = Order::forward;
     uint64_t seed = 1;
     bool explain = false;    // print on stderr why a launch has one worker
-    size_t stack_bytes = 0;  // of one CUDA thread; 0: chosen for the process
+    size_t stack_bytes = 0;  // stack of one CUDA thread; 0: chosen for the process
 };
 
 extern Settings settings;

@@ -45,7 +45,7 @@ uint32_t static_window(const Block& block) {
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.helped) in_block_order("its shared arrays are placed in order of first use");
     pthread_mutex_lock(&placing);
-    if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker was faster
+    if (__atomic_load_n(&slot.launch, __ATOMIC_ACQUIRE) == grid.id) {  // another worker has assigned it first
         pthread_mutex_unlock(&placing);
         return;
     }

@@ -9,7 +9,7 @@ namespace sim::streams {
 
 namespace {
 
-CUstream_st* first_stream = nullptr;  // of the streams that were created
+CUstream_st* first_stream = nullptr;  // list of the created streams
 CUevent_st* first_event = nullptr;
 CUstream_st legacy, per_thread;
 unsigned created = 0;  // streams created since the last reset

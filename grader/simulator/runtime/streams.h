@@ -15,17 +15,17 @@ struct Capture;
 
 struct CUstream_st {
     CUstream_st* next = nullptr;  // next stream that exists
-    unsigned number = 0;          // as numbered in findings; 0 is the default stream
+    unsigned number = 0;          // number in findings; 0 is the default stream
     int priority = 0;
     bool blocking = true;     // synchronizes with the legacy default stream: not created with cudaStreamNonBlocking
-    unsigned generation = 0;  // of the lane: valid since this sim_reset, or none
+    unsigned generation = 0;  // sim_reset count when `lane` was assigned; another count: no lane
     uint32_t lane = 0;
     uint32_t count = 0;  // operations so far
     uint32_t asked = 0;  // number of operations when a query last returned cudaErrorNotReady
     sim::Clock known;    // what its next operation is ordered after
     sim::Capture* capture = nullptr;
-    uint32_t slot = 0;    // in a capture: the stream's lane
-    sim::Clock captured;  // in a capture: what the next node is ordered after
+    uint32_t slot = 0;    // lane of the stream in the capture
+    sim::Clock captured;  // what the next node of the capture is ordered after
 };
 
 struct CUevent_st {

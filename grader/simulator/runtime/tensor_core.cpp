@@ -65,7 +65,7 @@ struct e5m2 {
     }
 };
 struct f64 {
-    static constexpr unsigned in_register = 1;  // of 64 bits
+    static constexpr unsigned in_register = 1;  // a 64-bit element in each register
     static double get(const uint32_t* registers, unsigned r, unsigned) { return join_double(registers + 2 * r); }
 };
 struct s8 {

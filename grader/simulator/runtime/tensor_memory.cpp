@@ -136,8 +136,8 @@ struct Transfer {
     uint32_t address;
     bool stores;
     Site site;
-    uint32_t* variables[128];  // for a load
-    uint32_t values[128];      // for a store
+    uint32_t* variables[128];  // destinations of a load
+    uint32_t values[128];      // values of a store
 
     unsigned registers() const { return registers_of(shape, repetitions); }
     unsigned columns() const {

@@ -26,7 +26,7 @@ struct TensorOperation {
     unsigned copy_bits;  // 0: an mma; else the size of the copy from mma.a to mma.d
     Thread* thread;
     const void* address;
-    uint64_t number;  // within its cluster, from 1
+    uint64_t number;  // number in its cluster, from 1
     TensorOperation* next;
 };
 
@@ -47,7 +47,7 @@ struct TensorMemory {
     unsigned allocations;                 // number of allocations so far
     unsigned group;                       // cta_group of the block's instructions, 1 or 2; 0: none yet
     bool relinquished;                    // tcgen05.relinquish_alloc_permit
-    const void* allocated_at;             // by the latest allocation
+    const void* allocated_at;             // call address of the latest allocation
     Thread* allocated_by;
     TensorOperation* oldest;
     TensorOperation* youngest;

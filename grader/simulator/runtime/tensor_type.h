@@ -26,7 +26,7 @@ constexpr TensorType tensor_type(const Wgmma& kind) {
         case Element::u8:
             return TensorType::u8;
         default:
-            return TensorType::count;  // not supported by wgmma
+            return TensorType::count;  // wgmma does not support this type
     }
 }
 

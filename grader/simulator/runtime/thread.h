@@ -59,7 +59,7 @@ const char* wait_name(Wait wait, uint8_t detail);  // "__syncthreads", "__shfl_d
 
 struct Thread {
     // Fields that the scheduler needs at each switch come first.
-    void* stack_pointer;  // of the suspended fiber
+    void* stack_pointer;  // stack pointer of the suspended fiber
     Fiber* fiber;
     Warp* warp;
     Block* block;
@@ -93,28 +93,28 @@ struct Thread {
 };
 
 struct Warp {
-    Thread* threads;  // of lane 0; the other lanes follow
+    Thread* threads;  // the thread of lane 0; the other lanes follow
     Block* block;
-    unsigned index;     // within the block
+    unsigned index;     // number of the warp in its block
     unsigned existing;  // lanes that exist: the last warp of a block may have fewer than 32
     // Each existing lane is either the running one or in exactly one of these sets.
     unsigned unstarted;
     unsigned ready;
     unsigned spinning;
-    unsigned paused;          // in let_others_run
-    unsigned at_collective;   // at a warp intrinsic with a mask
-    unsigned at_active_mask;  // at __activemask
+    unsigned paused;          // lanes in let_others_run
+    unsigned at_collective;   // lanes at a warp intrinsic with a mask
+    unsigned at_active_mask;  // lanes at __activemask
     unsigned exited;
     struct {
         unsigned arrived;
         unsigned waiting;  // the arrived lanes that wait
     } at_barrier[barrier_numbers];
     unsigned owe_cluster_wait;          // lanes that have arrived at the cluster barrier and not waited since
-    unsigned registers;                 // per thread, set by setmaxnreg; 0: as at the launch
-    unsigned mask[lanes_per_warp];      // of the collective at which a lane waits
+    unsigned registers;                 // registers per thread, set by setmaxnreg; 0: as at the launch
+    unsigned mask[lanes_per_warp];      // mask of the collective at which each lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
     uint64_t tag[lanes_per_warp];       // kind and place: participating lanes must agree
-    uint64_t input[lanes_per_warp];     // of a collective, written by each lane on arrival
+    uint64_t input[lanes_per_warp];     // operands of a collective, written by each lane on arrival
     uint64_t output[lanes_per_warp];    // written by the last lane for all
     PendingWgmma* wgmma;                // wgmma that no warp has waited for
     void* checks;
@@ -125,9 +125,9 @@ struct Warp {
 struct Barrier {
     unsigned expected;  // threads; 0: all live ones
     unsigned arrived;
-    Site site;  // of the first arrival
+    Site site;  // site of the first arrival
     Thread* first;
-    bool reported;        // that the sites differ
+    bool reported;        // the difference of the sites was reported
     unsigned predicates;  // number of true predicates, for __syncthreads_count/_and/_or
     unsigned was_true;    // `predicates` of the last completed phase
     unsigned participants;
@@ -135,10 +135,10 @@ struct Barrier {
 
 // Blocks that are resident together and can access each other's shared memory; one block in an ordinary launch.
 struct Cluster {
-    uint3 index;                        // in clusters
+    uint3 index;                        // coordinates of the cluster, in clusters
     uint64_t linear;                    // x fastest
     unsigned size;                      // blocks
-    Block* blocks[max_cluster_blocks];  // by rank
+    Block* blocks[max_cluster_blocks];  // blocks by rank
     unsigned live;                      // threads that have not exited
     Barrier barrier;
     void* checks;
@@ -147,7 +147,7 @@ struct Cluster {
 struct Block {
     Launch* launch;
     Cluster* cluster;
-    unsigned rank;           // in the cluster, x fastest
+    unsigned rank;           // rank in the cluster, x fastest
     uint3 index_in_cluster;  // %cluster_ctaid
     Worker* worker;
     uint3 index;      // blockIdx
@@ -164,7 +164,7 @@ struct Block {
     void* checks;
 
     Mbarrier* mbarriers;
-    MbarrierOperation* operations;  // in flight, oldest first
+    MbarrierOperation* operations;  // operations in flight, oldest first
     uint64_t operation_count;       // started so far
     TensorMemory* tensor_memory;    // null: none has been allocated
 
@@ -176,17 +176,17 @@ struct Block {
 
 struct Launch {
     const char* kernel_name;
-    const void* caller;  // where the launch is written; null: unknown
+    const void* caller;  // return address of the launch; null: unknown
     dim3 grid;
     dim3 block;
     dim3 cluster;       // blocks of each
     bool has_clusters;  // set by the kernel or the launch
     size_t dynamic_shared_bytes;
-    size_t static_shared_bytes;  // of the arrays that are known so far
+    size_t static_shared_bytes;  // bytes of the static arrays that are known so far
     bool cooperative;
-    bool programmatic;  // it may begin before the previous launch in its stream has ended
+    bool programmatic;  // may begin before the previous launch in its stream has ended
     bool checks_enabled;
-    const char* parameters;  // of the kernel; a __grid_constant__ parameter has its address here
+    const char* parameters;  // the kernel's parameters; a __grid_constant__ parameter has its address here
     size_t parameter_bytes;
     unsigned workers;  // OS threads that run its blocks, at most
     uint64_t id;       // launches are numbered from 1

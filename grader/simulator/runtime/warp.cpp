@@ -198,7 +198,7 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
         }
     }
     if (anyone == 0) return false;
-    if (other_masks) return false;  // they wait for others first, and may arrive here later
+    if (other_masks) return false;  // these lanes wait for others first, and may arrive here later
     if (differences) {
         events::sync_error(events::SyncError::collectives_differ, *group.warps->block, last, nullptr);
         // Different places of one kind have a defined result; different kinds have none.

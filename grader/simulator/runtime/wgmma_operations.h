@@ -14,7 +14,7 @@ constexpr unsigned warp_rows = 16, max_columns = 256, max_registers = 128;
 // A warp's accumulators while wgmma are pending: 32 bits each, a float also for f16.
 struct Tile {
     uint32_t value[warp_rows][max_columns];
-    Wgmma kind;  // the same for all wgmma of the tile
+    Wgmma kind;  // kind of all wgmma of the tile
     uint32_t* variables[lanes_per_warp][max_registers];
     unsigned operations;  // pending
     Tile* next;
@@ -27,7 +27,7 @@ struct WgmmaOperation {
     bool adds;
     Tile* tile;
     unsigned group;
-    uint64_t number;  // within its warpgroup, from 1
+    uint64_t number;  // number in its warpgroup, from 1
     const void* address;
     WgmmaOperation* next;
 };
@@ -36,17 +36,17 @@ struct DecodedB;
 
 struct PendingWgmma {
     WgmmaOperation* oldest;
-    WgmmaOperation** end;  // where the next one is appended
-    Tile* tiles;           // in use
+    WgmmaOperation** end;  // position at which the next operation is appended
+    Tile* tiles;           // tiles in use
     Tile* free_tiles;
     WgmmaOperation* free_operations;
     unsigned group;     // the group being filled
-    uint64_t number;    // of the last wgmma
-    DecodedB* decoded;  // of the warpgroup's first warp: the decoded B of the wgmma that was performed last
+    uint64_t number;    // number of the last wgmma
+    DecodedB* decoded;  // B of the last performed wgmma, decoded; in the warpgroup's first warp
 };
 
 // In wgmma_multiply.cpp: adds A * B to the tile, for the rows of one warp (0 to 3) of its warpgroup.
 void perform(const WgmmaOperation& operation, unsigned warp, DecodedB& decoded);
-DecodedB* make_decoded();  // null when out of memory
+DecodedB* make_decoded();  // returns null when out of memory
 
 }  // namespace sim

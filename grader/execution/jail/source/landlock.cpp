@@ -36,7 +36,7 @@ enum { create_ruleset = 444, add_rule = 445, restrict_self = 446, rule_of_path =
 
 bool allow(int ruleset, const char* path, uint64_t rights) {
     int place = open(path, O_PATH | O_CLOEXEC);
-    if (place < 0) return true;  // it does not exist: nothing to allow
+    if (place < 0) return true;  // a path that does not exist needs no rule
     struct stat status;
     if (fstat(place, &status) == 0 && !S_ISDIR(status.st_mode)) rights &= file_rights;
     PathRule rule{rights, place};

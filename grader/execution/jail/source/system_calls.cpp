@@ -141,7 +141,7 @@ class Filter {
         load(offsetof(seccomp_data, args));
         add(BPF_JMP | BPF_JEQ | BPF_K, 1, 5, 0);
         add(BPF_JMP | BPF_JEQ | BPF_K, 2, 4, 0);
-        load(offsetof(seccomp_data, instruction_pointer));  // its lower half
+        load(offsetof(seccomp_data, instruction_pointer));  // the lower half of the address
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place), 0, 3);
         load(offsetof(seccomp_data, instruction_pointer) + 4);
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place >> 32), 0, 1);
@@ -249,7 +249,7 @@ bool only_computing() {
     constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     filter.allow_if(SYS_openat, 2, writing, 0);
     filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // raise() and abort()
-    filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // only its own limits, which can only be lowered
+    filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // a process may change only its own limits, and only lower them
     filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // or F_GETFL; not F_DUPFD, so that a descriptor keeps its number
     // Reports and replies are written by the runner only: no libc function writes them, whatever a kernel passes to it.
     for (int call : writing_calls) filter.allow_own(call);

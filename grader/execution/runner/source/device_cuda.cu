@@ -175,7 +175,7 @@ int call(Call& call, Thunk thunk, Text& reply) {
     void* pointers[MAX_ARGUMENTS];
     fill_pointers(set, pointers);
     int code = thunk(pointers);
-    if (code < 0) return code;  // it threw an exception
+    if (code < 0) return code;  // the launcher threw an exception
     status.ok(static_cast<cudaError_t>(code), "launch", reply);
     cudaError_t finished = cudaDeviceSynchronize();
     if (status.code == cudaSuccess) status.ok(finished, "run", reply);

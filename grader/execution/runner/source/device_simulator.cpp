@@ -28,7 +28,7 @@ struct Simulator {
     int (*call)(Thunk, void**);
 } simulator;
 
-bool checked = true;  // with the simulator's checks; otherwise accesses are not checked
+bool checked = true;  // the simulator checks accesses
 
 void* kernel = nullptr;
 ArgumentSet* last = nullptr;

@@ -221,7 +221,7 @@ int main(int count, char** arguments) {
             answer_run(packet, text, reply);
         } else if (strncmp(text, "awake", 5) == 0) {
             device::wake();
-            tries = 100000;  // some tens of milliseconds
+            tries = 100000;  // this many polls take some tens of milliseconds
             reply.add("ok");
         } else if (strncmp(text, "release", 7) == 0) {
             device::unmap();

@@ -22,7 +22,7 @@ struct Written {
     Epoch pending;
     Epoch arrived;  // the mark after the write has arrived
     uint64_t number;
-    const void* code;  // for a bulk copy; null for cp.async
+    const void* code;  // place of a bulk copy; null for cp.async
     const ThreadState* by;
     const void* from;           // source in shared memory, or null
     bool is_done, is_complete;  // the operation; its phase

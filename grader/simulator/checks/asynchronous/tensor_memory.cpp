@@ -43,15 +43,15 @@ bool is_transfer(Kind kind) { return kind == Kind::load || kind == Kind::store; 
 // An operation on tensor memory. `thread`: lane 0 of the warp, or the thread that issued the MMA.
 struct Record {
     Kind kind;
-    bool waited;  // for a load or store
+    bool waited;  // a load or store: the warp has waited for it
     ThreadState* thread;
-    uint64_t number;  // for an MMA or copy
-    Epoch done;       // for a load or store: when the warp had waited
+    uint64_t number;  // number of an MMA or copy
+    Epoch done;       // a load or store: time at which the warp had waited
     const void* code;
 };
 
 struct Wait {
-    Epoch epoch;  // of the thread that waited, with a time of its own
+    Epoch epoch;  // epoch of the thread that waited, with a time of its own
     const ThreadState* issuer;
     uint64_t number;  // all its operations up to this one were complete
 };
@@ -74,7 +74,7 @@ struct Shared {
 struct BlockTensorMemory {
     Shared* shared;
     Cell cells[lane_groups][tensor_columns];
-    uint32_t* pieces;                                    // of shared memory: the last record that read each
+    uint32_t* pieces;                                    // last record that read each piece of shared memory
     Growable<uint32_t> pending[max_warps_per_block][2];  // loads and stores that the warp has not waited for
 };
 

@@ -21,7 +21,7 @@ constexpr size_t max_pieces = (size_t(512) << 10) >> piece_log2;
 
 struct Wait {
     uint64_t number;  // all wgmma up to this one were complete
-    Epoch epoch;      // of the first lane; the others have the same time
+    Epoch epoch;      // epoch of the first lane; the others have the same time
 };
 
 // The last wgmma that read a piece, and the warps of the warpgroup that did.
@@ -278,7 +278,7 @@ void accumulators_pending(Thread& thread, uint32_t* const* variables, unsigned c
     if (state.pending) settle(state, 0, nullptr);
     WatchedRegisters& registers = registers_of(state);
     if (!registers.fenced) {
-        registers.fenced = true;  // one fence is enough
+        registers.fenced = true;  // one fence suffices
         add_finding(finding_at(FindingKind::missing_wgmma_fence, state, thread.call_address));
     }
     each_run(variables, count, [&](uintptr_t begin, uintptr_t end) { take(state, registers, begin, end); });

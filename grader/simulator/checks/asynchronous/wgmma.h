@@ -14,12 +14,12 @@ namespace sim::checks {
 // Adjacent variables.
 struct AccumulatorRun {
     uintptr_t begin, end;
-    uint32_t* values;     // as written by the last wgmma, or as found at the last fence after that
+    uint32_t* values;     // values after the last wgmma, or at the last fence after that
     const void* wgmma;    // the last wgmma that used them
     const void* touched;  // the thread's last access to them without a later fence; null: none
     Access touch;
     bool taken;  // a wgmma is pending
-    bool loads;  // not accumulators of wgmma: the destination of tcgen05.ld
+    bool loads;  // destination of tcgen05.ld, not accumulators of wgmma
 };
 
 // The accumulators of a thread, current and former.

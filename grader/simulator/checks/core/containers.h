@@ -32,7 +32,7 @@ class Growable {
 
     T& push(const T& value) {
         if (size_ == capacity_) {
-            T copy = value;  // may be an element of this array
+            T copy = value;  // the value may be an element of this array, which moves
             reserve(capacity_ ? 2 * capacity_ : 8);
             return data_[size_++] = copy;
         }
@@ -198,7 +198,7 @@ class SpinLock {
     void lock() {
         while (__atomic_exchange_n(&held_, true, __ATOMIC_ACQUIRE)) {
             for (unsigned turn = 0; __atomic_load_n(&held_, __ATOMIC_RELAXED); ++turn)
-                if (turn > 100) sched_yield();  // its holder may not be running
+                if (turn > 100) sched_yield();  // the holder of the lock may not be running
         }
     }
     // For use after a launch was aborted, possibly by a holder of the lock.

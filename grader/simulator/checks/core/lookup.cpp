@@ -195,7 +195,8 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     site = thread.worker->sites.variant(site, own ? region->space : Space::distributed, access, size_log2);
     uintptr_t origin = region->base & ~uintptr_t(31);
     if (region->space == Space::shared) {
-        origin = thread.block->shared->base;  // also for other blocks' memory: one request may access several
+        origin = thread.block->shared
+                     ->base;  // other blocks' memory has the same origin: one request may access several blocks
     } else {
         ArenaRange arena = arena_range();
         if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes)

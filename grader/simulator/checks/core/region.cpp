@@ -65,7 +65,7 @@ Region* variable_region(const GlobalVariable& variable) {
         Region* known = variables[i];
         if (known->base != base) continue;
         if (known->bytes == variable.bytes && !strcmp(known->name, variable.name)) return known;
-        delete_region(known);  // it belongs to a library that was unloaded
+        delete_region(known);  // the library of the known variable was unloaded
         variables.remove_unordered(i);
         break;
     }
@@ -289,7 +289,7 @@ void track(Region& region) {
 
 void refine(Region& region, unsigned shift) {
     if (shift >= region.shift) return;
-    if (region.space == Space::shared) {  // there is room for the smallest cells
+    if (region.space == Space::shared) {  // shared memory always has room for the smallest cells
         if (region.cells) split_cells(region.cells, region.cells, region.cell_count(), region.shift - shift);
         region.shift = static_cast<uint8_t>(shift);
         return;

@@ -21,12 +21,12 @@ enum class RegionKind : uint8_t {
     managed,
     pinned_host,
     device_heap,    // malloc in a kernel
-    pageable_host,  // not allocated by the simulator: the host's own memory
+    pageable_host,  // the host's own memory, not allocated by the simulator
     device_variable,
     constant_variable,
     shared_array,
     dynamic_shared,
-    local_array,  // of one thread: only named in a finding
+    local_array,  // a thread's array, named in findings only
 };
 
 // Per kind of memory, the accesses that are known to be older: an index into ThreadState::floors.
@@ -64,7 +64,7 @@ struct Region {
 
 // --- global memory ---
 Region& add_allocation(const events::Allocation& allocation);
-Region* release_allocation(uintptr_t base, const void* address);  // null when there is none
+Region* release_allocation(uintptr_t base, const void* address);  // returns null if there is no such allocation
 void mark_written(uintptr_t address, size_t bytes);
 void mark_read_only(uintptr_t base);
 void mark_expected(uintptr_t base);

@@ -8,7 +8,7 @@ namespace {
 
 SpinLock lock;
 HashMap<uint16_t> ids;
-Growable<const void*> addresses;  // by id
+Growable<const void*> addresses;  // code addresses by site number
 
 constexpr uint8_t unused = 0xff;  // the size of a site that was never used
 

@@ -26,7 +26,7 @@ enum class Access : uint8_t {
     async_read,
     async_write,
     operand_read,
-    allocation,  // in stream order; so are the following
+    allocation,  // cudaMallocAsync, in stream order
     free,
 };
 
@@ -44,7 +44,7 @@ struct alignas(64) AccessSite {
     uint32_t* next;
     uint32_t* end;
     uintptr_t origin;  // base of the offsets in log entries
-    uint8_t shift;     // of the region
+    uint8_t shift;     // log2 of the bytes per cell of the region
     uint8_t size_log2;
     Window window;
     bool guarded;  // the cells are shared with other workers
@@ -52,12 +52,12 @@ struct alignas(64) AccessSite {
     // The rest.
     Space space;
     Access access;
-    bool touched;  // in the worker's list of sites with a log
+    bool touched;  // the site is in the worker's list of sites with a log
     Region* region;
     // of the thread that was pointed at the region: shared memory is its own block's or another's
     const BlockState* block;
     RequestLog* log;
-    AccessSite* first;    // among the variants of this place: it may access several kinds of memory
+    AccessSite* first;    // first variant of this place, which may access several kinds of memory
     AccessSite* sibling;  // the next variant
     Counters counters;
     uint8_t traced[32];  // requests recorded so far, per warp of the launch's first block

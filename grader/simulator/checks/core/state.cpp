@@ -23,7 +23,7 @@ SpinLock workers_lock;
 WorkerState* workers[64];
 unsigned worker_count = 0;
 // The launch of each serial, to name the blocks in findings and the writers of memory.
-Growable<PastLaunch> past;  // by first serial
+Growable<PastLaunch> past;  // sorted by first serial
 uint32_t next_serial = 1;
 // Reserved for grid barriers, each of which uses as many serials as there are blocks.
 constexpr uint32_t serial_reserve = Epoch::serial_limit / 4;

@@ -41,8 +41,8 @@ struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
-    uint64_t operation;  // of the arrival at an mbarrier when the copy is complete; 0: none
-    bool overtaken;      // its thread has waited for an older copy but not for this one
+    uint64_t operation;  // number of the arrival at an mbarrier when the copy is complete; 0: none
+    bool overtaken;      // its thread has waited for an older copy, but not for this one
 };
 
 struct BulkState;
@@ -54,7 +54,7 @@ struct RemoteAccess;
 
 // State of a thread beyond its own epoch; most threads never need it.
 struct ThreadExtras {
-    const VectorClock* known;        // in effect
+    const VectorClock* known;        // knowledge in effect
     const VectorClock* acquired;     // read through atomics, in effect after the next fence or barrier
     const Release* released[3];      // published by the last fence of each scope: block, cluster, device or wider; null
                                      // if a later one has a wider scope
@@ -79,12 +79,12 @@ struct alignas(64) ThreadState {
     WarpState* warp;
     BlockState* block;
     Thread* thread;
-    ThreadExtras* extras;   // null when there are none
+    ThreadExtras* extras;   // null if the thread needs none
     uint32_t barrier_time;  // accesses of the block's threads before it are ordered before what this thread does now
     uint8_t lane;
     bool awaited;   // has waited for the previous grid, where this launch may overlap with it
     bool pending;   // extras->writes or has_index, or recorded: to be settled before anything else
-    bool recorded;  // its accesses are recorded: recording.h
+    bool recorded;  // the thread's accesses are recorded: recording.h
     bool watches;   // extras->registers: local variables of the thread are accumulators
 
     uint32_t time() const { return epoch.time(); }
@@ -93,17 +93,17 @@ struct alignas(64) ThreadState {
 struct WarpState {
     Warp* warp;
     BlockState* block;
-    uint32_t sync_time;  // of the last __syncwarp of all lanes
+    uint32_t sync_time;  // time of the last __syncwarp of all lanes
     RequestLog* parked;  // logs that were displaced by another warp's
 };
 
 // The shared memory of one block: regions of its arrays, and their shadow cells.
 struct SharedMemory {
     uintptr_t base;
-    uint64_t launch;  // for which `regions` are valid
+    uint64_t launch;  // launch for which `regions` are valid
     ShadowCell* cells;
     size_t known;               // number of valid regions
-    Growable<Region*> regions;  // one for each array of the launch, reused
+    Growable<Region*> regions;  // one region per array of the launch, reused
     SharedMemory* next;
 };
 
@@ -112,7 +112,7 @@ struct BlockState {
     WorkerState* worker;
     SharedMemory* shared;
     ThreadState* threads;
-    unsigned capacity;  // in threads
+    unsigned capacity;  // number of threads for which there is room
     WarpState warps[max_warps_per_block];
     uint32_t first_serial;
     uint32_t serial;
@@ -122,7 +122,7 @@ struct BlockState {
     uint32_t time;                     // the last one assigned
     uint32_t barrier_time;             // assigned at the last barrier of all threads
     const VectorClock* barrier_known;  // common knowledge of all threads after that barrier
-    bool extras;                       // some thread has extras
+    bool extras;                       // some thread of the block has extras
     bool exact;                        // reader sets list every member
     bool fenced;                       // a thread has published something since the last barrier
     bool exit_reported;
@@ -152,20 +152,20 @@ struct WorkerState {
     RequestLog* free_logs;
     BlockState* free_blocks;
     Growable<BlockState*> blocks;      // running
-    SharedMemory* shared;              // of all slots
+    SharedMemory* shared;              // shared memory of all slots
     Pool pool;                         // freed when the launch ends
     HashMap<uint32_t> known_barriers;  // results of known_barrier(), plus 1, by knowledge and block
     TouchedSectors* sectors;
-    NumberSet* numbers;                 // for counting requests
+    NumberSet* numbers;                 // scratch space for counting requests
     Segment tables;                     // the last segment in which constants of a kernel library were found
-    Segment virtual_tables;             // and the last one with constants that contain addresses
-    uint64_t launch;                    // for which the caches are valid
+    Segment virtual_tables;             // the last segment found with constants that contain addresses
+    uint64_t launch;                    // launch for which the caches are valid
     Growable<Overwritten> overwritten;  // parallel_blocks.h
     SpinLock* held;
 };
 
 struct SharedArray {
-    const void* slot;  // null for the dynamic buffer
+    const void* slot;  // identifies the static array; null for the dynamic buffer
     size_t offset;
     size_t bytes;
     uint32_t id;
@@ -174,7 +174,7 @@ struct SharedArray {
 
 struct LaunchState {
     Launch* launch;
-    uint32_t first_serial;  // of its blocks; grows at a grid barrier by the number of blocks
+    uint32_t first_serial;  // serial of the first block; grows at a grid barrier by the number of blocks
     uint32_t
         open_serial;  // smaller serials are ordered before; those from here to first_serial are looked up (streams.h)
     uint32_t
@@ -191,12 +191,12 @@ struct LaunchState {
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
     SpinLock lock;
-    HashMap<SyncLog*> logs;  // by the address of the atomic variable
+    HashMap<SyncLog*> logs;  // logs by address of the atomic variable
     HashMap<bool> changed;   // memory shared with the host that atomic and volatile operations have changed
     uint64_t barriers;
-    HashMap<uint64_t> barriers_at;           // by return address
-    HashMap<uint64_t> tensor_operations_at;  // by return address
-    HashMap<uint64_t> operand_bytes_at;      // by return address
+    HashMap<uint64_t> barriers_at;           // executed barriers by return address
+    HashMap<uint64_t> tensor_operations_at;  // additions and multiplications by return address
+    HashMap<uint64_t> operand_bytes_at;      // bytes read by tensor cores, by return address
     uint64_t tensor_operations[tensor_types];
 };
 
@@ -224,7 +224,7 @@ BlockState* owner_of_shared(BlockState& block, uintptr_t address);
 // Returns the region of the block's shared memory that holds the address, or null.
 Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
-bool in_shared(const BlockState& block, uintptr_t address);  // of its cluster
+bool in_shared(const BlockState& block, uintptr_t address);  // tests the shared memory of the block's cluster
 
 // The launch, or the copy, that a serial stands for.
 struct PastLaunch {
@@ -235,7 +235,7 @@ struct PastLaunch {
     uint32_t cluster[3];
     // Its name and its place in the order of streams.
     unsigned kernel;
-    const char* call;  // null for a kernel
+    const char* call;  // name of the API function; null for a kernel
     const void* address;
     unsigned stream;
     uint32_t lane;
@@ -245,7 +245,7 @@ struct PastLaunch {
 bool begin_serials(PastLaunch launch);
 void end_serials();
 void forget_names();
-const PastLaunch* past_launch(uint32_t serial);  // null when it is long over
+const PastLaunch* past_launch(uint32_t serial);  // returns null if the launch is long over
 // The launches since the first one that the host does not know to be complete.
 Growable<PastLaunch>& past_launches();
 // Returns false when the serial stands for no block.

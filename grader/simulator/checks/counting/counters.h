@@ -6,8 +6,8 @@
 namespace sim::checks {
 
 struct Counters {
-    uint64_t accesses;          // by threads
-    uint64_t requests;          // by warps: the k-th access of each lane, together
+    uint64_t accesses;          // accesses of threads
+    uint64_t requests;          // requests of warps: the k-th accesses of all lanes together
     uint64_t bytes;             // distinct bytes of each request, summed
     uint64_t sectors;           // global memory: distinct 32-byte sectors of each request, summed
     uint64_t ideal_sectors;     // sectors if the accesses were contiguous

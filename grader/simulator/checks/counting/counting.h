@@ -13,7 +13,7 @@ struct SiteCounters {
     uint16_t site;
     Space space;
     Access access;
-    uint8_t size;  // in bytes
+    uint8_t size;  // bytes per access
     Counters counters;
 };
 
@@ -24,7 +24,7 @@ struct PlaceCount {
 
 struct KernelRecord {
     char name[256];
-    uint32_t grid[3];  // of the last launch
+    uint32_t grid[3];  // grid of the last launch
     uint32_t block[3];
     uint64_t dynamic_shared_bytes;
     uint64_t static_shared_bytes;
@@ -63,7 +63,7 @@ void count_copy(const Region* to, const Region* from, size_t bytes);
 void count_host_access(size_t bytes);
 // device memory that the host read, and bytes of tensors that it wrote: work not done by a kernel
 uint64_t host_bytes();
-uint64_t copied_bytes();  // of global memory, by copies: read and written
+uint64_t copied_bytes();  // bytes of global memory that copies read and wrote
 void forget_copies();
 
 // --- submitted operations, and prefetched bytes ---
@@ -78,6 +78,6 @@ void count_prefetched(size_t bytes);
 uint64_t async_bytes();
 uint64_t prefetched_bytes();
 void forget_submissions();
-void return_async_bytes(uint64_t copied, uint64_t prefetched);  // for a launch that was rolled back
+void return_async_bytes(uint64_t copied, uint64_t prefetched);  // resets both counts after a launch was rolled back
 
 }  // namespace sim::checks

@@ -15,7 +15,7 @@ struct BlockState;
 struct ExecutedCode {
     const void* address;
     unsigned kernel;
-    uint64_t executions;       // by threads
+    uint64_t executions;       // executions by threads
     uint64_t warp_executions;  // the minimum for a warp: per warp, the largest count of one lane, summed
     // lanes that those executions could have had; only existing lanes count, so a partial warp can be full
     uint64_t lanes;

@@ -144,7 +144,7 @@ void RequestCounter::count_shared(const Request& request) {
     } else if (request.even && has_formula(request.count, request.step)) {
         // Contiguous: 8-byte accesses in two halves, 16-byte accesses in four quarters.
         wavefronts = words_each;
-        words = request.count * words_each;  // at most: small accesses may share words
+        words = request.count * words_each;  // an upper bound: small accesses may share words
         counters_.bytes += uint64_t(request.count) << size_log2;
     } else {
         unsigned parts = 0;

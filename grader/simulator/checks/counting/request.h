@@ -10,8 +10,8 @@ namespace sim::checks {
 
 struct Request {
     unsigned count;      // active lanes
-    unsigned lane[32];   // their numbers
-    uint32_t entry[32];  // their entries, in lane order
+    unsigned lane[32];   // numbers of the active lanes
+    uint32_t entry[32];  // entries of the active lanes, in lane order
     bool even;  // entries grow by `step` from lane to lane; if a formula applies, only the first entry and the first
                 // and last lane are filled in
     int32_t step;
@@ -36,7 +36,7 @@ class NumberSet {
         uint64_t round;
         uint32_t number;
     };
-    static constexpr unsigned slots_log2 = 7, slots = 1u << slots_log2;  // at most half full
+    static constexpr unsigned slots_log2 = 7, slots = 1u << slots_log2;  // the table is at most half full
     Slot slots_[slots];                                                  // zero bytes at first
     uint64_t round_;
 };

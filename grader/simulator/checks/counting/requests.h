@@ -17,9 +17,9 @@ constexpr unsigned log_row = log_entries + 16;
 struct RequestLog {
     WarpState* warp;  // null: empty
     AccessSite* site;
-    RequestLog* next;  // in the list of free or parked logs
+    RequestLog* next;  // next log in the list of free or parked logs
     uint16_t count[lanes_per_warp];
-    unsigned lanes;  // with entries
+    unsigned lanes;  // lanes with entries
     uint32_t entry[lanes_per_warp][log_row];
 };
 

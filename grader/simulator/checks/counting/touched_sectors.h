@@ -43,8 +43,8 @@ struct SectorTotals {
 };
 
 void begin_sectors(WorkerState& worker);
-SectorTotals end_sectors();                              // of all workers, which then start again
-void drop_sectors();                                     // of a launch that was rolled back
+SectorTotals end_sectors();                              // returns the totals of all workers, and clears their bits
+void drop_sectors();                                     // clears the bits of a launch that was rolled back
 void remember_sectors(uintptr_t address, size_t bytes);  // the host writes there
 void forget_sectors();
 

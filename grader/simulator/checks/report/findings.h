@@ -20,7 +20,7 @@ struct Place {
     int64_t shape[8];
     char name[64];
     char dtype[16];
-    int64_t offset;  // of the access, from the start of the memory; negative before it
+    int64_t offset;  // first byte of the access, from the start of the memory; negative before it
 };
 
 struct Side {
@@ -28,7 +28,7 @@ struct Side {
     const void* fallback;  // used when `address` has no source line: the last call into the simulator, or the launch
     uint8_t access;        // an Access
     bool has_thread;
-    uint32_t serial;   // of the block; 0 when unknown
+    uint32_t serial;   // serial of the block; 0 when unknown
     uint32_t thread;   // number of the thread in its block
     uint32_t line;     // line that the source passed, for barriers and warp intrinsics; 0 when unknown
     bool block_known;  // the runtime gave `block` itself, without a serial

@@ -35,7 +35,7 @@ struct {
     unsigned index[3];
 } choice;
 
-BlockState* state = nullptr;  // of the recorded block
+BlockState* state = nullptr;  // state of the recorded block
 unsigned share;
 bool full;            // some thread has used its share
 unsigned full_warps;  // warps that record no more events

@@ -16,7 +16,7 @@ struct TracedRequest {
     uint32_t warp;
     uint32_t number;                 // how often the warp had executed the site before
     uint32_t lanes;                  // lanes that took part
-    char name[64];                   // of the memory
+    char name[64];                   // name of the memory
     int64_t offset[lanes_per_warp];  // from the start of the memory; in shared memory, from the block's first byte
 };
 extern Growable<TracedRequest> traces;

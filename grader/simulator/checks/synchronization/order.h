@@ -23,10 +23,10 @@ namespace sim::checks {
 struct VectorClock;
 
 struct Release {
-    uint32_t serial;        // of the block
-    uint32_t time;          // of the thread: its accesses up to then
-    uint32_t warp_time;     // of its warp's last full barrier: all lanes' accesses before it
-    uint32_t barrier_time;  // of its block's last barrier: all threads' accesses before it
+    uint32_t serial;        // serial of the block
+    uint32_t time;          // the thread's accesses up to this time are covered
+    uint32_t warp_time;     // last full barrier of the warp: all lanes' accesses before it are covered
+    uint32_t barrier_time;  // last barrier of the block: all threads' accesses before it are covered
     uint16_t thread;
     Scope scope;  // visible only within the block, or the cluster
     const VectorClock* known;
@@ -68,9 +68,9 @@ struct LogPrefix {
 };
 
 struct VectorClock {
-    uint32_t serial;     // of the block to which `warps` belong
+    uint32_t serial;     // serial of the block to which `warps` belong
     uint32_t warp_mask;  // the warps that have a row
-    WarpTimes* warps;    // one row for each bit, in order
+    WarpTimes* warps;    // one row per bit, in ascending order
     LogPrefix* logs;
     uint32_t log_count;
     const WarpTimes* row(unsigned warp) const {

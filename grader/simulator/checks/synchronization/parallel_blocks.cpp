@@ -8,7 +8,7 @@ namespace sim::checks {
 namespace {
 
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
-constexpr size_t max_overwritten = size_t(1) << 24;  // per worker: half a gigabyte of records
+constexpr size_t max_overwritten = size_t(1) << 24;  // per worker; half a gigabyte of records
 
 // One lock for the cells of 64 bytes; an access needs only one, because it is aligned.
 struct alignas(64) Stripe {
@@ -141,7 +141,7 @@ void write_cells_of_several(ThreadState& thread, AccessSite& site, uintptr_t add
 }
 
 void keep_written(WorkerState& worker) {
-    release(worker);  // its launch may have ended at any point
+    release(worker);  // a launch may have ended while this worker held a lock
     worker.overwritten.clear();
 }
 

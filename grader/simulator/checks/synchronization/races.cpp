@@ -28,7 +28,7 @@ uintptr_t address_of(const ShadowCell& cell, const AccessSite& site) {
 // A set of readers (or atomic operations) as seen by a thread that conflicts with it.
 struct Conflict {
     bool unordered;
-    Epoch epoch;  // of one member that is not ordered
+    Epoch epoch;  // epoch of a member that is not ordered
     uint16_t site;
 };
 constexpr Epoch of_another_block = never;  // the block is not known

@@ -41,6 +41,6 @@ Release release_of(const ThreadState& thread, uint32_t time);
 SyncLog& new_log(const void* variable);
 // What the thread read from atomics and volatile variables takes effect here.
 void add_acquired(VectorClockBuilder& builder, ThreadState& thread);
-void forget_order();  // at the end of a launch
+void forget_order();  // call it at the end of a launch
 
 }  // namespace sim::checks

@@ -10,15 +10,15 @@
 namespace sim::checks {
 
 struct Member {
-    Epoch epoch;     // of one lane; its time holds for all
-    uint32_t lanes;  // of its warp; 0: the epoch's sharing, taken over from a cell, gives the extent
+    Epoch epoch;     // epoch of one lane; its time holds for all
+    uint32_t lanes;  // lanes of its warp; 0: the sharing of the epoch, taken over from a cell, gives the extent
     uint16_t site;
 };
 
 // The first few members lie in the record itself.
 struct ReaderSet {
     const ShadowCell* cell;
-    Epoch reads;  // of the cell, when this record was last valid
+    Epoch reads;  // reads of the cell when this record was last valid
     Member* list;
     uint32_t count;
     uint32_t room;

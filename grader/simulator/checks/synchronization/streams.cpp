@@ -13,8 +13,8 @@ namespace {
 
 Work work;
 bool in_work = false;
-thread_local bool in_host_function = false;  // other host threads continue meanwhile
-uint32_t work_serial = 0;                    // of an operation other than a kernel; 0 until it needs one
+thread_local bool in_host_function = false;  // thread_local: other host threads continue in the meantime
+uint32_t work_serial = 0;                    // serial of an operation other than a kernel; 0 until it needs one
 size_t first_open = 0;                       // the host knows earlier launches to be complete
 
 // While a program has one stream, its copies do not mark cells, which would cost more than the copies themselves. They

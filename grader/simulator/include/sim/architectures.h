@@ -16,10 +16,10 @@ struct Architecture {
     unsigned sm;  // 90: compute capability 9.0
     unsigned sm_threads;
     unsigned sm_blocks;
-    unsigned registers;       // of an SM, and the maximum of a block; 32 bits each
+    unsigned registers;       // 32-bit registers of an SM, and the maximum of a block
     unsigned sm_shared;       // KB
     unsigned block_shared;    // KB, with cudaFuncAttributeMaxDynamicSharedMemorySize
-    unsigned banks;           // of shared memory, 4 bytes wide
+    unsigned banks;           // banks of shared memory, 4 bytes wide
     unsigned cluster_blocks;  // maximum for a cluster, including non-portable sizes; 0: no clusters
 };
 

@@ -39,7 +39,7 @@ enum cudaGraphInstantiateResult {
 
 struct cudaKernelNodeParams {
     void* func;
-    dim3 sim_gridDim;  // as in cudaLaunchConfig_t
+    dim3 sim_gridDim;  // renamed as in cudaLaunchConfig_t
     dim3 sim_blockDim;
     unsigned int sharedMemBytes;
     void** kernelParams;
@@ -51,7 +51,7 @@ struct cudaMemsetParams {
     size_t pitch;
     unsigned int value;
     unsigned int elementSize;  // 1, 2 or 4 bytes
-    size_t width;              // in elements
+    size_t width;              // number of elements in a row
     size_t height;
 };
 

@@ -16,7 +16,7 @@ namespace sim {
 [[gnu::const]] dim3 grid_dimensions() noexcept;
 [[gnu::const]] unsigned linear_thread_index() noexcept;  // x fastest
 [[gnu::const]] unsigned lane_index() noexcept;           // 0..31
-[[gnu::const]] unsigned warp_index() noexcept;           // within the block
+[[gnu::const]] unsigned warp_index() noexcept;           // number of the warp in its block
 [[gnu::const]] bool on_device() noexcept;                // false in host code
 [[gnu::const]] bool is_cooperative() noexcept;           // launched by cudaLaunchCooperativeKernel
 

@@ -14,12 +14,12 @@ struct LaunchConfig {
     dim3 block;
     size_t dynamic_shared_bytes;
     cudaStream_t stream;
-    const void* caller = nullptr;  // where the launch is written, as the runtime sees it
+    const void* caller = nullptr;  // return address of the launch
     const void* kernel = nullptr;  // the kernel's address if it is known: used to find its cudaFuncSetAttribute
     bool cooperative = false;
     dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel specifies
-    bool programmatic = false;     // may begin before the previous kernel in the stream has ended
-    size_t parameter_bytes = 0;    // of the object that holds the kernel's arguments
+    bool programmatic = false;     // the kernel may begin before the previous one in the stream has ended
+    size_t parameter_bytes = 0;    // size of the object that holds the kernel's arguments
 
     LaunchConfig(dim3 grid_, dim3 block_, size_t dynamic_shared_bytes_ = 0, cudaStream_t stream_ = nullptr)
         : grid(grid_), block(block_), dynamic_shared_bytes(dynamic_shared_bytes_), stream(stream_) {}

@@ -18,8 +18,8 @@ constexpr unsigned red_words = 12;
 // A red zone is valid only if both numbers match; words left behind by an earlier array may lie next to another one.
 struct __attribute__((packed, aligned(4))) RedOwner {
     uint64_t name;   // address of the name's text
-    uint64_t check;  // of `name`, the bytes of the array, and the side of it
-    RedOwner() {}    // not initialized here: mark() writes it
+    uint64_t check;  // combines `name`, the bytes of the array, and its side
+    RedOwner() {}    // leaves the members uninitialized: mark() writes them
 };
 constexpr uint64_t behind_it = uint64_t(1) << 63;
 struct RedWords {

@@ -167,7 +167,7 @@ SIM_INLINE float fdividef(float a, float b) { return a / b; }
 #define __fdividef sim_math___fdividef
 #define __saturatef sim_math___saturatef
 
-SIM_INLINE float __expf(float a) { return ::exp2f(a * 1.442695041f); }    // after rounding a * log2(e)
+SIM_INLINE float __expf(float a) { return ::exp2f(a * 1.442695041f); }    // the product is rounded first
 SIM_INLINE float __exp10f(float a) { return ::exp2f(a * 3.321928095f); }  // a * log2(10)
 SIM_INLINE float __log2f(float a) { return ::log2f(a); }                  // lg2.approx
 SIM_INLINE float __logf(float a) { return ::log2f(a) * 0.693147181f; }    // log2(a) * ln(2)

@@ -60,7 +60,7 @@ struct NarrowFloat {
         }
         // The significand is cut where the format's last bit is; below the normal numbers, further to the left.
         int exponent = static_cast<int>(word >> 52) - 1023;
-        int unit = (exponent < 1 - bias ? 1 - bias : exponent) - MantissaBits;  // of the last bit, as a power of two
+        int unit = (exponent < 1 - bias ? 1 - bias : exponent) - MantissaBits;  // exponent of the last bit
         int dropped = 52 - exponent + unit;
         if (exponent < 1 - bias - MantissaBits - 1) return sign;  // below half the smallest number
         uint64_t significand = (word & ((uint64_t(1) << 52) - 1)) | uint64_t(1) << 52;

@@ -14,7 +14,7 @@ struct SharedSlot {
     size_t bytes;
     size_t alignment;
     uint64_t launch;  // the launch for which `offset` is valid
-    size_t offset;    // from the start of the block's shared memory
+    size_t offset;    // bytes from the start of the block's shared memory
 };
 
 // Returns the running block's address of this array. Constant for a thread, so the compiler may reuse the result.

@@ -59,7 +59,7 @@ SIM_INLINE float round_to_odd(double value) {
     double back = static_cast<double>(rounded);
     uint32_t bits = bit_cast<uint32_t>(rounded);
     uint32_t inexact_and_even = mask_if((back < value) | (back > value)) & ~-(bits & 1);
-    bool too_large = (back > value) == (value > 0);  // in magnitude
+    bool too_large = (back > value) == (value > 0);  // its magnitude is too large
     bits += inexact_and_even & (1 - 2 * static_cast<uint32_t>(too_large));
     return bit_cast<float>(bits);
 }
@@ -118,7 +118,7 @@ struct F16 {
 };
 
 struct BF16 {
-    static constexpr bool product_fits_float = false;  // its exponent can be below a float's
+    static constexpr bool product_fits_float = false;  // a product's exponent can be below a float's
     static constexpr uint16_t nan = 0x7fff, infinity = 0x7f80, largest = 0x7f7f, one = 0x3f80;
 
     static SIM_INLINE float decode(uint16_t bits) { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }

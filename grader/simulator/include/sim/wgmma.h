@@ -26,7 +26,9 @@ struct Wgmma {
     bool saturate;
 
     constexpr unsigned k() const { return a == Element::tf32 ? 8 : a == Element::f16 || a == Element::bf16 ? 16 : 32; }
-    constexpr unsigned registers() const { return d == Element::f16 ? n / 4u : n / 2u; }  // of accumulators, per thread
+    constexpr unsigned registers() const {
+        return d == Element::f16 ? n / 4u : n / 2u;
+    }  // 32-bit registers of accumulators per thread
 };
 
 // `a01` and `a23`: four registers of A, or the descriptor of A and nothing. The addresses of the accumulators follow,

@@ -23,7 +23,7 @@ namespace {
 struct Object {
     bool used, surface, linear;  // linear: of tex1Dfetch
     const char* base;
-    size_t size[3];  // in texels; layers are the last
+    size_t size[3];  // numbers of texels; layers are the last dimension
     unsigned dimensions;
     bool layered;
     size_t element, pitch, slice;
@@ -187,7 +187,7 @@ long long along(const Object& object, unsigned dimension, float coordinate, bool
         mode = cudaAddressModeClamp;
     bool linear = texture.filterMode == cudaFilterModeLinear;
     if (linear) coordinate -= 0.5f;
-    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // also NaN
+    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // NaN becomes -1e9, too
     if (coordinate > 1e9f) coordinate = 1e9f;
     float whole = floorf(coordinate);
     if (linear) {
