@@ -192,7 +192,7 @@ rope = Exercise(
             "special_functions / (tokens * rotary_dim / 2)",
             at_most=12,
             look="A pair has the same angle in every head: compute sine and cosine once per token, not per head.",
-            naive="each head makes the angles again",
+            naive="each head computes the angles again",
         ),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),

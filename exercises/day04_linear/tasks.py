@@ -266,13 +266,13 @@ linear_decode = Exercise(
             "global_bytes / minimum",
             at_most=1.6,
             look="Read each weight once for all rows, and use each loaded value of x for several features.",
-            naive="the weights are read for each row",
+            naive="the weights are read again for each row",
         ),
         Bar(
             "blocks",
             at_least=100,
             look="Divide 896 features among as many blocks as a GPU has SMs.",
-            naive="a warp makes a tile by itself, however few there are",
+            naive="each tile is computed by one warp, even if there are few tiles",
         ),
         Bar(
             "requests * 512 / minimum",

@@ -168,7 +168,7 @@ linear_swiglu = Exercise(
             "global_bytes / minimum",
             at_most=1.9,
             look="Read a tile of x once for gate and up. Combine both sums in registers.",
-            naive="one product after the other",
+            naive="the two matrix products run one after the other",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
         Bar(
@@ -263,7 +263,7 @@ linear_gelu = Exercise(
             "global_written_bytes / (item * rows * out_features)",
             at_most=1.0,
             look="Write only the finished outputs, each once.",
-            naive="each sum is stored before it is finished",
+            naive="unfinished sums are stored",
         ),
         Bar(
             "global_bytes / minimum",
@@ -508,7 +508,7 @@ scores_softmax = Exercise(
             at_most=0.8,
             look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, "
             "with at least 32 queries per tile of keys.",
-            naive="scores written, read back and written again",
+            naive="scores are written, read back and written again",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads write neighboring weights?"),
         ONE_LAUNCH,

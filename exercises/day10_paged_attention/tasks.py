@@ -415,7 +415,7 @@ nothing to do.""",
             "global_bytes / minimum",
             at_most=1.15,
             look="Is each key fetched once for all query heads of its group?",
-            naive="each query head fetches its own keys and values",
+            naive="every query head loads the keys and values again",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
         Bar(

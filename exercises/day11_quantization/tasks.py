@@ -318,7 +318,7 @@ twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit
             "requests * 512 / minimum",
             at_most=7,
             look="How many bytes of qweight does each access move? It should be 16, or 8.",
-            naive="one column a lane: 4 bytes a load",
+            naive="one column per lane, so loads have 4 bytes",
         ),
         Bar(
             "conversions / (in_features * out_features)",

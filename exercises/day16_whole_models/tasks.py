@@ -226,7 +226,7 @@ With no layers, the logits are those of the normalized embedding; with no sequen
             "submissions - launches",
             at_most=0,
             look="Every kernel writes all of its output: clear or copy nothing.",
-            naive="what is overwritten anyway is cleared first, in every layer",
+            naive="buffers that are overwritten are cleared first in every layer",
         ),
         Bar("scratch_bytes", at_most=0, look="work has room for all intermediate tensors."),
     ],

@@ -1,4 +1,4 @@
-"""Shared by the tests of all exercises: the list of kernels, and a verdict as a learner sees it."""
+"""Helpers for the tests of all exercises: the wrong kernels, and a verdict as a learner sees it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ VERDICTS = Path(__file__).parent / "test_verdicts.py"
 
 @dataclass(frozen=True)
 class Wrong:
-    """One mistake of an exercise."""
+    """A wrong kernel: one mistake of an exercise."""
 
     entry: Entry
     mistake: Mistake
 
 
 def wrong_kernels() -> list[Wrong]:
-    """All mistakes of the course."""
+    """Return all wrong kernels of the course."""
     return [Wrong(entry, mistake) for entry in COURSE.exercises for mistake in read_mistakes(entry).wrong]
 
 
 @dataclass
 class Kernels:
-    """The files of the wrong kernels."""
+    """The files of wrong kernels."""
 
     folder: Path
 
     def path(self, wrong: Wrong, change: Callable[[str], str] = lambda text: text) -> Path:
-        """Write the file anew, named as the exercise's own, in a folder of its own."""
+        """Write the kernel to a separate folder, under the file name of the exercise."""
         place = (
             self.folder
             / wrong.entry.day
@@ -52,14 +52,14 @@ class Kernels:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All kernels of an exercise in a row: they get the same inputs, which are drawn once (test_verdicts.py)."""
+    """Run all kernels of an exercise consecutively, so that test_verdicts.py draws their inputs once."""
     verdicts = [place for place, item in enumerate(items) if item.path == VERDICTS]
     for place, item in zip(verdicts, sorted((items[place] for place in verdicts), key=exercise_of)):
         items[place] = item
 
 
 def exercise_of(item: pytest.Item) -> str:
-    """Return the exercise that a test is about; empty for a test about none."""
+    """Return the name of the exercise that a test is about, or an empty string."""
     values = getattr(getattr(item, "callspec", None), "params", {})
     entry = values["wrong"].entry if "wrong" in values else values.get("entry")
     return entry.name if entry is not None else ""
@@ -67,7 +67,7 @@ def exercise_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    """Return the folder of the wrong kernels."""
+    """Return the writer of wrong kernels."""
     return Kernels(tmp_path_factory.mktemp("wrong"))
 
 

@@ -1,6 +1,6 @@
-"""A kernel file as far as what catches a mistake needs it.
+"""Reduce an exercise and a kernel file to the case that must catch a mistake.
 
-Compilers spend most of their time on what is never run there.
+This saves time, because compilers spend most of it on code that does not run in that case.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from grader.course.task import Case, Exercise
 
 
 def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
-    """Return the exercise with the case that a mistake names, or that its ``says`` names.
+    """Return the exercise with only the case that the mistake names, directly or in ``says``.
 
-    Else in one dtype with all its cases.
+    If it names no case, keep all cases of one dtype.
 
-    None where nothing would be left out. A mistake that *efficient* catches keeps its cases: it passes all of them.
+    Return None if nothing would be removed. A mistake that *efficient* must catch keeps its cases, because it passes
+    all of them.
     """
     says = " ".join(mistake.says.lower().split())
     for case in task.cases if "efficient" not in mistake.stages else ():
@@ -51,11 +52,11 @@ _HELPER = re.compile(
     r"^((?:template <[^;{}]*?>\s)?)((?:static )?(?:void|cudaError_t) \w+\([^;{}]*?cudaStream_t[^;{}]*?\)\s*{)",
     re.MULTILINE,
 )
-"""A function of the host that a launcher calls: the template's head, and the rest."""
+"""A host function that a launcher calls. The groups are its template head and the rest of its signature."""
 
 
 def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str:
-    """Return the kernel with empty launchers for other dtypes and, for one case, sizes as constants."""
+    """Return the kernel with empty launchers for other dtypes. If there is one case, sizes become constants."""
     (dtype,) = narrow.dtypes
     sizes = ""
     if len(narrow.cases) == 1 and narrow.efficient is None:
@@ -65,7 +66,7 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
             for parameter in task.parameters(dtype)
             if parameter.kind == "scalar" and isinstance(values.get(parameter.name), int)
         )
-        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # there they are constants, too
+        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # so that sizes are also constants there
     for other in task.dtypes:
         body = re.compile(
             rf'(extern "C" void {re.escape(task.launcher(other))}\([^)]*\)\s*{{)(.*?)^}}', re.DOTALL | re.MULTILINE

@@ -1,4 +1,4 @@
-"""Rules for every exercise: those of `grader dev check`, and references that no trivial output meets."""
+"""Rules for every exercise: those of `grader dev check`, and cases that reject trivial outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.seeds import SEED
 
 ENTRIES = COURSE.exercises
 LONG_RUN = 25
-"""Lines that two solutions may share in a row, blank ones not counted."""
+"""The maximum number of consecutive lines that two solutions may share, without blank lines."""
 CONSTANTS = ("zeros", "ones", "the mean", "the mean of each row", "noise", "NaN")
 
 
@@ -27,7 +27,7 @@ every_exercise = pytest.mark.parametrize("entry", ENTRIES, ids=names)
 
 @every_exercise
 def test_it_lacks_nothing(entry: Entry) -> None:
-    """Pass every rule of `grader dev check`."""
+    """Check that the exercise satisfies every rule of `grader dev check`."""
     assert not exercise_rules.lacks(entry)
 
 
@@ -41,7 +41,10 @@ def test_no_kernel_of_a_day_that_is_not_listed() -> None:
 
 
 def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
-    """Share at most so many consecutive lines; common code belongs in a header of ``lessons/llmk``."""
+    """Check that solutions share at most LONG_RUN consecutive lines.
+
+    Common code belongs in a header of ``lessons/llmk``.
+    """
     places: dict[tuple[str, ...], str] = {}
     for entry in ENTRIES:
         lines = [line.strip() for line in entry.solution.read_text().splitlines() if line.strip()]
@@ -59,10 +62,10 @@ def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every_exercise
 def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
-    """Zeros, constants, means and noise fail in every case with elements, except where they are the very answer.
+    """Check that zeros, constants, means and noise fail in every nonempty case, unless they are the correct result.
 
-    Where a reference is itself trivial (the softmax of one column is 1) the case cannot tell; most others must. The
-    inputs, and the task's own lazy outputs, may be near the answer in a case made for something else, but not in all.
+    If the reference is trivial (the softmax of one column is 1), the case cannot reject trivial outputs, but most
+    others must. The inputs and the task's ``lazy`` outputs may be close to the result in some cases, but not in all.
     """
     task = entry.load()
     told: dict[str, list[bool]] = {}
@@ -83,7 +86,7 @@ def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
 
 
 def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dict]:
-    """Return outputs of kernels that did not do the work."""
+    """Return trivial outputs, by kernels that do not compute the result."""
     generator = torch.Generator().manual_seed(call.seed)
 
     def each(make) -> dict:
@@ -112,7 +115,7 @@ def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dic
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether a trivial output equals the reference, up to rounding."""
     if not b.is_floating_point():
-        a = a.to(b.dtype)  # as the kernel's whole numbers would be
+        a = a.to(b.dtype)  # converted like a kernel's integers
     return torch.allclose(a.to(torch.float64), b.to(torch.float64), rtol=1e-6, atol=1e-12)
 
 
@@ -130,7 +133,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
 
 
 def test_trivial_test_sees_a_weak_case() -> None:
-    """The test above would notice a task with inputs that make zeros right."""
+    """Check that the test above detects a task whose inputs make zeros the correct result."""
     from grader.course.task import Input, Output, constant
 
     weak = Exercise(

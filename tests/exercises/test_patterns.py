@@ -1,4 +1,4 @@
-"""The builders of day 9's sparsity patterns, and the one kernel that runs them all."""
+"""The builders of day 9's sparsity patterns, and the kernel that runs all of them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_lists_are_ascending_distinct_and_in_range(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_mask_and_lists_say_the_same(name: str) -> None:
+def test_mask_and_lists_are_equivalent(name: str) -> None:
     pattern = BUILT[name]
     again = patterns.from_mask(pattern.mask())
     assert torch.equal(again.offsets, pattern.offsets) and torch.equal(again.indices, pattern.indices)
 
 
-def test_what_each_builder_promises() -> None:
+def test_properties_of_each_builder() -> None:
     assert BUILT["window"].row(20).tolist() == [16, 17, 18, 19, 20]
     assert patterns.sliding_window(LENGTH, 2, causal=False).row(20).tolist() == [19, 20, 21]
     assert BUILT["dilated"].row(20).tolist() == [11, 14, 17, 20]
@@ -72,7 +72,7 @@ def test_what_each_builder_promises() -> None:
 
 
 def in_ring(query: int, key: int, window: int) -> bool:
-    """Hierarchical: within the window every key; up to twice as far every 2nd, twice as far again every 4th, ..."""
+    """Return the hierarchical pattern: all keys in the window, every 2nd up to 2x as far, every 4th up to 4x, ..."""
     distance, step, reach = abs(query - key), 1, window
     while distance >= reach:
         step, reach = 2 * step, 2 * reach
@@ -116,7 +116,7 @@ def test_lists_become_ascending_and_distinct() -> None:
 
 
 @pytest.mark.parametrize("bad", [-1, 4])
-def test_a_list_that_names_no_key_is_refused(bad: int) -> None:
+def test_a_list_with_an_invalid_key_is_refused(bad: int) -> None:
     with pytest.raises(ValueError, match=f"query 1 lists key {bad}, and there are 4 keys"):
         patterns.from_lists([[0], [2, bad]], keys=4)
 

@@ -1,4 +1,4 @@
-"""Every puzzle: its answer passes, each wrong answer fails where and as the puzzle says, and a blank does not build."""
+"""Every puzzle: its answer passes, wrong answers fail at the stage that it names, and a blank does not build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PUZZLES = read_puzzles(Course(shipped.COURSE))
 WRONG = [(puzzle, wrong) for puzzle in PUZZLES for wrong in puzzle.listed.wrong]
 SEED = 1
 LINES = 10
-"""The most lines of a kernel, without its launcher."""
+"""The maximum number of lines of a kernel, without its launcher."""
 
 
 def graded(puzzle: Puzzle, text: str, folder: Path) -> Verdict:
@@ -42,7 +42,7 @@ def test_a_wrong_answer_fails(puzzle: Puzzle, wrong: Wrong, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES, ids=lambda puzzle: puzzle.variable)
-def test_it_is_small(puzzle: Puzzle) -> None:
+def test_the_kernel_is_small(puzzle: Puzzle) -> None:
     kernel = puzzle.listed.kernel.partition('extern "C"')[0].strip()
     assert 3 < len(kernel.splitlines()) <= LINES + 1  # the closing brace
     assert max(map(len, puzzle.text.splitlines())) <= 120

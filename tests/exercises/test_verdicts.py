@@ -1,4 +1,4 @@
-"""Every kernel of the course gets the verdict that it deserves on the simulator."""
+"""Every kernel of the course gets the expected verdict on the simulator."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ENTRIES = COURSE.exercises
 
 @pytest.fixture(scope="module", autouse=True)
 def one_child() -> Iterator[None]:
-    """One case at a time: every core has a test of its own, and a case beside one that fails would be run for nothing.
+    """Run one case at a time, because tests run in parallel and a failing case makes other cases unnecessary.
 
-    And compilers without a jail, into and out of which files are copied: tests/attacks is about those.
+    Run compilers without a jail, which would copy files. tests/attacks tests jails.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.judge.cases.CHILDREN", 1)
@@ -37,10 +37,7 @@ def one_child() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def drawn_once() -> Iterator[None]:
-    """All kernels of an exercise get the same inputs here.
-
-    Drawn once, and what the reference makes of them computed once.
-    """
+    """Draw inputs and compute references once for all kernels of an exercise."""
     kept: dict[str, dict[tuple[object, ...], Any]] = {}
     draw, refer = Exercise.call, Exercise.expected
 
@@ -95,7 +92,7 @@ def test_other_designs_pass(entry: Entry, kernel: Path) -> None:
 
 @pytest.mark.parametrize(("entry", "kernel"), [(e, e.skeleton) for e in ENTRIES], ids=[e.name for e in ENTRIES])
 def test_skeleton_builds_and_fails(entry: Entry, kernel: Path) -> None:
-    """For the reason that it teaches, where it is not simply unfinished: ``[skeleton]`` in the file of mistakes."""
+    """Check the failure that ``[skeleton]`` names in the file of mistakes. Unfinished skeletons have no such entry."""
     reason = read_mistakes(entry).skeleton
     verdict = verdict_of(entry, kernel) if reason is None else must_fail(entry, kernel, reason)
     assert verdict.stage("builds").status == PASSED, as_seen(verdict)
@@ -106,7 +103,7 @@ WRONG = wrong_kernels()
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=[f"{w.entry.name}: {w.mistake.name}" for w in WRONG])
-def test_wrong_kernel_fails_as_a_learner_needs(wrong: Wrong, kernels: Kernels) -> None:
+def test_wrong_kernel_fails_for_the_right_reason(wrong: Wrong, kernels: Kernels) -> None:
     if fails_narrowed(wrong, kernels):
         return
     last = max(wrong.mistake.stages, key=STAGES.index)
@@ -118,9 +115,9 @@ def test_there_are_many_wrong_kernels() -> None:
 
 
 def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
-    """Return whether it fails as it must in the case that should catch it, built for that case alone.
+    """Return whether the kernel, reduced to the case that must catch it, fails as expected.
 
-    Where it does not, the whole verdict decides; but what a mistake names as its case must catch it.
+    If it does not, the complete verdict decides. But if the mistake names a case, that case must catch it.
     """
     task, mistake = wrong.entry.load(), wrong.mistake
     narrow = narrowed_task(task, mistake)
@@ -135,7 +132,7 @@ def fails_narrowed(wrong: Wrong, kernels: Kernels) -> bool:
 
 
 def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -> Verdict:
-    """Return the same for as many cases as it takes until one fails."""
+    """Return the verdict of the stages up to ``last``, where cases after the first failing one are skipped."""
     with pytest.MonkeyPatch.context() as patch:
         until_one_fails = functools.partial(CasePool, enough=lambda run: run.result.status == FAILED)
         patch.setattr("grader.judge.driver.CasePool", until_one_fails)
@@ -143,10 +140,9 @@ def verdict_until_one_fails(exercise: Entry | Exercise, file: Path, last: str) -
 
 
 def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]) -> Verdict:
-    """Return a verdict that fails as it should, of as few cases as that takes.
+    """Assert that the kernel fails as expected, and return the verdict.
 
-    A case that fails makes *correct* fail, whatever the cases after it do; so they run only where what it says is not
-    enough.
+    Cases after the first failing one run only if its messages do not contain the expected text.
     """
     verdict = verdict_until_one_fails(entry, file, last)
     if verdict.failed_stage is not None and verdict.failed_stage.name == "correct" and not says(verdict, failure):
@@ -160,5 +156,5 @@ def must_fail(entry: Entry, file: Path, failure: Failure, last: str = STAGES[-1]
 
 
 def says(verdict: Verdict, failure: Failure) -> bool:
-    """Return whether the learner sees the text."""
+    """Return whether the report contains the expected text."""
     return " ".join(failure.says.lower().split()) in as_seen(verdict).lower()

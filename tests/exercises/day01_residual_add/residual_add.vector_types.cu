@@ -1,5 +1,5 @@
-// A right residual add of another design: CUDA's own vector types and the packed additions of half and bfloat16, two
-// vectors per thread, and a scalar kernel wherever an address is not a multiple of 16 bytes.
+// A correct residual add with a different design: CUDA's own vector types and the packed additions of half and
+// bfloat16, two vectors per thread, and a scalar kernel wherever an address is not a multiple of 16 bytes.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@ __device__ uint4 add_pairs(uint4 a, uint4 b) {
     return sum;
 }
 
-// Each pointer: (vectors) of 16 bytes.
+// Each pointer has shape (vectors), with vectors of 16 bytes.
 __global__ void add_vectors_f32(const float4* x, const float4* residual, float4* out, long long vectors) {
     const long long first = 2LL * blockIdx.x * blockDim.x + threadIdx.x;
     for (int turn = 0; turn < 2; ++turn) {

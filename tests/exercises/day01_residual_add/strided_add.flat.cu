@@ -1,4 +1,4 @@
-// A right strided add of another design: one thread per element of out, which works out its row and column.
+// A correct strided add with a different design: one thread per element of out, which computes its row and column.
 #include <cuda_runtime.h>
 
 struct Strides {

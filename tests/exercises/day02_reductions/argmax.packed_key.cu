@@ -1,5 +1,5 @@
-// A right argmax of another design: value and column become one 64-bit number whose order is the wanted one, so that
-// the reduction is a plain maximum, made by an atomic in shared memory.
+// A correct argmax with a different design: value and column form a 64-bit number with the required order, so that
+// the reduction is a maximum, computed by an atomic in shared memory.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

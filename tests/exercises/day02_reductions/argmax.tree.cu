@@ -1,5 +1,5 @@
-// A right argmax of another design: a tree in shared memory over all threads. A thread starts from an element of the
-// row, so no value has to stand for "nothing yet"; threads without one start from column 0.
+// A correct argmax with a different design: a tree in shared memory over all threads. A thread starts from an element
+// of the row, so no special value for "nothing yet" is needed; threads without one start from column 0.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// A right LayerNorm of another design: no Welford. The row waits in registers; first the mean, then the squared
+// A correct LayerNorm with a different design: no Welford. The row waits in registers; first the mean, then the squared
 // distances from it, each by a sum over the block. A row too wide for the registers is read again for each pass.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -7,7 +7,7 @@
 constexpr int kThreads = 512;
 constexpr int kKept = 16;
 
-// Every thread gets the sum over the block. May be called again: a barrier stands on both sides of `partial`.
+// Returns the sum over the block to every thread. It can be called again: barriers precede and follow `partial`.
 __device__ float block_sum(float mine) {
     __shared__ float partial[kThreads / 32];
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);
@@ -24,11 +24,11 @@ template <typename T>
 __global__ void norm_rows(const T* x, const T* weight, const T* bias, T* out, int cols, float eps) {
     x += static_cast<long long>(blockIdx.x) * cols;
     out += static_cast<long long>(blockIdx.x) * cols;
-    constexpr int kFirst = kKept * kThreads;  // where the part begins that is not kept
+    constexpr int kFirst = kKept * kThreads;  // start of the part that is not kept
 
     float kept[kKept];
     float sum = 0.0f;
-    // Distances from the first element: small where the mean is large, so that their sum is exact enough.
+    // Distances from the first element are small if the mean is large, so their sum is exact enough.
     const float origin = static_cast<float>(x[0]);
 #pragma unroll
     for (int k = 0; k < kKept; ++k) {

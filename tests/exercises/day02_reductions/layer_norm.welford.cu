@@ -1,11 +1,11 @@
-// A right LayerNorm of another design: Welford's update element by element, the row waiting in shared memory, the
-// states of the warps joined by the first warp, the result handed to all through shared memory.
+// A correct LayerNorm with a different design: Welford's update element by element, the row waiting in shared memory,
+// the states of the warps joined by the first warp, the result handed to all through shared memory.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;
-constexpr int kHeld = 8192;  // floats of the row that shared memory holds
+constexpr int kHeld = 8192;  // floats of the row in shared memory
 
 struct State {
     int count;
@@ -21,7 +21,7 @@ __device__ State join(State a, State b) {
             a.squares + b.squares + delta * delta * (static_cast<float>(a.count) * b.count / n)};
 }
 
-// Lane 0 gets the state of the first `lanes` lanes, a power of two.
+// Lane 0 gets the merged state of the first `lanes` lanes; `lanes` is a power of two.
 __device__ State join_lanes(State mine, int lanes) {
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
         const State other{__shfl_down_sync(0xffffffffu, mine.count, distance),

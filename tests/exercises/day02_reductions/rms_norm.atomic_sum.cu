@@ -1,11 +1,11 @@
-// A right RMSNorm of another design: one element per access, kept in registers; the warps add their sums of squares to
-// one number in shared memory by atomics.
+// A correct RMSNorm with a different design: one element per access, kept in registers; the warps add their sums of
+// squares to one number in shared memory with atomics.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 1024;
-constexpr int kKept = 8;  // elements that a thread keeps; of a wider row it reads the others twice
+constexpr int kKept = 8;  // elements that a thread keeps; the rest of a wider row is read twice
 
 // x, out: (rows, cols), one block per row; weight: (cols).
 template <typename T>

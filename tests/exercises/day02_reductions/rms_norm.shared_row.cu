@@ -1,4 +1,4 @@
-// A right RMSNorm of another design: the row waits in shared memory in its own dtype, CUB adds up the squares. What
+// A correct RMSNorm with a different design: the row is kept in shared memory in its dtype, CUB sums the squares. What
 // does not fit into shared memory is read from global memory again.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_bf16.h>
@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;
-constexpr int kHeld = 8192;  // elements of the row that shared memory holds
+constexpr int kHeld = 8192;  // elements of the row in shared memory
 
 // x, out: (rows, cols), one block per row; weight: (cols).
 template <typename T>

@@ -1,4 +1,4 @@
-// A right row sum of another design: two arrays that take turns, so that one barrier per row is enough. A warp that
+// A correct row sum with a different design: two alternating arrays, so that one barrier per row is enough. A warp that
 // writes for row r + 2 has passed the barrier of row r + 1, which warp 0 reaches only after it has read row r's sums.
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// A right softmax of another design: cooperative groups, one element per access, the online rule element by element
-// with minus infinity as the start, and a tree over the warps in shared memory.
+// A correct softmax with a different design: cooperative groups, one element per access, the online rule element by
+// element with minus infinity as the start, and a tree over the warps in shared memory.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -10,11 +10,11 @@
 namespace cg = cooperative_groups;
 
 constexpr int kThreads = 512;
-constexpr int kKept = 16;  // elements that a thread keeps; of a wider row it reads the others twice
+constexpr int kKept = 16;  // elements that a thread keeps; the rest of a wider row is read twice
 
 __device__ void join(float& maximum, float& sum, float other_maximum, float other_sum) {
     const float larger = fmaxf(maximum, other_maximum);
-    if (larger == -INFINITY) return;  // both sets are empty, or hold nothing but -infinity
+    if (larger == -INFINITY) return;  // both sets are empty or contain only -infinity
     sum = sum * expf(maximum - larger) + other_sum * expf(other_maximum - larger);
     maximum = larger;
 }

@@ -1,5 +1,5 @@
-// A right softmax of another design: the row waits in shared memory as floats, CUB reduces the maximum and then the
-// sum. What does not fit into shared memory is read from global memory again.
+// A correct softmax with a different design: the row is kept in shared memory as floats, CUB reduces the maximum and
+// then the sum. What does not fit into shared memory is read from global memory again.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -8,7 +8,7 @@
 #include <cfloat>
 
 constexpr int kThreads = 256;
-constexpr int kHeld = 8192;  // floats of the row that shared memory holds
+constexpr int kHeld = 8192;  // floats of the row in shared memory
 
 struct Larger {
     __device__ float operator()(float a, float b) const { return fmaxf(a, b); }

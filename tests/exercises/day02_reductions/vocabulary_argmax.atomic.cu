@@ -1,4 +1,5 @@
-// right: one 64-bit atomic maximum for each block, in the first word of the row's working memory, which a memset clears
+// Correct alternative: one 64-bit atomic maximum for each block, in the first word of the row's working memory, which a
+// memset clears
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

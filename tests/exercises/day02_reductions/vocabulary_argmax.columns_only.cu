@@ -1,11 +1,11 @@
-// right: each block leaves the column of its best alone; the second kernel looks the values up again
+// Correct alternative: each block stores only the column of its best value; the second kernel reads the values again
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 struct Best {
     float value;
-    int col;  // -1: none
+    int col;  // -1: no column
 };
 
 __device__ Best better(Best a, Best b) {
@@ -15,7 +15,7 @@ __device__ Best better(Best a, Best b) {
     return a.col < b.col ? a : b;
 }
 
-// The best of what the threads of a block, 128, bring.
+// The best candidate of the 128 threads of a block.
 __device__ Best best_of_block(Best mine) {
     __shared__ Best all[128];
     all[threadIdx.x] = mine;

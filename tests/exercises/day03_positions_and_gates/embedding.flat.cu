@@ -1,4 +1,4 @@
-// right: one thread per piece of the output, numbered through; every thread reads its own id
+// Correct alternative: one thread per vector of the output, numbered consecutively; every thread reads its id
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

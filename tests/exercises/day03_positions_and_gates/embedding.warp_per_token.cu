@@ -1,4 +1,4 @@
-// right: one warp per row and a bounded grid, so that short rows do not leave most of a block idle
+// Correct alternative: one warp per row and a bounded grid, so that short rows do not leave most of a block idle
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -18,9 +18,9 @@ __global__ void copy_rows(const Piece* __restrict__ table, const long long* __re
     const long long warps = static_cast<long long>(gridDim.x) * blockDim.x / 32;
     for (long long token = warp; token < tokens; token += warps) {
         const long long id = ids[token];                       // all lanes read one address: a broadcast
-        const bool known = is_known(id, vocabulary);           // decided before the id becomes an address
+        const bool known = is_known(id, vocabulary);           // checked before the id is used as an address
         const Piece* row = table + (known ? id : 0) * pieces;  // 64-bit: the table may exceed 2^31 elements
-#pragma unroll 4                                               // four loads on their way before the first is stored
+#pragma unroll 4                                               // four loads are in flight before the first store
         for (int i = lane; i < pieces; i += 32) {
             out[token * pieces + i] = known ? row[i] : Piece{};
         }
@@ -33,7 +33,7 @@ void embedding(const T* table, const long long* ids, T* out, long long tokens, l
     if (tokens == 0 || hidden == 0) return;
     const int block = 256;
     const long long blocks = (tokens + block / 32 - 1) / (block / 32);
-    const int grid = blocks < 65536 ? static_cast<int>(blocks) : 65536;  // each warp then takes several rows
+    const int grid = blocks < 65536 ? static_cast<int>(blocks) : 65536;  // each warp then copies several rows
     const uintptr_t bits = reinterpret_cast<uintptr_t>(table) | reinterpret_cast<uintptr_t>(out) | hidden * sizeof(T);
     if (bits % sizeof(uint4) == 0) {
         copy_rows<<<grid, block, 0, stream>>>(reinterpret_cast<const uint4*>(table), ids, reinterpret_cast<uint4*>(out),

@@ -1,4 +1,4 @@
-// right: one thread per pair of a token, which keeps its angle in registers and walks over the heads
+// Correct alternative: one thread per pair of a token, which keeps its angle in registers and walks over the heads
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -19,7 +19,7 @@ __global__ void rope_pairs(const T* x, const int* positions, T* out, int heads, 
     const int half = rotary_dim / 2;
     for (int c = threadIdx.x; c < head_dim - half; c += blockDim.x) {
         const bool turns = c < half;
-        const int first = turns ? c : c + half;  // a channel of the first half, or one that does not turn
+        const int first = turns ? c : c + half;  // a channel of the first half, or one that is not rotated
         float sin = 0.0f, cos = 1.0f;
         if (turns) {
             const double angle = positions[token] * pow(theta, -2.0 * c / rotary_dim);

@@ -1,4 +1,4 @@
-// right: single elements until out is aligned, then vectors where all three arrays agree, then the tail
+// Correct alternative: single elements until out is aligned, then vectors where all three arrays agree, then the tail
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -34,7 +34,7 @@ __global__ void swiglu_peeled(const T* gate, const T* up, T* out, long long n, l
         *reinterpret_cast<uint4*>(out + at) = c;
         return;
     }
-    const long long single = thread - vectors;  // numbers the elements outside the vectors
+    const long long single = thread - vectors;  // index among the elements outside the vectors
     const long long at = single < head ? single : single + vectors * per_vector;
     if (at < n) store(out + at, gated(to_float(gate[at]), to_float(up[at])));
 }
@@ -45,7 +45,7 @@ void swiglu(const T* gate, const T* up, T* out, long long n, cudaStream_t stream
     const uintptr_t g = reinterpret_cast<uintptr_t>(gate), u = reinterpret_cast<uintptr_t>(up);
     const uintptr_t o = reinterpret_cast<uintptr_t>(out);
     long long head = static_cast<long long>((16 - o % 16) % 16 / sizeof(T));
-    if (g % 16 != o % 16 || u % 16 != o % 16 || head > n) head = n;  // the arrays never align together
+    if (g % 16 != o % 16 || u % 16 != o % 16 || head > n) head = n;  // no offset aligns all arrays
     const long long vectors = (n - head) / (16 / sizeof(T));
     const long long threads = vectors + (n - vectors * static_cast<long long>(16 / sizeof(T)));
     swiglu_peeled<<<static_cast<unsigned>((threads + 127) / 128), 128, 0, stream>>>(gate, up, out, n, head);

@@ -1,4 +1,4 @@
-// right: 32 x 8 threads, each with four rows of the tile, so that a value of weight is used four times
+// Correct alternative: 32 x 8 threads, each with four rows of the tile, so that a value of weight is used four times
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

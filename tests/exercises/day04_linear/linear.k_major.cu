@@ -1,4 +1,4 @@
-// right: both tiles lie k-major, so that the inner loop reads rows of them; the padding is on the side of the stores
+// Correct alternative: both tiles are k-major, so that the inner loop reads rows of them; the padding is for the stores
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

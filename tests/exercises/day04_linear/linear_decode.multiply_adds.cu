@@ -1,5 +1,5 @@
-// right: no tensor cores. A block makes eight features, its eight warps share in_features, and each lane holds eight columns of
-// eight weight rows while it goes through the rows of x
+// Correct alternative: no tensor cores. A block computes eight features, its eight warps share in_features, and each
+// lane holds eight columns of eight weight rows while it loops over the rows of x
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

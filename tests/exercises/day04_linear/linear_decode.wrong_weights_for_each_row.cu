@@ -1,4 +1,4 @@
-// wrong: a warp makes one output, so that the weights are read again for each row
+// Wrong: a warp makes one output, so that the weights are read again for each row
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

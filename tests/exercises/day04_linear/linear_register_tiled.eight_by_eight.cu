@@ -1,4 +1,5 @@
-// right: 64 x 64 outputs per block, 8 x 8 per thread, 64 threads, k-major tiles with 4 floats of padding, one buffer
+// Correct alternative: 64 x 64 outputs per block, 8 x 8 per thread, 64 threads, k-major tiles with 4 floats of padding,
+// one buffer
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

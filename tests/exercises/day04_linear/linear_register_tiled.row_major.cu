@@ -1,4 +1,5 @@
-// right: 128 x 128 outputs per block, 8 x 8 per thread; tiles stay row-major, and a thread reads four k at a time
+// Correct alternative: 128 x 128 outputs per block, 8 x 8 per thread; tiles stay row-major, and a thread reads four k
+// at a time
 #include <cuda_runtime.h>
 
 constexpr int kPitch = 20;  // floats from row to row: the 16-byte reads of eight rows use all 32 banks

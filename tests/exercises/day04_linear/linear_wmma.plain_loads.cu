@@ -1,4 +1,4 @@
-// right: 64 x 64 outputs per block, four warps of 32 x 32, tiles loaded with ordinary loads, one stage
+// Correct alternative: 64 x 64 outputs per block, four warps of 32 x 32, tiles loaded with ordinary loads, one stage
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// right: fragments of 32 x 8 x 16, accumulators that start from the bias, 64 x 64 outputs per block of eight warps
+// Correct alternative: fragments of 32 x 8 x 16, accumulators that start from the bias, 64 x 64 outputs per block of
+// eight warps
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

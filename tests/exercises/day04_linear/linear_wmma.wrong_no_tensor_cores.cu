@@ -1,10 +1,10 @@
-// A right product of f16 or bf16 matrices with few bytes, no conflicts, one launch, and not one tensor core.
+// A correct GEMM of f16 or bf16 matrices with few bytes, no bank conflicts and one launch, but without tensor cores.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-constexpr int kTile = 64;   // a block makes kTile x kTile outputs, 16 x 16 threads 4 x 4 each
-constexpr int kDepth = 32;  // columns that are in shared memory at a time
+constexpr int kTile = 64;   // a block computes kTile x kTile outputs; each of its 16 x 16 threads computes 4 x 4
+constexpr int kDepth = 32;  // columns in shared memory at a time
 
 template <typename T>
 __global__ void linear_kernel(const T* x, const T* weight, const T* bias, T* out, int rows, int inner, int features) {

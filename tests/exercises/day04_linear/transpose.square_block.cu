@@ -1,4 +1,4 @@
-// right: one thread per element, a block of 32 x 32, the tile stored transposed already
+// Correct alternative: one thread per element, a block of 32 x 32, the tile is transposed when it is stored
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

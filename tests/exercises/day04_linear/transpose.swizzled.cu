@@ -1,4 +1,5 @@
-// right: no padding; the column of the tile is exchanged with column ^ row, which also spreads a column over all banks
+// Correct alternative: no padding; a column is stored at column ^ row of the tile, which also spreads a column over all
+// banks
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

@@ -1,4 +1,5 @@
-// right: 64 rows x 64 features per block, a thread makes one row of 16 outputs; the sums of a whole row start from the bias
+// Correct alternative: 64 rows x 64 features per block, a thread computes one row of 16 outputs; the sums of a whole
+// row start from the bias
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

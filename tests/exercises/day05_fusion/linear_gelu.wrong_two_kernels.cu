@@ -1,4 +1,4 @@
-// wrong: two kernels, the second of which reads every sum and writes it again
+// Wrong: two kernels; the second one reads every sum and writes it again
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

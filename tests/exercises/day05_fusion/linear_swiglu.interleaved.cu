@@ -1,4 +1,5 @@
-// right: rows of gate_weight and up_weight interleaved in shared memory, so that a gate and its up are neighbors
+// Correct alternative: rows of gate_weight and up_weight interleaved in shared memory, so that corresponding gate and
+// up rows are neighbors
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// wrong: the unfused three, with gate and up in global memory between them
+// Wrong: three unfused kernels, with gate and up in global memory between them
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// wrong: one kernel, but it reads the tiles of x once for each product
+// Wrong: one kernel, but it reads the tiles of x once for each product
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// right: plain multiply-adds, 4 x 4 outputs per thread, squares joined by atomics in shared memory
+// Correct alternative: plain multiply-adds, 4 x 4 outputs per thread, squares summed with atomics in shared memory
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// right: squares and scaled weights made in registers on the way to shared memory, 64 x 64 outputs per block of eight warps
+// Correct alternative: squares and scaled weights are computed in registers before they are stored to shared memory, 64
+// x 64 outputs per block of eight warps
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,7 +22,7 @@ __global__ void fused_kernel(const T* x, const T* norm_weight, const T* weight, 
     const int r = warp / 4 * 32, f = warp % 4 * 16;  // this warp's 32 x 16 outputs
     wmma::fragment<wmma::accumulator, 32, 8, 16, float> sum[2];
     for (int j = 0; j < 2; ++j) wmma::fill_fragment(sum[j], 0.0f);
-    float squares[8] = {};  // of rows warp, warp + 8, ..., columns lane, lane + 32, ...
+    float squares[8] = {};  // rows warp, warp + 8, ..., columns lane, lane + 32, ...
     for (int k0 = 0; k0 < inner; k0 += 32) {
         const int k = k0 + lane;
         const float scale = k < inner ? static_cast<float>(norm_weight[k]) : 0.0f;

@@ -1,4 +1,4 @@
-// wrong: the unfused pair, with the normed rows in global memory between them
+// Wrong: two unfused kernels, with the normalized rows in global memory between them
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

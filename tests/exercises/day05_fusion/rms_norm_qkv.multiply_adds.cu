@@ -1,5 +1,5 @@
-// right: no tensor cores. A block makes eight features, its eight warps share in_features; each lane holds eight columns of eight
-// weight rows, times norm_weight, while it goes through the rows of x and sums their squares
+// Correct alternative: no tensor cores. A block computes eight features, its eight warps share in_features; each lane
+// holds eight columns of eight weight rows, times norm_weight, while it loops over the rows of x and sums their squares
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

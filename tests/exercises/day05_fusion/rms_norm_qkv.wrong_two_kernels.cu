@@ -1,4 +1,4 @@
-// wrong: a kernel for the norm, then one for the products, with the normed rows in global memory between them
+// Wrong: a kernel for the norm, then one for the products, with the normalized rows in global memory between them
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// right: plain multiply-adds, a warp per query
+// Correct alternative: plain multiply-adds, a warp per query
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <cmath>

@@ -1,4 +1,4 @@
-// right: WMMA, scores through shared memory, eight threads per query
+// Correct alternative: WMMA, scores through shared memory, eight threads per query
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

@@ -1,4 +1,4 @@
-// wrong: exponentials go to memory, come back and go again as weights
+// Wrong: exponentials are written to memory, read back and written again as weights
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <cmath>

@@ -1,4 +1,4 @@
-// wrong: a kernel for the maxima and sums, and another one for the weights
+// Wrong: one kernel for the maxima and sums, another one for the weights
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <cmath>

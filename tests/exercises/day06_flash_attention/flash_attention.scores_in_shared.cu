@@ -1,5 +1,5 @@
 // A block of 128 threads owns 32 queries; scores of a tile pass through shared memory, and so do the running sums:
-// whoever has time computes the next score or the next column. The softmax of a row is one thread's work.
+// whichever thread is free computes the next score or the next column. The softmax of a row is one thread's work.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // One thread per query; its row of q and its sums in registers, tiles of keys and values in shared memory. The softmax
-// moves with every key, not with every tile.
+// is updated for every key, not for every tile.
 #include <cuda_runtime.h>
 
 #include <cmath>

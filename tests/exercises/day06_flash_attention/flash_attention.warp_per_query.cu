@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len, int head_dim,
            float scale, bool causal) {
     extern __shared__ float shared[];
-    const int pitch = head_dim | 1;  // odd: rows that are read together lie in different banks
+    const int pitch = head_dim | 1;  // odd, so rows that are read together are in different banks
     float* k_tile = shared;
     float* v_tile = k_tile + kKeys * pitch;
     float* q_rows = v_tile + kKeys * pitch;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         s = key < key_len && (!causal || key <= query + key_len - query_len) ? s * scale : -INFINITY;
         float top = s;
         for (int bit = 16; bit > 0; bit /= 2) top = fmaxf(top, __shfl_xor_sync(kAll, top, bit));
-        if (top == -INFINITY) continue;  // the same for the whole warp; barriers come before
+        if (top == -INFINITY) continue;  // the same for the whole warp; barriers come earlier
         const float new_m = fmaxf(m, top), correction = expf(m - new_m), p = expf(s - new_m);
         float sum = p;
         for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(kAll, sum, bit);

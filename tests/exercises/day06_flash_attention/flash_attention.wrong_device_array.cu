@@ -1,4 +1,4 @@
-// Nothing is allocated, and still N x M scores pass through global memory.
+// Allocates nothing, but N x M scores pass through global memory.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Right numbers, wrong memory: N x M scores are allocated, written and read again.
+// Correct numbers, but too much memory: N x M scores are allocated, written and read again.
 #include <cuda_runtime.h>
 
 #include <cmath>

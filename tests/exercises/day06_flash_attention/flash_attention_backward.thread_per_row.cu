@@ -11,7 +11,7 @@ __device__ bool sees(int query, int key, int query_len, int key_len, bool causal
     return query < query_len && key < key_len && (!causal || key - key_len <= query - query_len);
 }
 
-// Fills a tile with `count` rows, zeros after them and in columns past head_dim.
+// Fills a tile with `count` rows, then zeros; columns past head_dim are zero as well.
 template <int DIM>
 __device__ void fill(float (*tile)[DIM], const float* rows, int count, int head_dim) {
     for (int i = threadIdx.x; i < kTile * DIM; i += kRows) {

@@ -1,5 +1,5 @@
-// No scores kept: the maximum, the sum and the weighted sum move with every key. A warp owns 2 queries and splits
-// head_dim over 16 lanes each.
+// Stores no scores: the maximum, the sum and the weighted sum are updated for every key. A warp owns 2 queries and
+// splits head_dim over 16 lanes each.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The maximum first, in a pass of its own over the keys; then nothing ever needs correcting. Reads k twice, which the
-// bar allows.
+// A separate first pass over the keys finds the maximum, so nothing needs rescaling. k is read twice, which the bar
+// allows.
 #include <cuda_runtime.h>
 
 #include <cmath>

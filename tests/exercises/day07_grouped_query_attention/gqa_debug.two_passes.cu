@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-constexpr int kWarps = 4;  // of one block
+constexpr int kWarps = 4;  // warps in a block
 constexpr int kColumns = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -50,7 +50,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         }
     }
 
-    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
+    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key returns zeros
     float* out_row = out + ((static_cast<size_t>(b) * heads + head) * query_len + query) * head_dim;
     for (int c = 0; c < kColumns; ++c) {
         const int d = lane + 32 * c;

@@ -7,15 +7,15 @@
 
 constexpr int kThreads = 128;
 constexpr int kKeys = 64;
-constexpr int kHeads = 16;  // of a group, at once
-constexpr int kBytes = 16;  // of one access
+constexpr int kHeads = 16;  // of a group, processed together
+constexpr int kBytes = 16;  // bytes in one access
 
 template <typename T>
 __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, float* partial_out, float* partial_stats,
                        int heads, int kv_heads, int max_len, int head_dim, int splits, float scale) {
     __shared__ float query[kHeads][128];
     __shared__ float scores[kHeads][kKeys];
-    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // of keys, then of values
+    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // rows of keys, then of values
     __shared__ float m[kHeads], l[kHeads], correction[kHeads];
     const int group = heads / kv_heads;
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
@@ -25,7 +25,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
     const size_t cache = (static_cast<size_t>(b) * kv_heads + kv_head) * max_len * head_dim;
     const size_t first_head = static_cast<size_t>(b) * heads + kv_head * group;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int vectors = head_dim * sizeof(T) / kBytes;  // of a row
+    const int vectors = head_dim * sizeof(T) / kBytes;  // in a row
     const T* row = reinterpret_cast<const T*>(rows);
     const auto load = [&](const T* from, int first, int count) {
         for (int i = threadIdx.x; i < count * vectors; i += kThreads) {
@@ -41,7 +41,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
         m[threadIdx.x] = -INFINITY;
         l[threadIdx.x] = 0;
     }
-    float o[kHeads] = {};  // of column threadIdx.x
+    float o[kHeads] = {};  // output column threadIdx.x
     for (int first = begin; first < end; first += kKeys) {
         const int count = min(kKeys, end - first);
         __syncthreads();

@@ -1,11 +1,12 @@
-// Decode with one warp for each part whose lanes load one element at a time: right, with many times the requests.
+// Decode with one warp for each part, whose lanes load one element at a time: correct, but with many times the
+// requests.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-constexpr int kHeads = 16;  // of a group, at most
+constexpr int kHeads = 16;  // maximum in a group
 constexpr int kColumns = 4;
 
 template <typename T>

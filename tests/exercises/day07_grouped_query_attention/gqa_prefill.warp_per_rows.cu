@@ -13,13 +13,13 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, int kv_heads, int query_len, int key_len,
                        int head_dim, float scale, bool causal) {
-    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighboring rows lie in different banks
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word of padding, so neighboring rows are in different banks
     __shared__ T k_tile[kKeys * kPitch];
     __shared__ T v_tile[kKeys * kPitch];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;
     const long long rows = static_cast<long long>(query_len) * group;
     const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
-    const size_t kv_head = blockIdx.y;  // counted through the batch
+    const size_t kv_head = blockIdx.y;  // index in the batch
     auto place = [&](long long row) { return ((kv_head * group + row % group) * query_len + row / group) * head_dim; };
 
     float query[kEach][DIM / 32] = {}, o[kEach][DIM / 32] = {}, m[kEach], l[kEach];

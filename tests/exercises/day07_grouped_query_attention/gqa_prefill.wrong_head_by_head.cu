@@ -1,4 +1,4 @@
-// Wrong: right results, but every query head fetches the keys and values of its group for itself.
+// Wrong: correct results, but every query head loads the keys and values of its group again.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -13,13 +13,13 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, int kv_heads, int query_len, int key_len,
                        int head_dim, float scale, bool causal) {
-    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighboring rows lie in different banks
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word of padding, so neighboring rows are in different banks
     __shared__ T k_tile[kKeys * kPitch];
     __shared__ T v_tile[kKeys * kPitch];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;
     const long long rows = query_len;
     const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
-    const size_t head = blockIdx.y, kv_head = head / group;  // counted through the batch
+    const size_t head = blockIdx.y, kv_head = head / group;  // index in the batch
     auto place = [&](long long row) { return (head * query_len + row) * head_dim; };
 
     float query[kEach][DIM / 32] = {}, o[kEach][DIM / 32] = {}, m[kEach], l[kEach];

@@ -1,4 +1,4 @@
-// Another design: two passes over the keys, the first for the maximum alone; no tiles, f32 throughout.
+// A different design: two passes over the keys, the first only for the maximum; no tiles, f32 throughout.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

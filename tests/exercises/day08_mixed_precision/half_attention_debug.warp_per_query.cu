@@ -1,4 +1,4 @@
-// Another design: one warp per query, a lane for each of 32 keys at a time; maximum and sum by shuffles.
+// A different design: one warp per query, a lane for each of 32 keys at a time; maximum and sum by shuffles.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

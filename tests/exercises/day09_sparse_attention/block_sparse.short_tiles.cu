@@ -1,6 +1,6 @@
 // Block-sparse attention, f32: each block of queries sees the blocks of keys that a CSR list names.
 //
-// Another design: tiles of 8 keys.
+// A different design: tiles of 8 keys.
 //
 //   q, out: [batch, heads, query_len, DIM]     k, v: [batch, heads, key_len, DIM]     DIM: 32 or 64
 //   offsets: [ceil(query_len / block) + 1]     indices: the key blocks of query block b are entries offsets[b] ... offsets[b + 1] - 1
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-constexpr int kKeys = 8;  // fetched at a time: a block of keys is one or several of these
+constexpr int kKeys = 8;  // keys loaded at a time; a block of keys has one or several such tiles
 
 template <int DIM>
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
@@ -35,7 +35,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     for (int e = offsets[blockIdx.x]; e < offsets[blockIdx.x + 1]; ++e) {
         const int first_of_block = indices[e] * block, last = min(first_of_block + block, block_visible);
         for (int first_key = first_of_block; first_key < last; first_key += kKeys) {
-            __syncthreads();  // everyone is done with the tile before
+            __syncthreads();  // all threads have finished with the previous tile
             for (int i = threadIdx.x; i < kKeys * DIM / 4; i += block) {
                 const int row = i / (DIM / 4), chunk = i % (DIM / 4);
                 const long long from = static_cast<long long>(first_key + row) * (DIM / 4) + chunk;
@@ -43,7 +43,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
                 k_tile[row][chunk] = exists ? reinterpret_cast<const float4*>(k)[from] : make_float4(0, 0, 0, 0);
                 v_tile[row][chunk] = exists ? reinterpret_cast<const float4*>(v)[from] : make_float4(0, 0, 0, 0);
             }
-            __syncthreads();  // the tile is here
+            __syncthreads();  // the tile has arrived
 
             float s[kKeys];
             float new_m = m;
@@ -57,7 +57,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
                 s[j] = first_key + j < visible ? sum * scale : -INFINITY;
                 new_m = fmaxf(new_m, s[j]);
             }
-            const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+            const float base = new_m == -INFINITY ? 0.0f : new_m;  // no key so far: -inf - -inf would be NaN
             const float correction = expf(m - base);
             m = new_m;
             l *= correction;
@@ -77,7 +77,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     }
 
     if (query >= query_len) return;
-    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key gives zeros
+    const float inverse = l > 0 ? 1 / l : 0.0f;  // a query that sees no key returns zeros
     for (int c = 0; c < DIM / 4; ++c) {
         reinterpret_cast<float4*>(out)[c] =
             make_float4(o[c].x * inverse, o[c].y * inverse, o[c].z * inverse, o[c].w * inverse);

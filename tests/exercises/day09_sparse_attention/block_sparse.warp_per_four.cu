@@ -1,4 +1,5 @@
-// Another design: a warp for every four queries of the block, lanes along head_dim; the named block of keys in shared memory.
+// A different design: a warp for every four queries of the block, lanes along head_dim; the named block of keys in
+// shared memory.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Another design: one warp per query, lanes side by side along head_dim, one key after the other.
+// A different design: one warp per query, lanes along head_dim, one key after the other.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Another design: one thread per query, one key after the other.
+// A different design: one thread per query, one key after the other.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,11 +1,11 @@
-// Another design: one block of threads per query, a thread for each column.
+// A different design: one block of threads per query, a thread for each column.
 #include <cuda_runtime.h>
 
 #include <cmath>
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* random_keys, float* out,
                        int heads_in_all, int len, int head_dim, int globals, int window, int randoms, float scale) {
-    __shared__ float parts[2][4];  // two sets: the next key's sums do not wait until this key's have been read
+    __shared__ float parts[2][4];  // two buffers, so the next key's sums need not wait until this key's are read
     const long long id = blockIdx.x;
     const long long head = id / len;
     const int query = static_cast<int>(id % len), column = threadIdx.x;

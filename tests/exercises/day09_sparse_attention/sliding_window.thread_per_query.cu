@@ -1,4 +1,4 @@
-// Another design: one thread per query, 16 keys at a time in shared memory, blocks of 32 queries, no tensor cores.
+// A different design: one thread per query, 16 keys at a time in shared memory, blocks of 32 queries, no tensor cores.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

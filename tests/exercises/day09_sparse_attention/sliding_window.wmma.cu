@@ -1,5 +1,6 @@
-// Another design: day 8's kernel on tensor cores, through WMMA, and so with S and P in shared memory. A block of 128
-// queries starts at the first tile that any of them sees; in that band a warp skips tiles that none of its own 32 sees.
+// A different design: day 8's kernel on tensor cores, through WMMA, and so with S and P in shared memory. A block of
+// 128 queries starts at the first tile that any of them sees; in that band a warp skips tiles that none of its own 32
+// sees.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
@@ -18,28 +19,28 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 32;  // queries of a warp: one for each lane when the softmax is done
+constexpr int kRows = 32;  // queries in a warp: one for each lane during the softmax
 constexpr int kQueries = kRows * kWarps;
-constexpr int kKeys = 64;                   // of one tile
-constexpr int kColumnPitch = kRows + 4;     // floats from a column of S to the next, so that stores meet no conflict
-constexpr int kWeightPitch = kKeys + 8;     // elements from a row of P to the next
-constexpr int kOutColumns = 64;             // columns of out that pass through a warp's piece at a time
-constexpr int kOutPitch = kOutColumns + 8;  // floats from a row of them to the next
-constexpr int kWarpBytes = sizeof(float) * kKeys * kColumnPitch;  // of a warp's piece: S, then P in its place, then out
+constexpr int kKeys = 64;                   // keys in a tile
+constexpr int kColumnPitch = kRows + 4;     // stride between columns of S in floats, chosen to avoid bank conflicts
+constexpr int kWeightPitch = kKeys + 8;     // row stride of P in elements
+constexpr int kOutColumns = 64;             // columns of out in a warp's buffer at a time
+constexpr int kOutPitch = kOutColumns + 8;  // row stride of out in floats
+constexpr int kWarpBytes = sizeof(float) * kKeys * kColumnPitch;  // a warp's buffer for S, then P, then out
 static_assert(kWarpBytes >= 2 * kRows * kWeightPitch && kWarpBytes >= int(sizeof(float)) * kRows * kOutPitch);
 
 // Sizes for heads of up to DIM columns.
 template <int DIM>
 struct Shape {
-    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements of a row
-    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // on a streaming multiprocessor (SM) at a time
+    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements in a row
+    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;                              // resident blocks per SM
     static constexpr int kTiles = kQueries * kPitch + 2 * kKeys * kPitch;  // elements of the tiles of q, k and v
     static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
 };
 
-// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified; but a
-// fragment of the same type, filled from a matrix whose every column is `factors` (its columns lie 0 elements apart),
-// has the factor of a row wherever the other has an element of that row.
+// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified, but a
+// fragment of the same type has the same layout. Loaded from a matrix whose columns are all `factors` (a column stride
+// of 0), it contains the factor of a row at each element of that row.
 template <int N>
 __device__ __forceinline__ void multiply_rows(llmk::Accumulator (&stripe)[N], const float* factors) {
     llmk::Accumulator factor;
@@ -71,13 +72,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     const long long head = blockIdx.x / tiles;
     const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // the longest rows first
     const long long offset = static_cast<long long>(key_len) - query_len;
-    // A query sees the keys from `begin_of` up to, but without, `end_of`.
+    // A query sees the keys from `begin_of` to `end_of` - 1.
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
     auto begin_of = [&](int query) { return static_cast<int>(max(query + offset + 1 - window, 0LL)); };
     const int first_row = first_query + warp * kRows, last_row = first_row + kRows - 1;
-    const int begin = begin_of(first_row + lane), end = end_of(first_row + lane);  // of this lane's row
-    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);       // some row of the warp sees these
-    const int all_begin = begin_of(last_row), all_end = end_of(first_row);         // every row of the warp sees these
+    const int begin = begin_of(first_row + lane), end = end_of(first_row + lane);  // the keys of this lane's row
+    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);       // seen by some row of the warp
+    const int all_begin = begin_of(last_row), all_end = end_of(first_row);         // seen by every row of the warp
     const int key_begin = begin_of(first_query) / kKeys * kKeys, key_end = end_of(first_query + kQueries - 1);
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -89,18 +90,17 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     llmk::Accumulator o[2][kAcross];
     llmk::zero_fragments(o);
-    float m = -INFINITY, l = 0;  // of this lane's row: the largest score so far, the sum of 2^(score - m)
+    float m = -INFINITY, l = 0;  // this lane's row: the largest score so far, the sum of 2^(score - m)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = key_begin; first_key < key_end; first_key += kKeys) {
-        llmk::
-            cp_async_wait_all_and_sync();  // this tile of k is here, and no thread reads the tile of v before any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of k has arrived, and the tile of v is free
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
-        const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // by this warp
+        const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // for this warp
         if (needed) {
-            // S = Q K^T. k is [key, column]: read as the column x key matrix of the product, that is column-major.
+            // S = Q K^T. k is [key, column]: it is the [column, key] matrix of the product, stored column-major.
             llmk::Accumulator s[2][kKeys / 16];
             llmk::zero_fragments(s);
 #pragma unroll
@@ -132,13 +132,13 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             float p[kKeys];
 #pragma unroll
             for (int j = 0; j < kKeys; ++j) p[j] = scores[j * kColumnPitch + lane] * to_base_2;
-            if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that some row sees in part
+            if (first_key < all_begin || first_key + kKeys > all_end) {  // a tile that is partly masked for some row
 #pragma unroll
                 for (int j = 0; j < kKeys; ++j) {
                     if (first_key + j < begin || first_key + j >= end) p[j] = -INFINITY;
                 }
             }
-            float largest[4] = {m, m, m, m};  // four chains of operations, so that none waits for the one before
+            float largest[4] = {m, m, m, m};  // four independent chains of operations, to hide latency
 #pragma unroll
             for (int j = 0; j < kKeys; ++j) largest[j % 4] = fmaxf(largest[j % 4], p[j]);
             const float new_m = fmaxf(fmaxf(largest[0], largest[1]), fmaxf(largest[2], largest[3]));
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             m = new_m;
             l = l * correction + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
             factors[lane] = correction;
-            __syncwarp();  // all lanes have read their scores: the weights may take their place
+            __syncwarp();  // all lanes have read their scores, so weights may overwrite them
 #pragma unroll
             for (int j = 0; j < kKeys; j += 8) {
                 llmk::Vector<T> rounded;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
 
-        llmk::cp_async_wait_all_and_sync();  // this tile of v is here, and no thread reads the tile of k any more
+        llmk::cp_async_wait_all_and_sync();  // this tile of v has arrived, and the tile of k is free
         k += static_cast<long long>(kKeys) * head_dim;
         if (first_key + kKeys < key_end) copier.template copy<kKeys>(k_tile, k, key_len - first_key - kKeys);
 
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                     for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
                 }
             }
-            __syncwarp();  // all lanes have read the weights: the next scores may take their place
+            __syncwarp();  // all lanes have read the weights, so the next scores may overwrite them
         }
     }
     __pipeline_wait_prior(0);
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
     for (int i = 0; i < 2; ++i) multiply_rows(o[i], factors + i * 16);
 
-    // Round once and write, kOutColumns columns at a time through this warp's piece of shared memory.
+    // Round once and write, kOutColumns columns at a time, through this warp's buffer in shared memory.
     float* staged = reinterpret_cast<float*>(piece);  // [kRows][kOutPitch]
 #pragma unroll
     for (int first = 0; first < DIM; first += kOutColumns) {

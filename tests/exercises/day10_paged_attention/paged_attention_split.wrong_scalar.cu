@@ -1,17 +1,18 @@
-// Decode with one warp for each part whose lanes load one element at a time: right, with many times the requests.
+// Decode with one warp for each part, whose lanes load one element at a time: correct, but with many times the
+// requests.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-// Where the row of a key begins in the cache.
+// Returns the offset of a key's row in the cache.
 __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads, int page_size, int head_dim) {
     const size_t page = table[key / page_size];
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
 }
 
-constexpr int kHeads = 16;  // of a group, at most
+constexpr int kHeads = 16;  // maximum in a group
 constexpr int kColumns = 4;
 
 template <typename T>

@@ -1,11 +1,11 @@
-// Paged prefill with one thread for each row (a query of any head of the group), and tiles of keys in their own type.
+// Paged prefill with one thread for each row (a query of any head of the group), and tiles of keys in the dtype of k.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-// Where the row of a key begins in the cache.
+// Returns the offset of a key's row in the cache.
 __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads, int page_size, int head_dim) {
     const size_t page = table[key / page_size];
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
@@ -25,7 +25,7 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* block_tabl
     const int start = query_starts[b], query_len = query_starts[b + 1] - start, key_len = lengths[b];
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const long long rows = static_cast<long long>(query_len) * group;
-    if (static_cast<long long>(blockIdx.x) * kRows >= rows) return;  // the whole block
+    if (static_cast<long long>(blockIdx.x) * kRows >= rows) return;  // all threads of the block exit
     const long long row = static_cast<long long>(blockIdx.x) * kRows + threadIdx.x;
     const bool exists = row < rows;
     const int query = row / group;

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-// Where the row of a key begins in the cache.
+// Returns the offset of a key's row in the cache.
 __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads, int page_size, int head_dim) {
     const size_t page = table[key / page_size];
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
@@ -20,7 +20,7 @@ template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, const int* block_tables, const int* lengths,
                        const int* query_starts, T* out, int heads, int kv_heads, int head_dim, int page_size,
                        int max_pages, float scale) {
-    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word more: neighboring rows lie in different banks
+    constexpr int kPitch = DIM + 4 / sizeof(T);  // one word of padding, so neighboring rows are in different banks
     __shared__ T k_tile[kKeys * kPitch];
     __shared__ T v_tile[kKeys * kPitch];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;
@@ -28,7 +28,7 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* block_tabl
     const int start = query_starts[b], query_len = query_starts[b + 1] - start, key_len = lengths[b];
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const long long rows = static_cast<long long>(query_len) * group;
-    if (static_cast<long long>(blockIdx.x) * kWarps * kEach >= rows) return;  // the whole block
+    if (static_cast<long long>(blockIdx.x) * kWarps * kEach >= rows) return;  // all threads of the block exit
     const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
     auto place = [&](long long row) {
         return ((static_cast<size_t>(start) + row / group) * heads + kv_head * group + row % group) * head_dim;

@@ -1,4 +1,5 @@
-// Another design: a thread keeps four columns and goes down several words of them, so that zeros and scales stay longer.
+// A different design: a thread keeps four columns and goes down several words of them, so that zero points and scales
+// are reused.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

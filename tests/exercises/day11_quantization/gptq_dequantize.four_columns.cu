@@ -1,4 +1,4 @@
-// Another design: a thread makes eight rows by four columns, in float, and stores 8 bytes at a time.
+// A different design: a thread computes eight rows by four columns, in float, and stores 8 bytes at a time.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

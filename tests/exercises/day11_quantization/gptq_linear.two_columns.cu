@@ -1,4 +1,5 @@
-// Another design: a thread owns two columns and a slice of in_features, rows wait in shared memory, a chunk at a time.
+// A different design: a thread owns two columns and a slice of in_features, rows are kept in shared memory, one chunk
+// at a time.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

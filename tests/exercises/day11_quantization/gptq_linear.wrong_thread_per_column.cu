@@ -1,4 +1,4 @@
-// Right, and wasteful: a thread for each column and row, which reads every word and unpacks it for one row alone.
+// Correct but wasteful: a thread for each column and row, which reads every word and unpacks it for only one row.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

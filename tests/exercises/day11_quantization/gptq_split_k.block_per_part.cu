@@ -1,4 +1,4 @@
-// Another repair: a block for each row and part, four columns a thread; then a block for each row that adds the parts.
+// A different fix: a block for each row and part, four columns a thread; then a block for each row that adds the parts.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

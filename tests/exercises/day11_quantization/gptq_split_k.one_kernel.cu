@@ -1,4 +1,4 @@
-// Another repair: no parts at all. A thread keeps the float sums of its column over all of in_features.
+// A different fix: no parts. A thread keeps the float sums of its column over all of in_features.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

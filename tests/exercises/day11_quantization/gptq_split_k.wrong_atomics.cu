@@ -1,4 +1,5 @@
-// Right, and in another order in every run: out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided into parts.
+// Correct, but sums in a different order in every run: out = x w for a few rows of f16 and int4 weights in GPTQ's
+// format, with in_features divided into parts.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]
@@ -38,7 +39,7 @@ __global__ void add_part(const __half* x, const int* qweight, const int* qzeros,
     }
 }
 
-// One thread for each output: one rounding.
+// One thread for each output, so it is rounded once.
 __global__ void add_up(const float* partial, __half* out, int outputs) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= outputs) return;

@@ -1,4 +1,5 @@
-// Cleared first, and no more than that: out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided into parts.
+// Only clears out first: out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided
+// into parts.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]

@@ -1,5 +1,5 @@
-// Another design, for any number of rows: a norm, then tiles of 64 rows by 128 columns through wmma, the weights of a tile
-// finished in shared memory.
+// A different design, for any number of rows: a norm, then tiles of 64 rows by 128 columns through wmma, the weights of
+// a tile are dequantized in shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -8,9 +8,9 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kRows = 64, kColumns = 128, kStep = 32;
 constexpr int kThreads = 256;         // eight warps, four down and two across: 16 rows by 64 columns each
-constexpr int kLeft = kStep + 8;      // elements from row to row of the tile of y
-constexpr int kRight = kColumns + 8;  // and of the tile of weights
-constexpr int kOut = kColumns + 4;    // and of the sums
+constexpr int kLeft = kStep + 8;      // row stride of the tile of y, in elements
+constexpr int kRight = kColumns + 8;  // row stride of the tile of weights
+constexpr int kOut = kColumns + 4;    // row stride of the sums
 
 struct Layer {
     const int* qweight;
@@ -37,7 +37,7 @@ __device__ float2 statistics(const __half* row, int width) {
     return make_float2(mean, squares / width);
 }
 
-// Finished weights of a tile: rows k ... k + 31, 128 columns. A thread takes words of four columns.
+// Dequantized weights of a tile: rows k ... k + 31, 128 columns. A thread takes words of four columns.
 __device__ void load_weights(__half (&tile)[kStep][kRight], const Layer& w, int k, int first_column) {
     const int out_features = 3 * w.width;
     for (int piece = threadIdx.x; piece < kStep / 8 * kColumns / 4; piece += kThreads) {

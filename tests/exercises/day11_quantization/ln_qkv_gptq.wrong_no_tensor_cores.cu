@@ -1,4 +1,4 @@
-// Right, and slow for many rows: a norm, then a thread for each output.
+// Correct but slow for many rows: a norm, then a thread for each output.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

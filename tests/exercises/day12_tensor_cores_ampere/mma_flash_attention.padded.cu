@@ -1,4 +1,4 @@
-// Padded rows in place of swizzled ones, one tile at a time in place of a ring, a block for 64 queries of one head.
+// Padded rows instead of swizzled ones, one tile at a time instead of a ring, a block for 64 queries of one head.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
 #include <cuda_bf16.h>
@@ -12,7 +12,7 @@
 
 constexpr int kWarps = 4, kQueries = 16 * kWarps, kKeys = 32;
 
-// Copies kRows rows to a tile whose rows take DIM + 8 elements; zeros for rows from `there` on.
+// Copies kRows rows to a tile with a row stride of DIM + 8 elements; rows from `there` on are zero.
 template <int DIM, int kRows, typename T>
 __device__ void copy_rows(T* tile, const T* from, long long stride, int there) {
     for (int i = threadIdx.x; i < kRows * (DIM / 8); i += 32 * kWarps) {
@@ -104,7 +104,7 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* query_star
                 llmk::mma_m16n8k16<T>(o[2 * c + 1], weights, values[2], values[3]);
             }
         }
-        __syncthreads();  // everybody is done with the tiles
+        __syncthreads();  // all threads have finished with the tiles
     }
     __pipeline_wait_prior(0);
     __syncthreads();

@@ -1,5 +1,6 @@
-// Flash attention on Hopper without roles: a warpgroup owns 64 queries of a head, has a tile of k and one of v copied, waits,
-// multiplies, waits, exponentiates, multiplies, waits, and stores from registers. The solution says what the parameters are.
+// Flash attention on Hopper without warp specialization: a warpgroup owns 64 queries of a head, starts copies of a tile
+// of k and one of v, waits, multiplies, waits, exponentiates, multiplies, waits, and stores from registers. The
+// solution describes the parameters.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -141,7 +142,7 @@ template <typename T, int DIM>
 static void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
                    int batch, int queries, int keys, int max_queries, int heads, int kv_heads, int head_dim,
                    long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream) {
-    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing
+    if (keys == 0) k = v = q;  // a tensor map cannot have a size of 0
     const int rows = keys > 0 ? keys : 1;
     CUtensorMap q_map, k_map, v_map;
     if (llmk::make_tensor_map(&q_map, q, head_dim, queries, heads, q_stride, head_dim, kQueries) != cudaSuccess ||

@@ -1,5 +1,5 @@
-// Flash attention on Hopper without roles: two warpgroups own 64 queries of a head each and share tiles of 64 keys. While they
-// work on one, thread 0 has the next one copied. The solution says what the parameters are.
+// Flash attention on Hopper without warp specialization: two warpgroups own 64 queries of a head each and share tiles
+// of 64 keys. While they work on one, thread 0 starts the copy of the next one. The solution describes the parameters.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -153,7 +153,7 @@ template <typename T, int DIM>
 static void launch(const T* q, const T* k, const T* v, const int* query_starts, const int* key_starts, T* out,
                    int batch, int queries, int keys, int max_queries, int heads, int kv_heads, int head_dim,
                    long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream) {
-    if (keys == 0) k = v = q;  // a tensor map cannot describe nothing
+    if (keys == 0) k = v = q;  // a tensor map cannot have a size of 0
     const int rows = keys > 0 ? keys : 1;
     CUtensorMap q_map, k_map, v_map;
     if (llmk::make_tensor_map(&q_map, q, head_dim, queries, heads, q_stride, head_dim, 64) != cudaSuccess ||

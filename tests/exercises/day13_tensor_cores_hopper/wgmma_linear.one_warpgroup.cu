@@ -1,5 +1,5 @@
-// y = x w^T by wgmma without roles: one warpgroup owns 128 x 128 of y, as two products of 64 rows, and thread 0 has the
-// next tiles copied while these are multiplied. Stores go straight from registers.
+// y = x w^T by wgmma without warp specialization: one warpgroup owns 128 x 128 of y, as two products of 64 rows, and
+// thread 0 has the next tiles copied while these are multiplied. Stores go straight from registers.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

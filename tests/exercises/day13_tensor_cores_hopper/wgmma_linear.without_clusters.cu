@@ -1,4 +1,5 @@
-// y = x w^T by wgmma, with roles: one warpgroup copies, tiles ahead, two multiply. A block owns 128 x 256 of y.
+// y = x w^T by wgmma with warp specialization: one warpgroup copies tiles in advance, two multiply. A block owns 128 x
+// 256 of y.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(3 * 128, 1)
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: the tiles have arrived
-    uint64_t* empty = full + kStages;  // [kStages]: both warpgroups are done with them
+    uint64_t* empty = full + kStages;  // [kStages]: both warpgroups have finished with the tiles
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns, warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {

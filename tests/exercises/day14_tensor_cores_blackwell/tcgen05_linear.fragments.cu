@@ -1,5 +1,6 @@
-// y = x w^T by tcgen05 without roles: a block owns 128 x 128 of y, and thread 0 has the next tiles copied while these are
-// multiplied. Accumulators are loaded as mma.sync has them (16x256b): four lanes hold 32 bytes of a row.
+// y = x w^T by tcgen05 without warp specialization: a block owns 128 x 128 of y, and thread 0 has the next tiles copied
+// while these are multiplied. Accumulators are loaded in the layout of mma.sync (16x256b): four lanes hold 32 bytes of
+// a row.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

@@ -1,9 +1,10 @@
-// Two branches in the graph: keys and values are appended at the same time, and the count goes on before the attention.
+// A graph with two branches: keys and values are appended in parallel, and the length is incremented before the
+// attention.
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-// A row of the cache, for the step that *length tells.
+// The row of the cache for the step given by *length.
 __global__ void put(const float* from, float* cache, const int* length, int prompt, int width) {
     for (int i = threadIdx.x; i < width; i += blockDim.x) {
         cache[static_cast<size_t>(*length) * width + i] = from[static_cast<size_t>(*length - prompt) * width + i];
@@ -13,7 +14,7 @@ __global__ void put(const float* from, float* cache, const int* length, int prom
 __global__ void count(int* length) { *length += 1; }
 __global__ void start(int* length, int prompt) { *length = prompt; }
 
-// A thread for each column of the head; scores in turns, by all threads together. *length counts this token already.
+// One thread for each column of the head; all threads compute each score together. *length includes this token.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, float* out, const int* length,
                        int prompt, int heads, int head_dim, float scale) {
     __shared__ float products[128];

@@ -1,4 +1,4 @@
-// Two warps a block, each with rows of its own and two places for them: no barrier but the one after the weights.
+// Two warps in a block, each with its own rows and two buffers: the only barrier is the one after the weights.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

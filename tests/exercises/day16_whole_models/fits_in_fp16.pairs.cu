@@ -1,4 +1,4 @@
-// Every lane takes neighboring pairs and keeps two sums; what is inside lies in shared memory as f32.
+// Every lane takes neighboring pairs and keeps two sums. Inner activations are f32 in shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -34,7 +34,7 @@ __global__ void pairs(const __half* x, const __half* gain, const __half* gate_up
     for (int j = team; j < f; j += teams) {
         const float z = dot(gate_up + static_cast<long long>(j) * c, y, c);
         const float u = dot(gate_up + static_cast<long long>(j + f) * c, y, c);
-        if (threadIdx.x % 32 == 0) inside[j] = u * z * (0.5f + 0.5f * tanhf(0.5f * z));  // the sigmoid, by another name
+        if (threadIdx.x % 32 == 0) inside[j] = u * z * (0.5f + 0.5f * tanhf(0.5f * z));  // equal to the sigmoid
     }
     __syncthreads();
     for (int i = team; i < c; i += teams) {

@@ -1,4 +1,4 @@
-// A template for each residual, and the output layer's sums kept in registers while the inner values come by.
+// A template for each residual. The output layer's sums stay in registers while inner values are computed.
 #include <cuda_runtime.h>
 
 constexpr unsigned kAll = 0xffffffffu;
@@ -16,10 +16,10 @@ __global__ void half_block(const float* x, const float* attention, const float* 
     float* h = y + hidden;
     const long long at = static_cast<long long>(blockIdx.x) * hidden;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    // Every warp computes the statistics for itself, from global memory: no warp waits.
+    // Every warp computes the statistics from global memory, so no warp waits.
     auto read = [&](int i) { return kParallel ? x[at + i] : x[at + i] + attention[at + i]; };
     float mean = 0, count = 0, m2 = 0;
-    for (int i = lane; i < hidden; i += 32) {  // Welford's method, a lane by itself
+    for (int i = lane; i < hidden; i += 32) {  // Welford's algorithm in each lane
         const float value = read(i), delta = value - mean;
         count += 1;
         mean += delta / count;

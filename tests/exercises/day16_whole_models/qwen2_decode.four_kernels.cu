@@ -1,5 +1,5 @@
-// Four kernels a layer. The norms are computed by every block that needs them; a key/value head and its query heads are one
-// block's from the product to the attention, and each residual is added where its product is made.
+// Four kernels a layer. The norms are computed by every block that needs them; one block computes a key/value head and
+// its query heads from the projection to the attention, and each residual is added in the kernel of its projection.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -58,7 +58,7 @@ __global__ void attention(const float* x, const float* gain, const float* weight
     for (int part = warp; part < group; part += warps) {
         float* q = mine + part * d;
         float* result = out + (blockIdx.y * heads + kv_head * group + part) * d;
-        float sum = 0, largest = 0;  // from the newest key back to the first one
+        float sum = 0, largest = 0;  // the loop runs from the newest key to the first
         for (int key = length - 1; key >= 0; --key) {
             const size_t page = static_cast<size_t>(table[key / page_size]) * kv_heads + kv_head;
             const size_t row = (page * page_size + key % page_size) * d;
@@ -75,7 +75,7 @@ __global__ void attention(const float* x, const float* gain, const float* weight
     }
 }
 
-// x[n] += weight[n] . in: a warp for each n.
+// x[n] += dot(weight[n], in), with one warp for each n.
 __global__ void project(const float* in, const float* weight, float* x, int from, int to) {
     const int n = blockIdx.x * (kBlock / 32) + threadIdx.x / 32;
     if (n >= to) return;
@@ -83,7 +83,7 @@ __global__ void project(const float* in, const float* weight, float* x, int from
     if (threadIdx.x % 32 == 0) x[blockIdx.y * to + n] += sum;
 }
 
-// Norm, then gate and up with SwiGLU (f of them), or, without an f, plain products (of the logits).
+// Norm, then gate and up with SwiGLU (f features), or, if f is 0, only the matrix product (for the logits).
 __global__ void normed(const float* x, const float* gain, const float* weight, float* out, int c, int count, int f,
                        float eps) {
     const int n = blockIdx.x * (kBlock / 32) + threadIdx.x / 32;

@@ -1,5 +1,5 @@
-// One launch for the whole step: a block takes a sequence through all layers, and what lies between the operators stays in
-// shared memory. Nothing is read by two blocks, so barriers of the block are enough.
+// One launch for the whole step: a block takes a sequence through all layers, and intermediate results stay in
+// shared memory. Blocks do not share data, so barriers of the block are enough.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -11,7 +11,7 @@ struct Model {
     float eps, theta;
 };
 
-// y = weight x (+ bias), or y += weight x: a warp for each row of the weight, which starts at `weight`.
+// y = weight x (+ bias), or y += weight x: one warp for each row of the matrix at `weight`.
 __device__ void multiply(const float* weight, const float* x, float* y, int rows, int columns, const float* bias,
                          bool more) {
     for (int n = threadIdx.x / 32; n < rows; n += blockDim.x / 32) {
@@ -23,7 +23,7 @@ __device__ void multiply(const float* weight, const float* x, float* y, int rows
     __syncthreads();
 }
 
-// Every warp adds the squares up for itself, so nothing has to be passed on.
+// Every warp sums all squares, so no result has to be shared.
 __device__ void norm(const float* x, const float* weight, float* y, int c, float eps) {
     float squares = 0;
     for (int i = threadIdx.x % 32; i < c; i += 32) squares = fmaf(x[i], x[i], squares);
@@ -53,7 +53,7 @@ __global__ void whole_step(Model m, const int* ids, const int* lengths, const in
             pair[half] = a * sine + b * cosine;
         }
         __syncthreads();
-        const int size = m.kv_heads * m.page_size * m.d;  // of a page
+        const int size = m.kv_heads * m.page_size * m.d;  // elements of a page
         float *k_cache = m.k_cache + layer * m.pages * size, *v_cache = m.v_cache + layer * m.pages * size;
         const auto place = [&](int key, int kv_head) {
             return tables[key / m.page_size] * size + (kv_head * m.page_size + key % m.page_size) * m.d;
@@ -64,7 +64,7 @@ __global__ void whole_step(Model m, const int* ids, const int* lengths, const in
         }
         __syncthreads();
         for (int i = threadIdx.x; i < m.heads * m.d;
-             i += blockDim.x) {  // every channel by a thread that knows all scores
+             i += blockDim.x) {  // each thread computes one channel from all scores
             const int head = i / m.d, kv_head = head / group;
             float largest = -INFINITY, sum = 0, out = 0;
             for (int pass = 0; pass < 2; ++pass) {
