@@ -34,7 +34,7 @@ struct Span {
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-size_t wanted_bytes = 0;  // 0: decided at the first use
+size_t wanted_bytes = 0;  // number of bytes; 0: decided at the first use
 char* region = nullptr;
 size_t region_bytes = 0;
 size_t device_bytes = 0;  // bytes of the reservation that are device memory

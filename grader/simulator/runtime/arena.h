@@ -20,7 +20,7 @@ char* allocate(size_t bytes, size_t offset, Home home = Home::device);
 
 // Sets *bytes to the size of the allocation that starts at `base`; returns false when there is none.
 bool find(const void* base, size_t* bytes);
-bool contains(const void* address, size_t bytes);  // wholly within one allocation
+bool contains(const void* address, size_t bytes);  // returns whether the bytes lie within one allocation
 
 // Returns false when no allocation of that kind starts at `base`.
 bool release(void* base, size_t* bytes, bool from_heap = false);

@@ -64,7 +64,7 @@ struct AsyncCopies {
 // pending and the tx-count is zero.
 struct Mbarrier {
     char* object;  // address of the object in shared memory
-    Block* block;  // whose shared memory holds the object
+    Block* block;  // the block whose shared memory holds the object
     uint32_t phase;
     uint32_t expected;    // arrivals of each phase
     uint32_t pending;     // arrivals missing from the current one

@@ -217,7 +217,7 @@ const void* place_of(const void* context, const Worker& worker) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    // As a return address: behind the instruction.
+    // A return address is behind its call: so is this one, behind the instruction.
     if (was_poll_sample(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
     Worker* worker = current_worker;
     if (!worker || !worker->grid) {

@@ -112,7 +112,7 @@ cudaError_t add_node(const char* call, cudaGraphNode_t* result, cudaGraph_t grap
     return error;
 }
 
-// For a node of a graph, or for its copy in an executable graph.
+// Accepts a node of a graph, or its copy in an executable graph.
 template <typename Params>
 cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cudaGraphNode_t handle,
                        cudaGraphNodeType type, const Params* params, const void* caller) {

@@ -17,7 +17,7 @@ namespace {
 // may be a tail call.)
 bool of_simulator(const void* place) { return place >= __ehdr_start && place < _end; }
 
-// What a thread knows, or what was published through an object.
+// The knowledge of a thread, or the knowledge that was published through an object.
 struct Knowledge {
     Knowledge* next;
     const void* object;

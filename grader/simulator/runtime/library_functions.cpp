@@ -63,7 +63,7 @@ DELETE(_ZdaPvSt11align_val_t, (void* pointer, std::align_val_t a), ::operator de
 DELETE(_ZdlPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete(pointer, a))
 DELETE(_ZdaPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete[](pointer, a))
 
-// For calls that sim/c_library.h has not renamed.
+// Calls that sim/c_library.h has not renamed arrive here.
 extern "C" void* sim_malloc(size_t bytes);
 extern "C" void sim_free(void* pointer);
 WRAP(void*, malloc)(size_t bytes) { return sim_malloc(bytes); }

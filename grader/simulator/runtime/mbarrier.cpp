@@ -325,7 +325,7 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
     bool first = true;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (!(blocks >> rank & 1)) continue;
-        // To the same offset in each block.
+        // A multicast writes to the same offset in each block.
         char* shared = cluster.blocks[rank]->shared;
         BulkCopy one = copy;
         one.shared = shared + (copy.shared - owner.shared);

@@ -42,7 +42,7 @@ struct Grid : Launch {
     bool faulted;  // `fault` is valid
     events::Fault fault;
     uint64_t residency;  // blocks that can be resident on the device at once
-    // For block_order.h.
+    // Used by block_order.h.
     bool helped;                    // other workers have started
     bool rolled_back;               // the launch will run again, on one worker
     const char* one_worker_reason;  // null: it has several workers, or only one was requested

@@ -22,10 +22,10 @@ struct CUstream_st {
     uint32_t lane = 0;
     uint32_t count = 0;  // operations so far
     uint32_t asked = 0;  // number of operations when a query last returned cudaErrorNotReady
-    sim::Clock known;    // what its next operation is ordered after
+    sim::Clock known;    // operations before the stream's next one
     sim::Capture* capture = nullptr;
     uint32_t slot = 0;    // lane of the stream in the capture
-    sim::Clock captured;  // what the next node of the capture is ordered after
+    sim::Clock captured;  // operations before the next node of the capture
 };
 
 struct CUevent_st {

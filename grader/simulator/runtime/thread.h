@@ -75,7 +75,7 @@ struct Thread {
     Site wait_site;
     const void* call_address;  // return address of its last call into the simulator, for the symbolizer
     const char* wait_label;    // name of a warp or warpgroup exchange
-    Mbarrier* mbarrier;        // null: an uninitialized one
+    Mbarrier* mbarrier;        // null: an uninitialized mbarrier
 
     const void* polled;  // the address that it read last while no memory had changed: twice in a row is a spin loop
     unsigned polls;
@@ -166,7 +166,7 @@ struct Block {
     Mbarrier* mbarriers;
     MbarrierOperation* operations;  // operations in flight, oldest first
     uint64_t operation_count;       // started so far
-    TensorMemory* tensor_memory;    // null: none has been allocated
+    TensorMemory* tensor_memory;    // null if the block has allocated no tensor memory
 
     // State of the scheduler.
     unsigned runnable;  // warps with a ready or an unstarted lane

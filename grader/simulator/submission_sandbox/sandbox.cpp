@@ -28,7 +28,7 @@ namespace {
 
 Range variables = {};  // writable segment of the submission's library, without RELRO
 Range image = {};      // the whole library
-Range tables = {};     // its RELRO segment, with addresses of functions
+Range tables = {};     // RELRO segment of the library, which holds addresses of functions
 const void* lent = nullptr;
 Range host_stack = {};     // of the thread that calls launchers: the part below the frame that loads the submission
 Range thread_local_ = {};  // thread-local variables of the submission
@@ -327,7 +327,7 @@ __attribute__((visibility("default"))) void sim_confine() {
     constexpr size_t most = 8 << 20;
     sandbox::host_stack = {sandbox::as_number(SIM_FRAME) - most, most};
     sandbox::confined = true;
-    sandbox::set_callable(1, 0);  // until its library is known
+    sandbox::set_callable(1, 0);  // no callable range until the library is known
     sandbox::set_open(0, 0, 0);
 }
 

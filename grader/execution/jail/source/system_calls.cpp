@@ -211,7 +211,7 @@ bool only_computing() {
         SYS_timer_gettime,
         SYS_timer_delete,
         SYS_setitimer,
-        // its own signals and threads
+        // signals and threads of the process itself
         SYS_rt_sigaction,
         SYS_rt_sigprocmask,
         SYS_rt_sigreturn,
@@ -259,7 +259,7 @@ bool only_computing() {
 bool only_computing_on_gpu() {
     Filter filter;
     constexpr int reaching[] = {
-        // other programs and processes
+        // calls that start or affect other processes
         SYS_execve,
         SYS_execveat,
 #ifdef SYS_fork

@@ -195,7 +195,7 @@ void free_bulk_state(BulkState* state) {
 
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
     const BlockState& block = *thread.block;
-    // by the copy engine itself, or in an earlier block
+    // the copy engine wrote it, or an earlier block did
     if (write.atomic() || write.serial() != block.serial) return true;
     uint32_t time = write.time();
     unsigned number = write.thread();

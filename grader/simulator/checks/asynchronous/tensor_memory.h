@@ -15,7 +15,7 @@ namespace sim::checks {
 
 // State of a thread that executed tcgen05.fence or waited for an MMA.
 struct TensorThread {
-    ProxyFence after;           // what it knew at its last tcgen05.fence::after_thread_sync
+    ProxyFence after;           // the thread's knowledge at its last tcgen05.fence::after_thread_sync
     bool fenced;                // the thread has executed tcgen05.fence::after_thread_sync
     Growable<uint32_t> before;  // times of its tcgen05.fence::before_thread_sync, in ascending order
     const ThreadState* issuer;  // the thread whose operations it waited for last, and up to which number

@@ -67,7 +67,7 @@ class Epoch {
     constexpr Epoch with_atomic(bool atomic) const { return Epoch(Atomic::replace(word_, atomic)); }
     // The part that is common to the epochs of one warp at one time.
     constexpr Epoch without_lane() const { return Epoch(word_ & ~Lane::mask); }
-    // Only whether it extends beyond a warp, and whether it is atomic.
+    // The part that says whether the accesses extend beyond a warp, and whether they are atomic.
     constexpr Epoch reach() const { return Epoch(word_ & (BeyondWarp::mask | Atomic::mask)); }
     // The reach of a set of ordinary reads by several warps.
     static constexpr Epoch reach_beyond_warp() { return Epoch(BeyondWarp::mask); }

@@ -8,7 +8,7 @@ namespace sim::checks {
 // Memory that host code must not access outside of a launch.
 struct HostView {
     uintptr_t arena_base;
-    size_t arena_bytes;     // 0: no device memory yet
+    size_t arena_bytes;     // bytes of device memory; 0: none yet
     uintptr_t copied_base;  // a range that covers all memory that copies have written to; streams.h has the details
     size_t copied_bytes;    // 0: none
     bool shares;            // memory that kernels also access

@@ -40,7 +40,7 @@ struct alignas(64) AccessSite {
     uintptr_t base;
     size_t limit;  // offsets below it are in bounds for this access size; 0 while there is no region
     ShadowCell* cells;
-    ThreadState* owner;  // whose log entries `next` continues
+    ThreadState* owner;  // the thread whose log entries `next` continues
     uint32_t* next;
     uint32_t* end;
     uintptr_t origin;  // base of the offsets in log entries

@@ -141,7 +141,7 @@ BlockState& begin_block(Block& block) {
     state->cluster_first = the_launch.first_serial + static_cast<uint32_t>(block.cluster->linear * block.cluster->size);
     state->first_serial = state->serial = state->cluster_first + block.rank;
     state->remote = nullptr;
-    state->time = state->barrier_time = 1;  // 0 is before everything that the block does
+    state->time = state->barrier_time = 1;  // time 0 is before everything that the block does
     state->extras = state->fenced = state->exit_reported = false;
     state->barrier_known = nullptr;
     state->exact = the_launch.exact;

@@ -1,4 +1,4 @@
-// From the accesses of single threads to the requests of warps.
+// Combines the accesses of single threads to the requests of warps.
 //
 // Lanes run one after another. On a GPU, the k-th accesses of all lanes at the same place in the code happen at once:
 // they are one request, which global memory serves in 32-byte sectors and shared memory in wavefronts. So each lane's

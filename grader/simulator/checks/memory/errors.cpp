@@ -38,7 +38,7 @@ using namespace sim::checks;
 
 namespace {
 
-// By SyncError.
+// Kinds of findings, indexed by SyncError.
 constexpr FindingKind sync_errors[] = {
     FindingKind::deadlock,
     FindingKind::barrier_sites_differ,
@@ -51,7 +51,7 @@ constexpr FindingKind sync_errors[] = {
     FindingKind::instruction_misused,
 };
 
-// By FaultKind.
+// Kinds of findings, indexed by FaultKind.
 constexpr FindingKind faults[] = {
     FindingKind::illegal_address,  FindingKind::misaligned,
     FindingKind::division_by_zero, FindingKind::illegal_instruction,

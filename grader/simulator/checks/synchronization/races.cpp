@@ -179,7 +179,7 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
         if (access != Access::atomic && !ordered(thread, write, variable))
             report_cell_race(thread, cell, site, access, write, cell.write_site, Access::atomic);
     } else if (!ordered(thread, write)) {
-        // By a bulk copy that others have waited for, but not this thread.
+        // A bulk copy wrote it; other threads have waited for that copy, but not this thread.
         Access other = write.atomic() ? Access::async_write : Access::write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     }
@@ -201,7 +201,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
-    if (time == 0) return true;  // no thread's access
+    if (time == 0) return true;  // belongs to no thread
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);

@@ -24,7 +24,7 @@ void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& sit
 
 // --- what orders ---
 void block_joined(BlockState& block);                      // all live threads have synchronized
-void some_joined(BlockState& block, unsigned barrier);     // those that wait there
+void some_joined(BlockState& block, unsigned barrier);     // the threads that wait at the barrier
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();

@@ -21,7 +21,7 @@ ReaderSet* record_of(const ShadowCell& cell) {
     uint32_t number = cell.second.number();
     if (number >= __atomic_load_n(&used, __ATOMIC_ACQUIRE)) return nullptr;
     ReaderSet& record = chunks[number / chunk_records][number % chunk_records];
-    return record.cell == &cell ? &record : nullptr;  // otherwise from an earlier launch
+    return record.cell == &cell ? &record : nullptr;  // otherwise the record belongs to an earlier launch
 }
 
 // Returns null when there are too many.

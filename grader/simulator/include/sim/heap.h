@@ -10,7 +10,7 @@ struct Heap {};
 constexpr Heap heap{};
 
 #pragma GCC visibility push(default)
-// From the device heap in a kernel, else from the host.
+// Allocates from the device heap in a kernel, else from the host's.
 void* heap_allocate(size_t bytes) noexcept;
 #pragma GCC visibility pop
 

@@ -28,7 +28,7 @@ struct LaunchConfig {
         cluster = dim3(x, y, z);
         return *this;
     }
-    // For cudaLaunchKernelEx.
+    // The launch of cudaLaunchKernelEx.
     LaunchConfig& attributes(const cudaLaunchAttribute* list, unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
             const cudaLaunchAttributeValue& value = list[i].val;

@@ -147,7 +147,7 @@ SIM_INLINE void mma(D& d0, D& d1, D& d2, D& d3, In<uint32_t> a0, In<uint32_t> a1
                     In<uint32_t> c1, In<uint32_t> c2, In<uint32_t> c3, Site site = SIM_CALLER) {
     mma<KIND>(d0, d1, d2, d3, a0, a1, 0u, 0u, b0, 0u, c0, c1, c2, c3, site);
 }
-// With two accumulator registers (f16, and s32 of 8 rows).
+// mma.sync with two accumulator registers (f16, and s32 of 8 rows).
 template <Mma KIND, typename D>
 SIM_INLINE void mma(D& d0, D& d1, In<uint32_t> a0, In<uint32_t> a1, In<uint32_t> a2, In<uint32_t> a3, In<uint32_t> b0,
                     In<uint32_t> b1, In<uint32_t> c0, In<uint32_t> c1, Site site = SIM_CALLER) {
@@ -360,7 +360,7 @@ SIM_INLINE void load_atomic(D& d, A address) {
     if (ACQUIRE) ::sim::fence(SCOPE);
 }
 template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
-SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // each of the two separately
+SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // two separate loads
     const auto at = reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address));
     T* first = reinterpret_cast<T*>(at);
     put(d0, atomic(AtomicOp::load, first, T(), SCOPE));

@@ -19,7 +19,7 @@ void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, 
 // In the bulk group that the thread is filling. Combined with the memory's contents, unless the reduction is `none`.
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
                   Reduction reduction);
-// Only checks that the instruction is valid; otherwise a hint.
+// Checks that the instruction is valid; it has no other effect.
 void tensor_prefetch(Site site, const void* map, unsigned dimensions);
 void tensor_map_prefetch(Site site, const void* map);
 

@@ -26,7 +26,7 @@ SIM_INLINE double2 curand_uniform2_double(curandStatePhilox4_32_10_t* state) {
     uint4 x = curand4(state);
     return make_double2(::sim::uniform(x.x, x.y), ::sim::uniform(x.z, x.w));
 }
-// From 32 bits only, as in cuRAND.
+// Uses only 32 random bits, as cuRAND does.
 SIM_INLINE double curand_uniform_double(curandStatePhilox4_32_10_t* state) { return curand(state) * 0x1p-32 + 0x1p-32; }
 SIM_INLINE double4 curand_uniform4_double(curandStatePhilox4_32_10_t* state) {
     double2 first = curand_uniform2_double(state), second = curand_uniform2_double(state);
