@@ -40,12 +40,16 @@ _DELETE = tuple(
     f"_Zd{which}Pv{size}{alignment}" for which in "la" for size in ("", "m") for alignment in ("", "St11align_val_t")
 )
 
-# Functions that allocate memory, or write to a given address: runtime/library_functions.cpp.
+# Functions that allocate memory, or read or write at a given address: runtime/library_functions.cpp.
 LIBRARY = (
     *("_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"),
     *_DELETE,
     *("__cxa_allocate_exception", "sincos", "sincosf", "time", "malloc", "calloc", "free"),
-    *("fprintf", "fputs", "fputc", "putc", "fwrite", "fflush", "snprintf"),
+    *("fprintf", "fputs", "puts", "perror", "fputc", "putc", "fwrite", "fflush", "snprintf"),
+    *("atoi", "atol", "atoll", "atof", "strtol", "strtoll", "__isoc23_strtol", "__isoc23_strtoll", "strtod"),
+    *("nan", "nanf", "nanl"),
+    *("memcmp", "bcmp", "memchr", "memrchr", "strlen", "strnlen", "strcmp", "strncmp"),
+    *("strchr", "strrchr", "strspn", "strcspn", "strpbrk", "strstr"),
 )
 
 WRAPPED = (*INSERTED, *_COPIES, *LIBRARY)

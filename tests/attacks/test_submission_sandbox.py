@@ -1,4 +1,4 @@
-"""A submission that accesses memory or calls functions of the simulator is stopped, and the simulator is unchanged.
+"""A submission is stopped when it accesses memory or calls functions of the simulator, or device memory from host code.
 
 Without the sandbox each of these kernels would pass, because none of their writes changes a result.
 """
@@ -35,4 +35,4 @@ def test_what_is_not_its_own(judged: Judge, path: Path, tmp_path: Path) -> None:
     kinds = {finding.kind for stage in verdict.stages for finding in stage.findings}
     assert wanted in kinds, as_text(verdict)
     failed = [case for case in verdict.stage("correct").cases if case.status == "failed"]
-    assert failed and all(cases.in_short(case) for case in failed)
+    assert (failed or wanted == "host_copies") and all(cases.in_short(case) for case in failed)

@@ -45,6 +45,7 @@ size_t span_count = 0, span_capacity = 0;
 size_t live_bytes = 0;  // bytes of live allocations on the device
 size_t heap_limit = 8 * mebibyte, live_heap_bytes = 0;
 bool host_protected = false;
+bool device_closed = false;
 
 struct Lock {
     Lock() { pthread_mutex_lock(&lock); }
@@ -107,6 +108,14 @@ void forget(const Span& span) {
     auto end = reinterpret_cast<uintptr_t>(span.end) & ~(page - 1);
     // The red zones belong to no allocation and are larger than a page's rest.
     madvise(reinterpret_cast<void*>(begin + page), end - begin - page, MADV_DONTNEED);
+}
+
+void set_closed(bool closed) {
+    device_closed = closed;
+    if (!region) return;
+    mprotect(region, region_bytes, closed ? PROT_NONE : PROT_READ | PROT_WRITE);
+    for (size_t i = 0; closed && i < span_count; ++i)
+        if (spans[i].live && spans[i].home == Home::host) protect(spans[i], PROT_READ | PROT_WRITE);
 }
 
 // Freed spans at the end of the list become untouched space again; neighboring freed spans are merged.
@@ -183,10 +192,13 @@ char* allocate(size_t bytes, size_t offset, Home home) {
     }
     if (home == Home::device) live_bytes += bytes;
     if (home == Home::heap) live_heap_bytes += bytes;
+    bool closed = device_closed;
+    if (closed) set_closed(false);
     if (bytes > largest_filled)
         forget(span);
     else
         memset(span.base, 0xff, bytes);
+    if (closed) set_closed(true);
     return span.base;
 }
 
@@ -239,7 +251,39 @@ bool release(void* base, size_t* bytes, bool from_heap) {
     if (from_heap) live_heap_bytes -= spans[i].bytes;
     if (spans[i].bytes > largest_filled) forget(spans[i]);
     spans[i].live = false;
+    if (device_closed && spans[i].home == Home::host) protect(spans[i], PROT_NONE);
     return true;
+}
+
+void close_device_memory() {
+    Lock guard;
+    set_closed(true);
+}
+
+void open_device_memory() {
+    Lock guard;
+    set_closed(false);
+}
+
+bool is_closed(const void* address) {
+    if (!device_closed) return false;
+    Lock guard;
+    const char* byte = static_cast<const char*>(address);
+    if (byte < region || byte >= region + region_bytes) return false;
+    for (size_t i = 0; i < span_count; ++i) {
+        const Span& span = spans[i];
+        bool shared = span.live && span.home == Home::host;
+        if (shared && byte >= span.base && byte < span.base + span.bytes) return false;
+    }
+    return true;
+}
+
+DeviceMemoryAccess::DeviceMemoryAccess() : was_closed_(device_closed) {
+    if (was_closed_) open_device_memory();
+}
+
+DeviceMemoryAccess::~DeviceMemoryAccess() {
+    if (was_closed_) close_device_memory();
 }
 
 void release_all() {

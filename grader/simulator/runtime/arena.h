@@ -31,6 +31,25 @@ void release_all();
 void protect_host_memory();
 bool unprotect_host_memory(const void* address);
 
+// While device memory is closed, every access to the arena faults, except to Home::host memory. It is closed while host
+// code of a confined submission runs.
+void close_device_memory();
+void open_device_memory();
+// Returns whether an access to the byte would fault.
+bool is_closed(const void* address);
+
+// Opens closed device memory for an operation of the runtime.
+class DeviceMemoryAccess {
+  public:
+    DeviceMemoryAccess();
+    ~DeviceMemoryAccess();
+    DeviceMemoryAccess(const DeviceMemoryAccess&) = delete;
+    DeviceMemoryAccess& operator=(const DeviceMemoryAccess&) = delete;
+
+  private:
+    bool was_closed_;
+};
+
 bool set_megabytes(size_t megabytes);  // call it before the first allocation
 size_t total_bytes();                  // size of device memory
 size_t free_bytes();

@@ -199,6 +199,10 @@ void waits_for_nothing(const char* call, const void* address);
 // The sandbox stopped an access or a call of a submission (submission_sandbox/sandbox.h).
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code);
 
+// Before an access by the code of a kernel file, in host or device code, that its instrumentation does not report: by a
+// function of the C library that it calls, or by an instruction that the compiler added after the instrumentation.
+void late_access(const void* data, size_t bytes, bool write, const void* code);
+
 // Host work on the default stream, although the launcher was given another stream.
 void default_stream_used(const char* what, const void* address);
 

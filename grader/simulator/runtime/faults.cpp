@@ -308,12 +308,21 @@ bool has_handler(const struct sigaction& action) {
 
 void keep_place_of_program(void* address) { find_code(address); }
 
-const void* place_in_program(const void* context) {
+bool was_write([[maybe_unused]] const void* context) {
+#if defined(__linux__) && defined(__x86_64__)
+    return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+    return false;
+#endif
+}
+
+const void* place_in_program(const void* context, uintptr_t top) {
     Worker* worker = current_worker;
     if (worker && worker->grid && current_thread) return place_of(context, *worker);
     uintptr_t pc = program_counter(context);
     if (in_kernel_code(pc))
         return reinterpret_cast<const void*>(pc + 1);  // callers expect a return address, behind the instruction
+    if (top) return on_stack(stack_pointer(context), top);
 #if defined(__linux__)
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;

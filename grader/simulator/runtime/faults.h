@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "scheduler.h"
@@ -39,8 +40,10 @@ class WorkerSignals {
 void keep_place_of_program(void* address);
 
 // Returns where in the program's code a signal arrived, as a return address; during a launch, the thread's place. Null
-// if unknown.
-const void* place_in_program(const void* context);
+// if unknown. `top`: the end of the host's stack, if the caller knows it.
+const void* place_in_program(const void* context, uintptr_t top = 0);
+// Returns whether a memory fault was a write, where the processor tells.
+bool was_write(const void* context);
 
 // Asks the running launch, if there is one, to end soon.
 bool stop_running_grid();

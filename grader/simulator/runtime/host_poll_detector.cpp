@@ -1,9 +1,9 @@
 #include "host_poll_detector.h"
 
 #include <string.h>
-#include <ucontext.h>
 
 #include "arena.h"
+#include "faults.h"
 
 namespace sim {
 
@@ -11,14 +11,6 @@ namespace {
 
 // Consecutive samples with the same value after which a thread counts as polling: fewer may be chance.
 constexpr unsigned certain_samples = 8;
-
-bool is_write([[maybe_unused]] const void* context) {
-#if defined(__linux__) && defined(__x86_64__)
-    return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
-#else
-    return false;
-#endif
-}
 
 }  // namespace
 
@@ -33,7 +25,7 @@ bool was_poll_sample(int signal, const siginfo_t* info, const void* context, con
     if (!thread) return true;  // an access by the host
     unsigned char value;
     memcpy(&value, info->si_addr, sizeof value);
-    bool alike = !is_write(context) && thread->seen == info->si_addr && thread->seen_value == value;
+    bool alike = !was_write(context) && thread->seen == info->si_addr && thread->seen_value == value;
     thread->seen_alike = alike ? thread->seen_alike + 1 : 0;
     thread->seen = info->si_addr;
     thread->seen_value = value;

@@ -144,6 +144,7 @@ void acquire_later(const void* object) {
 
 void reset() {
     HistoryLock lock;
+    of_function = nullptr;
     ++current_generation;
     any_left = false;
     for (Knowledge*& bucket : left) {

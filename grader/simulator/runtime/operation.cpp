@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "arena.h"
 #include "cuda_runtime_api.h"
 #include "refuse.h"
 
@@ -37,6 +38,11 @@ cudaError_t admissible(const Operation& operation) {
 }
 
 cudaError_t perform(const Operation& operation) {
+    if (operation.kind == OperationKind::host_function) {
+        operation.function(operation.data);
+        return cudaSuccess;
+    }
+    arena::DeviceMemoryAccess opened;
     switch (operation.kind) {
         case OperationKind::kernel:
             return perform_kernel(operation);
@@ -49,8 +55,7 @@ cudaError_t perform(const Operation& operation) {
         case OperationKind::release:
             return perform_release(operation);
         case OperationKind::host_function:
-            operation.function(operation.data);
-            return cudaSuccess;
+            break;
     }
     return cudaErrorUnknown;
 }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,15 +79,46 @@ void print_line(const char* format, ...) {
     va_end(arguments);
 }
 
-// Returns whether a format has a conversion %n.
-bool writes_count(const char* format) {
-    while ((format = strchr(format, '%')) != nullptr) {
-        format += 1 + strspn(format + 1, "0123456789$ #+-'I.*hlLqjzt");
-        if (*format == 'n') return true;
-        if (*format) ++format;
-    }
-    return false;
+void report_string(const char* text, size_t most, const void* code) {
+    if (!text) return;
+    size_t length = strnlen(text, most);
+    events::late_access(text, length < most ? length + 1 : most, false, code);
 }
+
+// A conversion of a format: the text after a % up to its letter.
+struct Conversion {
+    const char* end = nullptr;
+    char letter = 0;
+    unsigned stars = 0;  // arguments that are a width or a precision
+    bool precise = false, precision_is_argument = false;
+    size_t precision = 0;
+    unsigned longs = 0;  // l, ll; also for j, z and t
+    bool long_double = false, numbered = false;
+
+    explicit Conversion(const char* text) {
+        while (*text && strchr("-+ #0'I", *text)) ++text;
+        for (; *text; ++text) {
+            if (*text == '*') {
+                ++stars;
+                precision_is_argument = precise;
+            } else if (*text == '.') {
+                precise = true;
+            } else if (*text >= '0' && *text <= '9') {
+                if (precise) precision = 10 * precision + static_cast<size_t>(*text - '0');
+            } else if (*text == '$') {
+                numbered = true;
+            } else if (strchr("ljztq", *text)) {
+                ++longs;
+            } else if (*text == 'L') {
+                long_double = true;
+            } else if (*text != 'h') {
+                break;
+            }
+        }
+        letter = *text;
+        end = *text ? text + 1 : text;
+    }
+};
 
 // Prints the rest when a program with a main ends.
 struct AtExit {
@@ -95,8 +127,36 @@ struct AtExit {
 
 }  // namespace
 
-void refuse_writing_counts(const char* format, const void* code) {
-    if (sandbox::confined && writes_count(format)) sandbox::refuse(format, code);
+void check_format(const char* format, va_list arguments, const void* code) {
+    report_string(format, SIZE_MAX, code);
+    va_list rest;
+    va_copy(rest, arguments);
+    for (const char* text = format; (text = strchr(text, '%')) != nullptr;) {
+        Conversion found(text + 1);
+        text = found.end;
+        // Arguments by number are not followed: CUDA's printf does not support them.
+        if (sandbox::confined && (found.letter == 'n' || found.numbered)) sandbox::refuse(format, code);
+        int last_star = 0;
+        for (unsigned i = 0; i < found.stars; ++i) last_star = va_arg(rest, int);
+        if (found.precision_is_argument) {
+            found.precise = last_star >= 0;
+            found.precision = static_cast<size_t>(last_star);
+        }
+        if (!found.letter || found.numbered) break;
+        if (found.letter == 's') {
+            report_string(va_arg(rest, const char*), found.precise ? found.precision : SIZE_MAX, code);
+        } else if (strchr("aAeEfFgG", found.letter)) {
+            if (found.long_double)
+                va_arg(rest, long double);
+            else
+                va_arg(rest, double);
+        } else if (strchr("dioxXuc", found.letter) && !found.longs) {
+            va_arg(rest, int);
+        } else if (found.letter != '%' && found.letter != 'm') {
+            va_arg(rest, long);
+        }
+    }
+    va_end(rest);
 }
 
 const char* take_output() {
@@ -129,9 +189,9 @@ extern "C" {
 
 // printf and assert in a kernel file: see sim/c_library.h.
 __attribute__((visibility("default"))) int sim_printf(const char* format, ...) {
-    sim::refuse_writing_counts(format, __builtin_return_address(0));
     va_list arguments;
     va_start(arguments, format);
+    sim::check_format(format, arguments, __builtin_return_address(0));
     int length;
     if (sim::current_thread) {
         sim::print(format, arguments, &length);

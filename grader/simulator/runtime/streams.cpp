@@ -221,6 +221,8 @@ void caller_reads(const void* data, size_t bytes) {
 void reset() {
     DeviceLock lock;
     captures::reset();
+    in_host_function = false;  // of a launcher that was stopped
+    events::work_end();
     ++current_generation;
     lanes = 0;
     created = 0;

@@ -12,7 +12,9 @@
 
 #include <new>
 
+#include "runtime/arena.h"
 #include "runtime/events.h"
+#include "runtime/faults.h"
 #include "runtime/fiber.h"
 #include "runtime/last_error.h"
 #include "sim/error_codes.h"
@@ -93,6 +95,7 @@ void know_library(const void* code) {
     tables = parts.relro;
     set_callable(image.base, image.bytes);
     set_open(0, variables.base, variables.bytes);
+    keep_place_of_program(const_cast<void*>(code));
 }
 
 bool is_stack(uintptr_t address) {
@@ -187,6 +190,26 @@ const Block_* find_block(const void* pointer) {
     longjmp(landing, 1);
 }
 
+// Returns whether host code accesses memory that only kernels and the runtime may: device memory, or a device variable
+// under its device address.
+bool is_of_device(const void* data, size_t bytes) {
+    if (current_thread || !in_call || !bytes) return false;
+    const void* last = static_cast<const char*>(data) + bytes - 1;
+    if (arena::is_closed(data) || arena::is_closed(last)) return true;
+    GlobalVariable variable;
+    return find_global(data, &variable) || find_global(last, &variable);
+}
+
+// An access to closed memory that no check preceded: the C library reads or writes for the submission.
+void on_fault(int signal, siginfo_t* info, void* context) {
+    if (in_call && !current_thread && arena::is_closed(info->si_addr))
+        stop(info->si_addr, 1, was_write(context), place_in_program(context, host_stack.base + host_stack.bytes),
+             "host_access");
+    struct sigaction usual = {};
+    usual.sa_handler = SIG_DFL;
+    sigaction(signal, &usual, nullptr);  // the instruction faults again
+}
+
 bool readable(uintptr_t address, size_t bytes) {
     if (image.contains(address, bytes) || is_stack(address)) return true;
     if (address == as_number(&stdout) || address == as_number(&stderr)) return true;
@@ -214,6 +237,7 @@ bool writable(const void* data, size_t bytes, void* const* frame) {
 void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame) {
     know_library(code);
     if (ArenaRange arena = arena_range(); arena.base) set_open(2, as_number(arena.base), arena.bytes);
+    if (is_of_device(data, bytes)) stop(data, bytes, write, code, "host_access");
     if (writable(data, bytes, frame) || bytes == 0) return;
     if (!write && readable(as_number(data), bytes)) return;
     stop(data, bytes, write, code, is_stack(as_number(data)) ? "not_its_stack" : "not_its_memory");
@@ -307,11 +331,13 @@ bool release(void* pointer) {
 
 int call(int (*thunk)(void**), void** arguments) {
     in_call = confined;
+    if (confined) arena::close_device_memory();
     if (setjmp(landing) == 0)
         call_result = thunk(arguments);
     else
         call_result = cudaErrorIllegalAddress;
     FORGET_REGISTERS();
+    if (confined) arena::open_device_memory();
     in_call = false;
     return call_result;
 }
@@ -329,6 +355,11 @@ __attribute__((visibility("default"))) void sim_confine() {
     sandbox::confined = true;
     sandbox::set_callable(1, 0);  // no callable range until the library is known
     sandbox::set_open(0, 0, 0);
+    struct sigaction action = {};
+    action.sa_sigaction = sandbox::on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // the handler is left by a jump, with the signal unblocked
+    sigaction(SIGSEGV, &action, nullptr);
+    sigaction(SIGBUS, &action, nullptr);
 }
 
 __attribute__((visibility("default"))) int sim_call(int (*thunk)(void**), void** arguments) {

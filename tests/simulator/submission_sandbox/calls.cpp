@@ -25,6 +25,7 @@ extern "C" int sim_call(int (*thunk)(void**), void** arguments);
 using sim::sandbox::Range;
 
 namespace {
+Parts parts;
 int wrong = 0;
 char said[64];
 bool said_write = false;
@@ -36,6 +37,8 @@ char host_names[32];
 char shared[64], other_shared[64];
 Range open_[3] = {{9, 9}, {9, 9}, {9, 9}}, callable;
 sim::Block* owner = nullptr;
+bool closed = false, closes = false;
+uintptr_t faulting = 0;
 
 #define CHECK(...) ((__VA_ARGS__) ? (void)0 : (printf("%d: %s\n", __LINE__, #__VA_ARGS__), (void)++wrong))
 }  // namespace
@@ -48,6 +51,19 @@ void kill_launch(int error) {
 }
 void set_fault(int error) { fault = error; }
 ArenaRange arena_range() { return {arena, sizeof arena}; }
+namespace arena {
+// The first half belongs to the host as well.
+bool is_closed(const void* address) {
+    auto* byte = static_cast<const char*>(address);
+    return closes && closed && ((byte >= ::arena + 128 && byte < ::arena + 256) || faulting);
+}
+void close_device_memory() { closed = true; }
+void open_device_memory() { closed = false; }
+}  // namespace arena
+bool find_global(const void*, GlobalVariable*) { return false; }
+bool was_write(const void*) { return true; }
+const void* place_in_program(const void*, uintptr_t) { return parts.function; }
+void keep_place_of_program(void*) {}
 uintptr_t host_names_base = reinterpret_cast<uintptr_t>(host_names);
 size_t host_names_bytes = sizeof host_names;
 Block* shared_owner(const Block&, const void* address) {
@@ -72,7 +88,6 @@ void set_callable(uintptr_t base, size_t bytes) { callable = {base, bytes}; }
 using namespace sim;
 
 namespace {
-Parts parts;
 const void* code() { return static_cast<const char*>(parts.function) + 1; }
 
 struct Access {
@@ -148,6 +163,12 @@ int ask_callable(void** words) { return sandbox::check_callable(words[0], code()
 int ask_variable(void** words) {
     return sandbox::check_variable(words[0], reinterpret_cast<size_t>(words[1]), code()), 5;
 }
+// As an access to closed memory by the C library.
+int ask_signal(void**) {
+    faulting = 1;
+    raise(SIGSEGV);
+    return 5;
+}
 int ask_refuse(void** words) { sandbox::refuse(words[0], code()); }
 bool passes(int (*what)(void**), const void* first, size_t second = 0) {
     void* words[] = {const_cast<void*>(first), reinterpret_cast<void*>(second)};
@@ -207,6 +228,12 @@ __attribute__((noinline)) void places() {
     CHECK(may_write(arena, 256) && may_write(arena + 255, 1) && refused(arena + 252, 8, true) &&
           refused(arena - 1, 2, true));
     CHECK(refused(arena, ~size_t(0), true));
+    closes = true;
+    CHECK(may_write(arena, 128) && may_read(arena, 128) && refused(arena + 128, 8, true, "host_access"));
+    CHECK(refused(arena + 120, 16, false, "host_access") && refused(arena + 255, 1, false, "host_access") && !closed);
+    CHECK(!passes(ask_signal, nullptr) && !strcmp(said, "host_access") && said_write);
+    faulting = 0;
+    closes = false;
     CHECK(may_write(host_names, 32) && refused(host_names + 30, 4, true) && refused(host_names - 1, 2, true));
     sandbox::exception = {reinterpret_cast<uintptr_t>(foreign) + 8, 16};
     CHECK(may_write(plus(foreign, 8), 16) && refused(foreign, 8, true) && refused(plus(foreign, 16), 16, true));

@@ -277,58 +277,97 @@ HOOK(void, __tsan_ignore_thread_end)() {}
 HOOK(void, __tsan_atomic_thread_fence)(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HOOK(void, __tsan_atomic_signal_fence)(int) {}
 
-// The compiler's own atomic operations. CUDA code has no reason to use them, so they only work, on the code's own
-// memory; host threads synchronize through them.
-static void leave(const volatile void* at) {
-    if (!sim::current_thread) sim::host_threads::release(const_cast<const void*>(at));
-}
+// The compiler's own atomic operations. In a kernel they are checked and counted like CUDA's; host threads synchronize
+// through them.
+namespace {
+
+using sim::AtomicOp;
+
 template <typename T>
-static T found(const volatile void* at, T value) {
-    if (!sim::current_thread) sim::host_threads::acquire(const_cast<const void*>(at));
-    return value;
+void before_atomic(const volatile T* at, AtomicOp op, const void* code) {
+    void* data = const_cast<void*>(static_cast<const volatile void*>(at));
+    sim::Thread* thread = sim::current_thread;
+    if (thread && state_of(*thread)) {
+        sim::in_block_order("its threads use atomic operations");
+        sim::events::atomic(*thread, data, sizeof(T), op, sim::Scope::system, code);
+        return;
+    }
+    constexpr unsigned size_log2 = __builtin_ctz(sizeof(T));
+    if (op == AtomicOp::load) return hook_any<false>(data, size_log2, code);
+    sim::host_threads::release(data);
+    hook_any<true>(data, size_log2, code);
 }
 
-#define OWN(A) sim::sandbox::copies_to(const_cast<const void*>(static_cast<const volatile void*>(A)), sizeof *(A), CODE)
-#define WRITES(A) \
-    leave(A);     \
-    OWN(A)
-#define ATOMIC_FETCH(BITS, T, OPERATION)                                         \
-    HOOK(T, __tsan_atomic##BITS##_fetch_##OPERATION)(volatile T * a, T v, int) { \
-        WRITES(a);                                                               \
-        return found(a, __atomic_fetch_##OPERATION(a, v, __ATOMIC_SEQ_CST));     \
+template <typename T, typename Result>
+Result after_atomic(const volatile T* at, AtomicOp op, Result result, bool changed = true) {
+    void* data = const_cast<void*>(static_cast<const volatile void*>(at));
+    sim::Thread* thread = sim::current_thread;
+    if (!thread)
+        sim::host_threads::acquire(data);
+    else if (state_of(*thread))
+        sim::events::atomic_done(*thread, data, sizeof(T), op, changed);
+    return result;
+}
+
+// Stores the old value in `expected` if the exchange fails.
+template <typename T>
+bool compare_exchange(volatile T* at, T* expected, T value, const void* code) {
+    before_atomic(at, AtomicOp::compare_and_swap, code);
+    bool changed = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return after_atomic(at, AtomicOp::compare_and_swap, changed, changed);
+}
+
+}  // namespace
+
+#define ATOMIC_FETCH(BITS, T, NAME, OPERATION)                                                      \
+    HOOK(T, __tsan_atomic##BITS##_fetch_##NAME)(volatile T * a, T v, int) {                         \
+        before_atomic(a, AtomicOp::OPERATION, CODE);                                                \
+        return after_atomic(a, AtomicOp::OPERATION, __atomic_fetch_##NAME(a, v, __ATOMIC_SEQ_CST)); \
     }
-#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                                 \
-    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) {      \
-        WRITES(a);                                                                                        \
-        OWN(e);                                                                                           \
-        return found(a, __atomic_compare_exchange_n(a, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+#define ATOMIC_EXCHANGE_IF(BITS, T, KIND)                                                            \
+    HOOK(int, __tsan_atomic##BITS##_compare_exchange_##KIND)(volatile T * a, T * e, T v, int, int) { \
+        hook_any<false>(e, __builtin_ctz(sizeof(T)), CODE);                                          \
+        T expected = *e;                                                                             \
+        bool changed = compare_exchange(a, &expected, v, CODE);                                      \
+        if (!changed) hook_any<true>(e, __builtin_ctz(sizeof(T)), CODE), *e = expected;              \
+        return changed;                                                                              \
     }
-#define ATOMIC_HOOKS(BITS, T)                                                                 \
-    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) {                           \
-        return found(a, __atomic_load_n(a, __ATOMIC_SEQ_CST));                                \
-    }                                                                                         \
-    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                       \
-        WRITES(a);                                                                            \
-        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                             \
-    }                                                                                         \
-    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                       \
-        WRITES(a);                                                                            \
-        return found(a, __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST));                         \
-    }                                                                                         \
-    ATOMIC_FETCH(BITS, T, add)                                                                \
-    ATOMIC_FETCH(BITS, T, sub)                                                                \
-    ATOMIC_FETCH(BITS, T, and)                                                                \
-    ATOMIC_FETCH(BITS, T, or)                                                                 \
-    ATOMIC_FETCH(BITS, T, xor)                                                                \
-    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                       \
-    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                         \
-    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) { \
-        WRITES(a);                                                                            \
-        __atomic_compare_exchange_n(a, &e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
-        return found(a, e);                                                                   \
+#define ATOMIC_HOOKS(BITS, T)                                                                    \
+    HOOK(T, __tsan_atomic##BITS##_load)(const volatile T* a, int) {                              \
+        before_atomic(a, AtomicOp::load, CODE);                                                  \
+        return after_atomic(a, AtomicOp::load, __atomic_load_n(a, __ATOMIC_SEQ_CST), false);     \
+    }                                                                                            \
+    HOOK(void, __tsan_atomic##BITS##_store)(volatile T * a, T v, int) {                          \
+        before_atomic(a, AtomicOp::store, CODE);                                                 \
+        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                                \
+        after_atomic(a, AtomicOp::store, true);                                                  \
+    }                                                                                            \
+    HOOK(T, __tsan_atomic##BITS##_exchange)(volatile T * a, T v, int) {                          \
+        before_atomic(a, AtomicOp::exchange, CODE);                                              \
+        return after_atomic(a, AtomicOp::exchange, __atomic_exchange_n(a, v, __ATOMIC_SEQ_CST)); \
+    }                                                                                            \
+    ATOMIC_FETCH(BITS, T, add, add)                                                              \
+    ATOMIC_FETCH(BITS, T, sub, sub)                                                              \
+    ATOMIC_FETCH(BITS, T, and, bit_and)                                                          \
+    ATOMIC_FETCH(BITS, T, or, bit_or)                                                            \
+    ATOMIC_FETCH(BITS, T, xor, bit_xor)                                                          \
+    ATOMIC_EXCHANGE_IF(BITS, T, strong)                                                          \
+    ATOMIC_EXCHANGE_IF(BITS, T, weak)                                                            \
+    HOOK(T, __tsan_atomic##BITS##_compare_exchange_val)(volatile T * a, T e, T v, int, int) {    \
+        compare_exchange(a, &e, v, CODE);                                                        \
+        return e;                                                                                \
     }
 
 ATOMIC_HOOKS(8, uint8_t)
 ATOMIC_HOOKS(16, uint16_t)
 ATOMIC_HOOKS(32, uint32_t)
 ATOMIC_HOOKS(64, uint64_t)
+
+namespace sim::events {
+
+void late_access(const void* data, size_t bytes, bool write, const void* code) {
+    unsigned widest = widest_piece(bytes);
+    write ? hook_range<true>(data, bytes, code, widest) : hook_range<false>(data, bytes, code, widest);
+}
+
+}  // namespace sim::events

@@ -217,12 +217,18 @@ void waits_for_nothing(const char* call, const void* address) {
 
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code) {
     FindingKind found = FindingKind::not_its_memory;
-    for (FindingKind other : {FindingKind::not_its_stack, FindingKind::not_its_function})
+    for (FindingKind other : {FindingKind::not_its_stack, FindingKind::not_its_function, FindingKind::host_access})
         if (!strcmp(kind, name_of(other))) found = other;
     Finding finding = finding_for(found, current_thread, code);
     finding.side.access = static_cast<uint8_t>(write ? Access::write : Access::read);
     finding.bytes = static_cast<uint32_t>(bytes);
-    finding.payload = Address{reinterpret_cast<uint64_t>(data)};
+    auto address = reinterpret_cast<uintptr_t>(data);
+    if (found == FindingKind::host_access) {
+        Region* region = find_region(address);
+        finding.place = place_of(region ? region : nearest_region(address), address);
+    } else {
+        finding.payload = Address{address};
+    }
     add_finding(finding);
 }
 

@@ -1,0 +1,6 @@
+// The launcher has a call of the runtime store its result in device memory. Says: host_access.
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    cudaGetDevice(reinterpret_cast<int*>(out));
+    reward(x, out, n, stream);
+}
