@@ -56,11 +56,21 @@ class Request:
         return -(-len(touched) // SECTOR)
 
     def phases(self) -> list[list[int]]:
-        """Return the lanes that shared memory serves together: all 32, or 16 for 8 bytes each, or 8 for 16 bytes."""
+        """Return the lanes that shared memory serves together: all 32, halves for 8 bytes each, quarters for 16.
+
+        Two neighboring parts are served together for reads in which each lane has the address of lane ^ 1, or each
+        that of lane ^ 2.
+        """
         lanes = sorted(self.addresses)
         together = max(1, BANKS * WORD // max(WORD, self.size))
+        if together < 32 and not self.write and (self._pairs_agree(1) or self._pairs_agree(2)):
+            together *= 2
         groups = [[lane for lane in lanes if lane // together == part] for part in range(-(-32 // together))]
         return [group for group in groups if group]
+
+    def _pairs_agree(self, distance: int) -> bool:
+        """Return whether each lane touches the address of lane ^ distance, or that lane takes no part."""
+        return all(self.addresses.get(lane ^ distance, address) == address for lane, address in self.addresses.items())
 
     def bank_rows(self) -> list[dict[int, dict[int, list[int]]]]:
         """Return for each phase the distinct words of each bank, with the lanes that access them."""

@@ -66,3 +66,39 @@ def draw_register_tile() -> Any:
     label(ax, (x0 - 6.4, y0 - 6), "16 multiply-adds: sum[i][j] += ai · bj", 8)
     label(ax, (x0 - 6.4, y0 - 9), "and on to the next k", 8)
     return ax.figure
+
+
+def draw_double_buffering() -> Any:
+    """When a block loads and when it multiplies, with one pair of tiles in shared memory and with two."""
+    load, multiply, rounds, height = 6.0, 8.0, 4, 4.0
+    ax = canvas(88, 35)
+    for buffers, top in ((1, 26.5), (2, 8.5)):
+        begin, ready = 12.0, [0.0] * rounds
+        free = begin  # when the arithmetic units have finished the previous tiles
+        loaded = begin
+        for i in range(rounds):
+            first = max(loaded, free) if buffers == 1 else loaded
+            if buffers == 2 and i >= 2:
+                first = max(first, ready[i - 2])  # the pair that round i - 2 has used
+            color = (style.BLUE, style.PALE_BLUE)[i % buffers]
+            box(ax, (first, top), (load, height), f"load {i}", color, font=7)
+            loaded = first + load
+            start = max(loaded, free)
+            color = (style.ORANGE, style.PALE_ORANGE)[i % buffers]
+            box(ax, (start, top - height - 0.6), (multiply, height), f"multiply {i}", color, font=7)
+            free = ready[i] = start + multiply
+        title = "one pair of tiles: loads and multiply-adds alternate"
+        if buffers == 2:
+            title = "two pairs, dark and pale: loads overlap multiply-adds"
+        label(ax, (begin, top + height + 2), f"{title}; {rounds} rounds take {free - begin:g}", 9, weight="bold")
+        label(ax, (begin - 1, top + height / 2), "memory", 8, ha="right")
+        label(ax, (begin - 1, top - height / 2 - 0.6), "arithmetic", 8, ha="right")
+        for i in range(rounds):  # a barrier after the multiply-adds of each round, and one after a load with one pair
+            at = ready[i] + 0.02
+            ax.plot([at, at], [top - height - 1.2, top + height + 0.6], color=style.RED, lw=1.2)
+            if buffers == 1:
+                at = ready[i] - multiply
+                ax.plot([at, at], [top - height - 1.2, top + height + 0.6], color=style.RED, lw=1.2)
+    ax.plot([12 + load] * 2, [8.5 - height - 1.2, 8.5 + height + 0.6], color=style.RED, lw=1.2)
+    label(ax, (12, 1.2), "red: __syncthreads(). A load takes 6 here, and the multiply-adds of a round 8.", 8)
+    return ax.figure
