@@ -1,4 +1,4 @@
-"""The page of C++ beside the lessons: its listings are lines of the course, and the lesson that uses a feature links to it."""
+"""The page of C++ beside the lessons: listings are lines of the course, and the lessons link to it."""
 
 from __future__ import annotations
 

@@ -137,3 +137,29 @@ def test_tags_are_those_that_nbval_knows(path: Path) -> None:
 @each_lesson
 def test_file_is_small(path: Path) -> None:
     assert path.stat().st_size <= MOST_BYTES
+
+
+@each_lesson
+def test_the_import_cell_is_folded(path: Path) -> None:
+    """The first cell with code imports what the lesson uses, and a reader need not see it."""
+    first = cells(path)[0]
+    assert "import" in "".join(first["source"])
+    assert "hide-input" in first["metadata"]["tags"] and first["metadata"]["jupyter"]["source_hidden"]
+
+
+def test_day_1_reaches_an_exercise_within_25_cells() -> None:
+    """Setup, a first kernel, a first verdict and a first exercise come before anything else."""
+    every = json.loads(NOTEBOOKS[NAMES.index("day01_residual_add")].read_text(encoding="utf-8"))["cells"]
+    first = ["".join(cell["source"]) for cell in every[:25]]
+    places = [
+        next(number for number, text in enumerate(first) if wanted in text)
+        for wanted in ("**Setup.**", "## The first kernel", "## Your first verdict", "## Your first exercise")
+    ]
+    assert places == sorted(places)
+    assert not [text for text in first if "NeoX" in text or "Amdahl" in text or "pybind" in text]
+
+
+@pytest.mark.parametrize("path", [p for p, name in zip(NOTEBOOKS, NAMES) if name[3:5] <= "16" and name[3:5] != "15"])
+def test_the_lesson_links_to_the_flow_chart(path: Path) -> None:
+    text = "".join("".join(cell["source"]) for cell in cells(path, "markdown"))
+    assert "](../day15_performance/lesson.ipynb#6-which-unit-limits-a-kernel)" in text
