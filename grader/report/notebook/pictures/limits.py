@@ -1,4 +1,4 @@
-"""Which unit limits a kernel: the questions in order, and the days that answer them."""
+"""The flow chart of what limits a kernel: the questions in order, and the days that answer them."""
 
 from __future__ import annotations
 
