@@ -171,7 +171,8 @@ class _Body:
             if token.kind != "word" or (self.tokens[k - 1].text == "::" and self.tokens[k - 2].text == "std"):
                 continue
             if token.text == "std" and device:
-                self._standard_library(k)
+                if self.tokens[k - 1].text != "::" or self.tokens[k - 2].text != "cuda":  # libcu++ is device code
+                    self._standard_library(k)
             elif token.text in self.unknown:
                 continue
             elif device:

@@ -151,10 +151,8 @@ def _scope(f: _Fields) -> str:
 
 
 def _order(f: _Fields) -> str:
-    """Return the release and acquire flags of an atomic operation; without a qualifier it is relaxed."""
-    order = f.get("order")
-    flags = (order in ("release", "acq_rel"), order in ("acquire", "acq_rel"))
-    return ", ".join(str(flag).lower() for flag in flags)
+    """Return the memory order; an atomic operation without a qualifier is relaxed."""
+    return f"::sim::MemoryOrder::{f.get('order') or 'relaxed'}"
 
 
 def _reduction(name: str) -> str:
@@ -316,7 +314,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", _same("barrier_cluster_wait")),
     (r"bar\.warp\.sync", _same("bar_warp_sync")),
     (r"membar\.(?P<scope>cta|gl|sys)", lambda f: f"fence<{_scope(f)}>"),
-    (r"fence(?:\.(?:sc|acq_rel|acquire|release))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
+    (r"fence(?:\.(?:sc|acq_rel))?\.(?P<scope>cta|cluster|gpu|sys)", lambda f: f"fence<{_scope(f)}>"),
+    (
+        r"fence\.(?P<order>acquire|release)\.(?P<scope>cta|cluster|gpu|sys)",
+        lambda f: f"fence<{_scope(f)}, {_order(f)}>",
+    ),
     (r"fence\.proxy\.async(?:\.global|\.shared::(?:cta|cluster))?", _same("fence_proxy_async")),
     (r"fence\.mbarrier_init\.release\.cluster", _same("fence_mbarrier_init")),
     (r"griddepcontrol\.(?P<what>wait|launch_dependents)", lambda f: f"griddepcontrol_{f['what']}"),
@@ -358,17 +360,13 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (rf"ld\.volatile{_SPACE}{_ANY}", lambda f: f"load_volatile<{_space(f)}, {_type(f)}>"),
     (
         rf"ld\.(?P<order>relaxed|acquire){_SCOPE}{_SPACE}{_ADVICE}(?:\.v2)?\.(?P<type>[bus](?:32|64))",
-        lambda f: (
-            f"load_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {'true' if f['order'] == 'acquire' else 'false'}>"
-        ),
+        lambda f: f"load_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
     ),
     (rf"st(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}(?:\.v[24])?{_ANY}", lambda f: f"store<{_space(f)}, {_type(f)}>"),
     (rf"st\.volatile{_SPACE}{_ANY}", lambda f: f"store_volatile<{_space(f)}, {_type(f)}>"),
     (
         rf"st\.(?P<order>relaxed|release){_SCOPE}{_SPACE}{_ADVICE}\.(?P<type>[bus](?:32|64))",
-        lambda f: (
-            f"store_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {'true' if f['order'] == 'release' else 'false'}>"
-        ),
+        lambda f: f"store_atomic<{_space(f)}, {_type(f)}, {_scope(f)}, {_order(f)}>",
     ),
     (
         rf"atom{_ORDER}{_SCOPE}{_SPACE}\.(?P<op>{'|'.join(_ATOMIC)})\.(?P<type>[bus](?:32|64)|f32|f64)",

@@ -97,11 +97,12 @@ uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
 // --- the operation itself ---
 
 // Before the operation: reports bounds and races to the checks, and demands the alignment of the hardware.
-void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, const void* caller) {
+void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, MemoryOrder order, const void* caller) {
     if (!self) return;
     self->call_address = caller;
     if (self->block->launch->workers > 1 && !shared_owner(*self->block, address))
         in_block_order("its threads use atomic operations");
+    if (order != MemoryOrder::relaxed && scope != Scope::block) in_block_order("its threads use acquire and release");
     if (self->block->launch->checks_enabled) events::atomic(*self, address, bytes, op, scope, caller);
     if (reinterpret_cast<uintptr_t>(address) % bytes != 0) {
         raise_fault(events::FaultKind::misaligned_address, cudaErrorMisalignedAddress, address, caller,
@@ -109,9 +110,11 @@ void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, 
     }
 }
 
-void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool changed) {
+// `stored`: all but a load and a failed compare-and-swap.
+void end(Thread* self, AtomicOp op, const void* address, size_t bytes, Scope scope, MemoryOrder order, bool stored,
+         bool changed) {
     if (!self) return;
-    if (self->block->launch->checks_enabled) events::atomic_done(*self, address, bytes, op, changed);
+    if (self->block->launch->checks_enabled) events::atomic_done(*self, address, op, scope, order, stored, changed);
     if (changed) {
         self->polled = self->watched = nullptr;
         current_worker->stalled_rounds = 0;
@@ -121,10 +124,10 @@ void end(Thread* self, AtomicOp op, const void* address, size_t bytes, bool chan
 }
 
 template <typename Bits>
-Bits apply(AtomicOp op, void* address, Bits operand, Scope scope, Bits (*result)(AtomicOp, Bits, Bits),
-           const void* caller) {
+Bits apply(AtomicOp op, void* address, Bits operand, Scope scope, MemoryOrder order,
+           Bits (*result)(AtomicOp, Bits, Bits), const void* caller) {
     Thread* self = current_thread;
-    begin(self, op, address, sizeof(Bits), scope, caller);
+    begin(self, op, address, sizeof(Bits), scope, order, caller);
     auto* memory = static_cast<Bits*>(address);
     Bits old = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
     Bits wanted = result(op, old, operand);
@@ -132,84 +135,89 @@ Bits apply(AtomicOp op, void* address, Bits operand, Scope scope, Bits (*result)
            !__atomic_compare_exchange_n(memory, &old, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         wanted = result(op, old, operand);
     }
-    end(self, op, address, sizeof(Bits), wanted != old);
+    end(self, op, address, sizeof(Bits), scope, order, op != AtomicOp::load, wanted != old);
     return old;
 }
 
 template <typename Bits>
-Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, const void* caller) {
+Bits compare_and_swap(void* address, Bits compare, Bits value, Scope scope, MemoryOrder order, MemoryOrder failure,
+                      const void* caller) {
     Thread* self = current_thread;
-    begin(self, AtomicOp::compare_and_swap, address, sizeof(Bits), scope, caller);
+    begin(self, AtomicOp::compare_and_swap, address, sizeof(Bits), scope, order, caller);
     Bits old = compare;
     bool swapped = __atomic_compare_exchange_n(static_cast<Bits*>(address), &old, value, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_SEQ_CST);
-    end(self, AtomicOp::compare_and_swap, address, sizeof(Bits), swapped && value != compare);
+    end(self, AtomicOp::compare_and_swap, address, sizeof(Bits), scope, swapped ? order : failure, swapped,
+        swapped && value != compare);
     return old;
 }
 
 }  // namespace
 
-int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope) {
+int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope, MemoryOrder order) {
     auto bits = static_cast<uint32_t>(operand);
-    return static_cast<int32_t>(apply<uint32_t>(op, address, bits, scope, integer_result<int32_t>, CALLER));
+    return static_cast<int32_t>(apply<uint32_t>(op, address, bits, scope, order, integer_result<int32_t>, CALLER));
 }
 
-uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, operand, scope, integer_result<uint32_t>, CALLER);
+uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint32_t>(op, address, operand, scope, order, integer_result<uint32_t>, CALLER);
 }
 
-int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope) {
+int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope, MemoryOrder order) {
     auto bits = static_cast<uint64_t>(operand);
-    return static_cast<int64_t>(apply<uint64_t>(op, address, bits, scope, integer_result<int64_t>, CALLER));
+    return static_cast<int64_t>(apply<uint64_t>(op, address, bits, scope, order, integer_result<int64_t>, CALLER));
 }
 
-uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope) {
-    return apply<uint64_t>(op, address, operand, scope, integer_result<uint64_t>, CALLER);
+uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint64_t>(op, address, operand, scope, order, integer_result<uint64_t>, CALLER);
 }
 
-float atomic_f32(AtomicOp op, void* address, float operand, Scope scope) {
-    return as<float>(apply<uint32_t>(op, address, as<uint32_t>(operand), scope, float_result<float>, CALLER));
+float atomic_f32(AtomicOp op, void* address, float operand, Scope scope, MemoryOrder order) {
+    return as<float>(apply<uint32_t>(op, address, as<uint32_t>(operand), scope, order, float_result<float>, CALLER));
 }
 
-double atomic_f64(AtomicOp op, void* address, double operand, Scope scope) {
-    return as<double>(apply<uint64_t>(op, address, as<uint64_t>(operand), scope, float_result<double>, CALLER));
+double atomic_f64(AtomicOp op, void* address, double operand, Scope scope, MemoryOrder order) {
+    return as<double>(apply<uint64_t>(op, address, as<uint64_t>(operand), scope, order, float_result<double>, CALLER));
 }
 
-uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
-    return apply<uint16_t>(op, address, operand, scope, small_result<F16>, CALLER);
+uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint16_t>(op, address, operand, scope, order, small_result<F16>, CALLER);
 }
 
-uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope) {
-    return apply<uint16_t>(op, address, operand, scope, small_result<BF16>, CALLER);
+uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint16_t>(op, address, operand, scope, order, small_result<BF16>, CALLER);
 }
 
-uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, operand, scope, small_pair_result<F16>, CALLER);
+uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint32_t>(op, address, operand, scope, order, small_pair_result<F16>, CALLER);
 }
 
-uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope) {
-    return apply<uint32_t>(op, address, operand, scope, small_pair_result<BF16>, CALLER);
+uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope, MemoryOrder order) {
+    return apply<uint32_t>(op, address, operand, scope, order, small_pair_result<BF16>, CALLER);
 }
 
-uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope) {
-    return compare_and_swap<uint16_t>(address, compare, value, scope, CALLER);
+uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope, MemoryOrder order,
+                             MemoryOrder failure) {
+    return compare_and_swap<uint16_t>(address, compare, value, scope, order, failure, CALLER);
 }
 
-uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope) {
-    return compare_and_swap<uint32_t>(address, compare, value, scope, CALLER);
+uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope, MemoryOrder order,
+                             MemoryOrder failure) {
+    return compare_and_swap<uint32_t>(address, compare, value, scope, order, failure, CALLER);
 }
 
-uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope) {
-    return compare_and_swap<uint64_t>(address, compare, value, scope, CALLER);
+uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope, MemoryOrder order,
+                             MemoryOrder failure) {
+    return compare_and_swap<uint64_t>(address, compare, value, scope, order, failure, CALLER);
 }
 
-void fence(Scope scope) {
+void fence(Scope scope, MemoryOrder order) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     Thread* self = current_thread;
     if (!self) return;
     self->call_address = CALLER;
     if (scope != Scope::block) in_block_order("its threads use fences");
-    if (self->block->launch->checks_enabled) events::fence(*self, scope);
+    if (self->block->launch->checks_enabled) events::fence(*self, scope, order);
 }
 
 }  // namespace sim

@@ -112,9 +112,10 @@ void cluster_waited(Thread& thread);
 
 // Before the operation. `address` is the kernel's return address.
 void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address);
-// After the operation. `changed`: a failed compare-and-swap changes nothing.
-void atomic_done(Thread& thread, const void* data, size_t bytes, AtomicOp op, bool changed);
-void fence(Thread& thread, Scope scope);
+// After the operation. `stored`: all but a load and a failed compare-and-swap; `changed`: to another value.
+void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
+                 bool changed);
+void fence(Thread& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
 
 // Asynchronous operations (runtime/async_operations.h). `address` is the kernel's return address.
 void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, size_t zero_fill, const void* address);

@@ -44,8 +44,8 @@ WEAK void cluster_arrive(Thread&, bool) {}
 WEAK void cluster_complete(Cluster&) {}
 WEAK void cluster_waited(Thread&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
-WEAK void atomic_done(Thread&, const void*, size_t, AtomicOp, bool) {}
-WEAK void fence(Thread&, Scope) {}
+WEAK void atomic_done(Thread&, const void*, AtomicOp, Scope, MemoryOrder, bool, bool) {}
+WEAK void fence(Thread&, Scope, MemoryOrder) {}
 WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
 WEAK void async_commit(Thread&) {}
 WEAK void async_wait(Thread&, unsigned) {}

@@ -245,18 +245,21 @@ CASE(who_arrives_late_says_nothing_of_who_arrived_early) {
 
 CASE(who_learns_something_before_it_arrives_tells_all) {
     static const int flag = 0;
-    Grid grid(4, 32, 2);
-    Floats x;
-    x.write(grid.thread(2, 0), 0);
-    sim::events::fence(*grid.thread(2, 0).thread, sim::Scope::device);
-    release(grid.thread(2, 0), &flag);
-    acquire(grid.thread(0, 5), &flag);
-    all_arrive(grid, 32);
-    grid.wait_for_cluster(1, 6);
-    x.read(grid.thread(1, 6), 0);
-    CHECK_FOUND("nothing");
-    x.read(grid.thread(1, 7), 0);
-    CHECK_FOUND("between_blocks");
+    for (bool fences : {true, false}) {
+        Grid grid(4, 32, 2);
+        Floats x;
+        x.write(grid.thread(2, 0), 0);
+        sim::events::fence(*grid.thread(2, 0).thread, sim::Scope::device);
+        release(grid.thread(2, 0), &flag);
+        acquire(grid.thread(0, 5), &flag);
+        if (fences) sim::events::fence(*grid.thread(0, 5).thread, sim::Scope::device);
+        all_arrive(grid, 32);
+        grid.wait_for_cluster(1, 6);
+        x.read(grid.thread(1, 6), 0);
+        CHECK_FOUND(fences ? "nothing" : "between_blocks");
+        x.read(grid.thread(1, 7), 0);
+        CHECK_FOUND("between_blocks");
+    }
 }
 
 CASE(who_was_at_the_shared_memory_of_an_earlier_cluster_is_forgotten) {

@@ -597,10 +597,11 @@ CASE(what_an_atomic_operation_publishes_and_takes_over) {
         ThreadState &one = grid.thread(0, 0), &other = grid.thread(1, 0);
         fence(*one.thread, Scope::device);
         CHECK(!log_of(x.at(0)));
-        atomic_done(*one.thread, x.at(0), 4, kind.op, kind.changed);
+        atomic_done(*one.thread, x.at(0), kind.op, Scope::device, sim::MemoryOrder::relaxed, kind.publishes,
+                    kind.changed);
         CHECK_EQUAL(log_of(x.at(0)) != nullptr, kind.publishes);
         release(one, x.at(0));
-        atomic(*other.thread, x.at(0), 4, kind.op, Scope::device, code);
+        atomic_done(*other.thread, x.at(0), kind.op, Scope::device, sim::MemoryOrder::relaxed, false, false);
         CHECK_EQUAL(other.extras && other.extras->acquired, kind.takes);
     }
 }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t own = 9, other = 4;  // serials of blocks
 Pool pool;
+const int variable = 0;
 
 struct Entry {
     unsigned warp, lane;
@@ -32,7 +33,7 @@ unsigned number_of(const VectorClock* clock) {
     unsigned number = 0;
     for (unsigned i = 3; i-- > 0;) {
         unsigned thread = entries[i].warp * 32 + entries[i].lane, time = 0;
-        while (time + 1 < times && covers(clock, own, thread, time + 1, own)) ++time;
+        while (time + 1 < times && covers(clock, own, thread, time + 1)) ++time;
         number = number * times + time;
     }
     return number;
@@ -58,13 +59,14 @@ Release release_of(unsigned thread, uint32_t time, uint32_t serial = other) {
     return {serial, time, 0, 0, static_cast<uint16_t>(thread), sim::Scope::device, nullptr};
 }
 
-const VectorClock* knowing(SyncLog& log, uint32_t length) {
-    VectorClockBuilder builder(pool, own);
-    builder.add_log(&log, length);
+const VectorClock* knowing(SyncLog& log, uint32_t length, uint32_t serial = own,
+                           sim::Scope scope = sim::Scope::device) {
+    VectorClockBuilder builder(pool, serial);
+    builder.add_log(&log, length, scope);
     return builder.finish();
 }
 
-bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return covers(clock, other, thread, time, own); }
+bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return covers(clock, other, thread, time); }
 
 }  // namespace
 
@@ -72,8 +74,8 @@ CASE(a_clock_covers_what_it_was_told_and_no_more) {
     for (unsigned number = 0; number < clock_count; ++number) CHECK_EQUAL(number_of(clock_number(number)), number);
     CHECK(!clock_number(0));  // nothing to know
     const VectorClock* all = clock_number(clock_count - 1);
-    CHECK(!covers(all, own, 1, 1, own) && !covers(all, own, 5 * 32 + 8, 1, own) && !covers(all, other, 0, 1, own));
-    CHECK(!covers(all, own, 0, Epoch::time_pending, own));
+    CHECK(!covers(all, own, 1, 1) && !covers(all, own, 5 * 32 + 8, 1) && !covers(all, other, 0, 1));
+    CHECK(!covers(all, own, 0, Epoch::time_pending));
 }
 
 CASE(a_join_is_the_greatest_of_each_entry) {
@@ -118,8 +120,8 @@ CASE(clocks_of_many_threads_join_in_any_order) {
         for (unsigned i = 0; i < 10; ++i) forward.add(parts[i]), backward.add(parts[9 - i]);
         for (const VectorClock* clock : {forward.finish(), backward.finish()}) {
             for (unsigned thread = 0; thread < 64; ++thread) {
-                CHECK(greatest[thread] == 0 || covers(clock, own, thread, greatest[thread], own));
-                CHECK(!covers(clock, own, thread, greatest[thread] + 1, own));
+                CHECK(greatest[thread] == 0 || covers(clock, own, thread, greatest[thread]));
+                CHECK(!covers(clock, own, thread, greatest[thread] + 1));
             }
         }
     }
@@ -134,7 +136,7 @@ CASE(times_of_another_block_are_not_taken_over) {
 }
 
 CASE(a_barrier_of_the_block_leaves_only_the_logs) {
-    SyncLog log;
+    SyncLog log(&variable);
     VectorClockBuilder builder(pool, own);
     builder.add_lane(0, 0, 5);
     builder.add_log(&log, 1);
@@ -143,83 +145,138 @@ CASE(a_barrier_of_the_block_leaves_only_the_logs) {
 }
 
 CASE(a_release_teaches_what_its_thread_did_until_then) {
-    SyncLog log;
+    SyncLog log(&variable);
     Release release = release_of(40, 7);
-    log.append(&release, 40, 8);
+    log.append(&release, sim::Scope::device, 40, 8);
     const VectorClock* clock = knowing(log, 1);
     CHECK(knows(clock, 40, 7) && knows(clock, 40, 1) && !knows(clock, 40, 8) && !knows(clock, 41, 1));
-    CHECK(!covers(clock, own, 40, 7, own) && !knows(nullptr, 40, 7));
+    CHECK(!covers(clock, own, 40, 7) && !knows(nullptr, 40, 7));
     CHECK(!knows(clock, 40, Epoch::time_pending));
     // Of operations on the variable itself also the one that released.
-    CHECK(covers(clock, other, 40, 8, own, &log) && !covers(clock, other, 40, 9, own, &log));
+    CHECK(covers(clock, other, 40, 8, &variable) && !covers(clock, other, 40, 9, &variable));
 }
 
 CASE(a_release_teaches_what_barriers_had_ordered_before_it) {
-    SyncLog log;
+    SyncLog log(&variable);
     Release release = release_of(40, 7);
     release.barrier_time = 3;  // all threads up to there
     release.warp_time = 5;     // lanes 32 to 63 up to there
-    log.append(&release, 40, 8);
+    log.append(&release, sim::Scope::device, 40, 8);
     const VectorClock* clock = knowing(log, 1);
     CHECK(knows(clock, 0, 2) && !knows(clock, 0, 3));
     CHECK(knows(clock, 33, 4) && !knows(clock, 33, 5) && !knows(clock, 64, 4));
-    CHECK_EQUAL(known_barrier(clock, other, own), 3);
-    CHECK_EQUAL(known_barrier(clock, own, own), 0);
-    CHECK_EQUAL(known_barrier(nullptr, other, own), 0);
+    CHECK_EQUAL(known_barrier(clock, other), 3);
+    CHECK_EQUAL(known_barrier(clock, own), 0);
+    CHECK_EQUAL(known_barrier(nullptr, other), 0);
 }
 
 CASE(a_beginning_of_a_log_knows_no_later_release) {
-    SyncLog log;
+    SyncLog log(&variable);
     Release releases[5];
     for (uint32_t i = 0; i < 5; ++i) {
         releases[i] = release_of(i, 10 + i, other + i % 2);
-        log.append(&releases[i], i, 20);
+        log.append(&releases[i], sim::Scope::device, i, 20);
     }
     CHECK_EQUAL(log.length(), 5);
     for (uint32_t length = 0; length <= 5; ++length) {
         const VectorClock* clock = knowing(log, length);
-        for (uint32_t i = 0; i < 5; ++i) CHECK_EQUAL(covers(clock, other + i % 2, i, 10 + i, own), i < length);
+        for (uint32_t i = 0; i < 5; ++i) CHECK_EQUAL(covers(clock, other + i % 2, i, 10 + i), i < length);
     }
     // The longer of two beginnings says all, in either order.
     CHECK(knows(join(knowing(log, 1), knowing(log, 5)), 4, 14) && knows(join(knowing(log, 5), knowing(log, 1)), 4, 14));
 }
 
 CASE(the_same_release_twice_is_one_entry) {
-    SyncLog log;
+    SyncLog log(&variable);
     Release release = release_of(1, 2);
-    log.append(&release, 1, 3);
-    log.append(&release, 1, 3);
+    log.append(&release, sim::Scope::device, 1, 3);
+    log.append(&release, sim::Scope::device, 1, 3);
     CHECK_EQUAL(log.length(), 1);
-    log.append(&release, 1, 4);
+    log.append(&release, sim::Scope::device, 1, 4);
     CHECK_EQUAL(log.length(), 2);
 }
 
 CASE(a_release_to_the_block_reaches_no_other) {
-    SyncLog log;
+    SyncLog log(&variable);
     Release release = release_of(40, 7);
     release.scope = sim::Scope::block;
-    log.append(&release, 40, 8);
+    log.append(&release, sim::Scope::device, 40, 8);
     CHECK(!knows(knowing(log, 1), 40, 7));
-    CHECK(covers(knowing(log, 1), other, 40, 7, other));
+    CHECK(knows(knowing(log, 1, other), 40, 7));
+}
+
+CASE(a_release_by_a_narrow_operation_reaches_no_other) {
+    SyncLog log(&variable);
+    Release release = release_of(40, 7);
+    log.append(&release, sim::Scope::block, 40, 8);
+    CHECK(!knows(knowing(log, 1), 40, 7));
+    CHECK(knows(knowing(log, 1, other), 40, 7));
+}
+
+CASE(an_acquire_by_the_block_reaches_no_other) {
+    SyncLog log(&variable);
+    Release release = release_of(40, 7);
+    log.append(&release, sim::Scope::device, 40, 8);
+    const VectorClock* narrow = knowing(log, 1, own, sim::Scope::block);
+    CHECK(!knows(narrow, 40, 7) && knows(knowing(log, 1, other, sim::Scope::block), 40, 7));
+    CHECK(knows(join(narrow, knowing(log, 1)), 40, 7) && knows(join(knowing(log, 1), narrow), 40, 7));
+}
+
+CASE(what_a_fence_acquires_is_as_narrow_as_the_fence) {
+    SyncLog log(&variable);
+    Release release = release_of(40, 7);
+    log.append(&release, sim::Scope::device, 40, 8);
+    for (auto scope : {sim::Scope::block, sim::Scope::device}) {
+        VectorClockBuilder taken(pool, own), left(pool, own);
+        taken.add_logs(knowing(log, 1), scope);
+        left.add_wider_logs(knowing(log, 1), scope);
+        CHECK_EQUAL(knows(taken.finish(), 40, 7), scope == sim::Scope::device);
+        CHECK_EQUAL(knows(left.finish(), 40, 7), scope == sim::Scope::block);
+    }
+}
+
+CASE(a_wide_release_passes_on_what_a_narrow_one_taught) {
+    // Thread 40 -> thread 70 of the same block -> another block, through one variable or two.
+    for (bool two : {false, true}) {
+        SyncLog first(&variable), second(&variable);
+        SyncLog& log = two ? second : first;
+        Release start = release_of(40, 7);
+        first.append(&start, sim::Scope::block, 40, 8);
+        Release next = release_of(70, 9);
+        next.known = knowing(first, 1, other);
+        log.append(&next, sim::Scope::device, 70, 10);
+        CHECK(knows(knowing(log, log.length()), 40, 7) && !knows(knowing(log, log.length()), 40, 8));
+        CHECK(!knows(knowing(first, 1), 40, 7));
+    }
+}
+
+CASE(a_new_log_repeats_the_releases_of_its_thread) {
+    SyncLog before(&variable), after(&variable);
+    Release mine = release_of(40, 7), theirs = release_of(41, 7);
+    before.append(&mine, sim::Scope::device, 40, 8);
+    before.append(&theirs, sim::Scope::device, 41, 8);
+    after.append_own(before, other, 40);
+    CHECK_EQUAL(after.length(), 1);
+    CHECK(knows(knowing(after, 1), 40, 7) && !knows(knowing(after, 1), 41, 7));
 }
 
 CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
-    SyncLog first, second, third;
+    SyncLog first(&variable), second(&variable), third(&variable);
     Release start = release_of(3, 5);
-    first.append(&start, 3, 6);
+    first.append(&start, sim::Scope::device, 3, 6);
     Release middle = release_of(70, 2, 6);
     middle.known = knowing(first, 1);
-    second.append(&middle, 70, 3);
+    second.append(&middle, sim::Scope::device, 70, 3);
     Release last = release_of(80, 2, 7);
     last.known = knowing(second, 1);
-    third.append(&last, 80, 3);
+    third.append(&last, sim::Scope::device, 80, 3);
     const VectorClock* clock = knowing(third, 1);
-    CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2, own) && covers(clock, 7, 80, 2, own));
+    CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2) && covers(clock, 7, 80, 2));
     // Not by a beginning of a log that ends before it.
-    SyncLog later;
+    SyncLog later(&variable);
     Release nothing = release_of(90, 1, 8);
-    later.append(&nothing, 90, 2);
-    later.append(&middle, 70, 3);
+    later.append(&nothing, sim::Scope::device, 90, 2);
+    later.append(&middle, sim::Scope::device, 70, 3);
     CHECK(knows(knowing(later, 2), 3, 5) && !knows(knowing(later, 1), 3, 5));
 }
 
@@ -230,5 +287,5 @@ CASE(each_warp_has_a_row_of_its_own) {
     builder.add_lane(1, 0, 1);
     builder.add(some.finish());
     const VectorClock* clock = builder.finish();
-    CHECK(covers(clock, own, 32, 1, own) && !covers(clock, own, 32, 2, own) && covers(clock, own, 160, 2, own));
+    CHECK(covers(clock, own, 32, 1) && !covers(clock, own, 32, 2) && covers(clock, own, 160, 2));
 }

@@ -138,8 +138,8 @@ class Phases {
         SyncLog& log = new_log(object_);
         Release* kept = block_->worker->pool.take<Release>();
         *kept = release;
-        log.append(kept, release.thread, release.time);
-        arriving_.add_log(&log, log.length());
+        log.append(kept, Scope::cluster, release.thread, release.time);
+        arriving_.add_log(&log, log.length(), Scope::cluster);
     }
 
     // an arrived thread has waited for the previous grid (griddepcontrol.wait)
@@ -212,7 +212,7 @@ bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
     const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
     if (time < last.barrier_time) return true;
     if (number / lanes_per_warp == thread.warp->warp->index && time < last.warp_time) return true;
-    return covers(last.known, block.serial, number, time, block.serial);
+    return covers(last.known, block.serial, number, time);
 }
 
 }  // namespace sim::checks

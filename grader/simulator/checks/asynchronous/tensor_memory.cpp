@@ -120,10 +120,10 @@ bool known_at_fence(const ThreadState& thread, Epoch epoch) {
         if (epoch.thread() == thread.thread->linear) return epoch.time() <= fence.time;
         if (epoch.time() < fence.barrier_time) return true;
         if (epoch.warp() == thread.warp->warp->index && epoch.time() < fence.warp_time) return true;
-    } else if (fence.known && epoch.time() < known_barrier(fence.known, epoch.serial(), serial)) {
+    } else if (fence.known && epoch.time() < known_barrier(fence.known, epoch.serial())) {
         return true;
     }
-    return covers(fence.known, epoch.serial(), epoch.thread(), epoch.time(), serial);
+    return covers(fence.known, epoch.serial(), epoch.thread(), epoch.time());
 }
 
 enum class Order { fine, unordered, unfinished, fence_after_missing, fence_before_missing };

@@ -294,22 +294,20 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
     unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address, reads,
                      (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared);
-    if (op != AtomicOp::store) acquire(state, data);
 }
 
-void atomic_done(Thread& thread, const void* data, size_t, AtomicOp op, bool changed) {
+void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
+                 bool changed) {
     ThreadState& state = *state_of(thread);
-    // Every operation that stores continues the release sequence of earlier ones; only a failed exchange stores
-    // nothing.
-    bool stores = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
-    if (stores) checks::release(state, data);
+    if (op != AtomicOp::store) acquire(state, data, scope, acquires(order));
+    if (stored) checks::release(state, data, scope, order, op == AtomicOp::store);
     if (changed) note_change(reinterpret_cast<uintptr_t>(data));
 }
 
-void fence(Thread& thread, Scope scope) {
+void fence(Thread& thread, Scope scope, MemoryOrder order) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
-    fenced(state, scope == Scope::cluster && state.block->cluster_size == 1 ? Scope::block : scope);
+    fenced(state, scope, order);
 }
 
 // --- memory ---

@@ -152,7 +152,7 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
                          !Write, false);
     }
     if (Write) {
-        release(state, data);
+        release(state, data, Scope::system, MemoryOrder::relaxed, true);
         note_change(address);
     } else {
         acquire(state, data);

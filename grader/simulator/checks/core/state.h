@@ -55,7 +55,7 @@ struct RemoteAccess;
 // State of a thread beyond its own epoch; most threads never need it.
 struct ThreadExtras {
     const VectorClock* known;        // knowledge in effect
-    const VectorClock* acquired;     // read through atomics, in effect after the next fence or barrier
+    const VectorClock* acquired;     // read through atomics, in effect after the next fence
     const Release* released[3];      // published by the last fence of each scope: block, cluster, device or wider; null
                                      // if a later one has a wider scope
     Growable<PendingWrite>* writes;  // null: none is pending
@@ -191,8 +191,9 @@ struct LaunchState {
     bool has_dynamic_array;
     Growable<SharedArray> arrays;
     SpinLock lock;
-    HashMap<SyncLog*> logs;  // logs by address of the atomic variable
-    HashMap<bool> changed;   // memory shared with the host that atomic and volatile operations have changed
+    HashMap<SyncLog*> logs;  // the last log of each atomic variable, by its address
+    Growable<SyncLog*> every_log;
+    HashMap<bool> changed;  // memory shared with the host that atomic and volatile operations have changed
     uint64_t barriers;
     HashMap<uint64_t> barriers_at;           // executed barriers by return address
     HashMap<uint64_t> tensor_operations_at;  // additions and multiplications by return address

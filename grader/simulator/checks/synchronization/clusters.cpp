@@ -48,7 +48,7 @@ void ClusterBarrier::arrive(ThreadState& thread, bool releases) {
     if (time < arrivals.earliest) arrivals.earliest = time;
     raise(arrivals.latest, time);
     raise(arrivals.barrier_time, thread.barrier_time);
-    add_acquired(*arrivals.known, thread);
+    add_acquired(*arrivals.known, thread, Scope::cluster);
     arrivals.known->add_lane(thread.warp->warp->index, thread.lane, time);
     for (unsigned lane = 0; lane < lanes_per_warp && thread.warp->sync_time > thread.barrier_time; ++lane)
         arrivals.known->add_lane(thread.warp->warp->index, lane, thread.warp->sync_time - 1);
@@ -70,14 +70,14 @@ void ClusterBarrier::complete(const Cluster& cluster) {
             Release* release = pool.take<Release>();
             // No thread's own time: the rows have the times.
             *release = {block.serial, {}, {}, joined, {}, Scope::cluster, arrivals.known->finish(rows_say_more)};
-            log.append(release);
+            log.append(release, Scope::cluster);
         }
         auto* fresh = new VectorClockBuilder(pool, block.serial);
         delete arrivals.known;
         arrivals = {fresh, joined, ++block.time};
     }
     VectorClockBuilder builder(pool, state_of(*cluster.blocks[0])->serial);
-    builder.add_log(&log, log.length());
+    builder.add_log(&log, log.length(), Scope::cluster);
     complete_ = builder.finish();
     awaited_ = awaited_arriving_;
 }
@@ -88,7 +88,7 @@ void ClusterBarrier::wait(ThreadState& thread) {
     bool learned_more = thread.extras && thread.extras->acquired;
     if (learned_more || asked_ != known || asked_with_ != complete_) {
         VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
-        add_acquired(builder, thread);
+        add_acquired(builder, thread, Scope::cluster);
         builder.add(complete_);
         asked_ = known;
         asked_with_ = learned_more ? nullptr : complete_;
@@ -96,7 +96,7 @@ void ClusterBarrier::wait(ThreadState& thread) {
     }
     ThreadExtras& extras = extras_of(thread);
     extras.known = answer_;
-    extras.acquired = nullptr;
+    keep_acquired(thread, Scope::cluster);
     raise(thread.barrier_time, arrivals.joined);
     thread.awaited = thread.awaited || awaited_;
     if (thread.time() < arrivals.after) set_time(thread, arrivals.after);
@@ -127,14 +127,14 @@ void note_remote(ThreadState& thread, const AccessSite& site, uintptr_t address)
 void check_remote(BlockState& block) {
     if (!block.remote) return;
     VectorClockBuilder builder(block.worker->pool, block.serial);
-    for (unsigned i = 0; i < block.block->thread_count; ++i) add_acquired(builder, block.threads[i]);
+    for (unsigned i = 0; i < block.block->thread_count; ++i) add_acquired(builder, block.threads[i], Scope::cluster);
     const VectorClock* known = builder.finish();
     block.remote->each([&](uint64_t key, const RemoteAccess& access) {
         auto serial = static_cast<uint32_t>(key >> 10);
         unsigned thread = key & 1023;
         if (serial < the_launch.first_serial) return;
-        if (known && access.time < known_barrier(known, serial, block.serial)) return;
-        if (covers(known, serial, thread, access.time, block.serial)) return;
+        if (known && access.time < known_barrier(known, serial)) return;
+        if (covers(known, serial, thread, access.time)) return;
         report_ended(block.threads[0], serial, thread, access, block);
     });
 }

@@ -2,20 +2,40 @@
 
 namespace sim::checks {
 
-void SyncLog::append(const Release* release, unsigned thread, uint32_t time) {
+namespace {
+
+Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
+
+// Returns whether a scope of a thread of block `one` includes the threads of block `other`.
+bool reaches(Scope scope, uint32_t one, uint32_t other) {
+    return scope >= Scope::device || one == other || (scope == Scope::cluster && same_cluster(one, other));
+}
+
+}  // namespace
+
+void SyncLog::append(const Release* release, Scope scope, unsigned thread, uint32_t time) {
+    scope = narrower(scope, release->scope);
     if (!entries_.empty()) {
         const Entry& last = entries_.back();
-        if (last.release == release && last.thread == thread && last.time == time) return;
+        if (last.release == release && last.scope == scope && last.thread == thread && last.time == time) return;
     }
+    narrow_ = narrow_ || scope < Scope::device;
     uint32_t& last = last_of_block_.at(release->serial);
-    entries_.push({release, thread, time, last});
+    entries_.push({release, scope, thread, time, last});
     last = length();
     const VectorClock* known = release->known;
     if (!known) return;
     // A releasing thread has usually just acquired from this log, so nothing new is learned.
-    bool learned_more = known->warp_mask != 0;
+    bool learned_more = known->warp_mask != 0 || narrow_;
     for (uint32_t i = 0; i < known->log_count; ++i) learned_more = learned_more || known->logs[i].log != this;
-    if (learned_more && (foreign_.empty() || foreign_.back().known != known)) foreign_.push({known, length()});
+    if (learned_more && (narrow_ || foreign_.empty() || foreign_.back().known != known))
+        foreign_.push({known, length()});
+}
+
+void SyncLog::append_own(const SyncLog& log, uint32_t serial, unsigned thread) {
+    for (const Entry& entry : log.entries_)
+        if (entry.release->serial == serial && entry.thread == thread)
+            append(entry.release, entry.scope, entry.thread, entry.time);
 }
 
 void VectorClockBuilder::add(const VectorClock* known) {
@@ -26,7 +46,22 @@ void VectorClockBuilder::add(const VectorClock* known) {
             if (const WarpTimes* row = known->row(warp))
                 for (unsigned lane = 0; lane < 32; ++lane) add_lane(warp, lane, row->time[lane]);
     }
-    for (uint32_t i = 0; i < known->log_count; ++i) add_log(known->logs[i].log, known->logs[i].length);
+    for (uint32_t i = 0; i < known->log_count; ++i)
+        add_log(known->logs[i].log, known->logs[i].length, known->logs[i].scope);
+}
+
+void VectorClockBuilder::add_logs(const VectorClock* acquired, Scope scope) {
+    for (uint32_t i = 0; acquired && i < acquired->log_count; ++i) {
+        const LogPrefix& prefix = acquired->logs[i];
+        add_log(prefix.log, prefix.length, narrower(prefix.scope, scope));
+    }
+}
+
+void VectorClockBuilder::add_wider_logs(const VectorClock* acquired, Scope scope) {
+    for (uint32_t i = 0; acquired && i < acquired->log_count; ++i) {
+        const LogPrefix& prefix = acquired->logs[i];
+        if (prefix.scope > scope) add_log(prefix.log, prefix.length, prefix.scope);
+    }
 }
 
 void VectorClockBuilder::add_lane(unsigned warp, unsigned lane, uint32_t time) {
@@ -37,13 +72,15 @@ void VectorClockBuilder::add_lane(unsigned warp, unsigned lane, uint32_t time) {
     if (rows_[warp].time[lane] < time) rows_[warp].time[lane] = time;
 }
 
-void VectorClockBuilder::add_log(SyncLog* log, uint32_t length) {
+void VectorClockBuilder::add_log(SyncLog* log, uint32_t length, Scope scope) {
     for (LogPrefix& prefix : logs_) {
         if (prefix.log != log) continue;
-        if (prefix.length < length) prefix.length = length;
+        if (prefix.length >= length && prefix.scope >= scope) return;
+        if (prefix.length > length || prefix.scope > scope) continue;
+        prefix = {log, length, scope};
         return;
     }
-    logs_.push({log, length});
+    logs_.push({log, length, scope});
 }
 
 const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
@@ -66,8 +103,8 @@ const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
 // near.
 class Search {
   public:
-    Search(uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block, const SyncLog* own_log)
-        : serial_(serial), thread_(thread), time_(time), from_block_(from_block), own_log_(own_log) {}
+    Search(uint32_t serial, unsigned thread, uint32_t time, const void* variable)
+        : serial_(serial), thread_(thread), time_(time), variable_(variable) {}
 
     bool run(const VectorClock* start) {
         if (visit(start)) return true;
@@ -89,38 +126,42 @@ class Search {
             if (const WarpTimes* row = known->row(thread_ / 32))
                 if (row->time[thread_ % 32] >= time_) return true;
         for (uint32_t i = 0; i < known->log_count; ++i)
-            if (visit(known->logs[i])) return true;
+            if (visit(known->logs[i], known->serial)) return true;
         return false;
     }
 
-    bool visit(const LogPrefix& prefix) {
-        // For two prefixes of a log, the longer subsumes the shorter.
-        uint32_t& seen = seen_.at(reinterpret_cast<uint64_t>(prefix.log));
-        if (seen >= prefix.length) return false;
+    // `block` has acquired the prefix.
+    bool visit(const LogPrefix& prefix, uint32_t block) {
         SyncLog& log = *prefix.log;
+        // For two prefixes of a log, the longer subsumes the shorter, as far as the same entries reach both blocks.
+        uint64_t key = reinterpret_cast<uint64_t>(&log);
+        if (log.narrow_ || prefix.scope < Scope::device)
+            key = mix(key + (uint64_t(block) << 2) + static_cast<uint64_t>(prefix.scope));
+        uint32_t& seen = seen_.at(key);
+        if (seen >= prefix.length) return false;
         if (uint32_t* last = log.last_of_block_.find(serial_)) {
             for (uint32_t entry = *last; entry > 0; entry = log.entries_[entry - 1].previous) {
                 if (entry > prefix.length) continue;
                 if (entry <= seen) break;
-                if (says(log.entries_[entry - 1], &log == own_log_)) return true;
+                const SyncLog::Entry& known = log.entries_[entry - 1];
+                if (reaches(known, prefix, block) && says(known, log.variable_ == variable_)) return true;
             }
         }
         for (const SyncLog::Foreign& foreign : log.foreign_) {
             if (foreign.entry > prefix.length) break;
-            if (foreign.entry > seen && reaches(*log.entries_[foreign.entry - 1].release)) open_.push(foreign.known);
+            if (foreign.entry > seen && reaches(log.entries_[foreign.entry - 1], prefix, block))
+                open_.push(foreign.known);
         }
         seen = prefix.length;
         return false;
     }
 
-    bool reaches(const Release& release) const {
-        if (release.scope >= Scope::device || release.serial == from_block_) return true;
-        return release.scope == Scope::cluster && same_cluster(release.serial, from_block_);
+    static bool reaches(const SyncLog::Entry& entry, const LogPrefix& prefix, uint32_t block) {
+        return checks::reaches(narrower(entry.scope, prefix.scope), entry.release->serial, block);
     }
 
     bool says(const SyncLog::Entry& entry, bool own_log) {
         const Release& release = *entry.release;
-        if (!reaches(release)) return false;
         if (latest_barrier_ < release.barrier_time) latest_barrier_ = release.barrier_time;
         if (barriers_only_) return false;
         if (own_log && thread_ == entry.thread && time_ <= entry.time) return true;
@@ -132,22 +173,20 @@ class Search {
     uint32_t serial_;
     unsigned thread_;
     uint32_t time_;
-    uint32_t from_block_;
-    const SyncLog* own_log_;
+    const void* variable_;
     bool barriers_only_ = false;
     uint32_t latest_barrier_ = 0;
     Growable<const VectorClock*> open_;
     HashMap<uint32_t> seen_;
 };
 
-uint32_t known_barrier(const VectorClock* known, uint32_t serial, uint32_t from_block) {
-    return known ? Search(serial, 0, 0, from_block, nullptr).latest_barrier(known) : 0;
+uint32_t known_barrier(const VectorClock* known, uint32_t serial) {
+    return known ? Search(serial, 0, 0, nullptr).latest_barrier(known) : 0;
 }
 
-bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, uint32_t from_block,
-            const SyncLog* log) {
+bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, const void* variable) {
     if (!known || time == Epoch::time_pending) return false;
-    return Search(serial, thread, time, from_block, log).run(known);
+    return Search(serial, thread, time, variable).run(known);
 }
 
 }  // namespace sim::checks

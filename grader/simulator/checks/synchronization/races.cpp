@@ -17,8 +17,7 @@ bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t 
     // What the last barrier taught concerns other blocks only: in its own block, everything before that barrier is
     // ordered anyway.
     if (serial == thread.block->serial && thread.extras->known == thread.block->barrier_known) return false;
-    const SyncLog* log = variable ? log_of(variable) : nullptr;
-    return covers(thread.extras->known, serial, other, time, thread.block->serial, log);
+    return covers(thread.extras->known, serial, other, time, variable);
 }
 
 uintptr_t address_of(const ShadowCell& cell, const AccessSite& site) {
@@ -205,7 +204,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
-    if (answer == 0) answer = known_barrier(known, serial, block.serial) + 1;
+    if (answer == 0) answer = known_barrier(known, serial) + 1;
     return time < answer - 1;
 }
 

@@ -30,17 +30,24 @@ void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();
 // From now on its threads have times of their own, and reader sets list every member.
 void become_exact(BlockState& block);
-void fenced(ThreadState& thread, Scope scope);
-void acquire(ThreadState& thread, const void* variable);
-void release(ThreadState& thread, const void* variable);
-// Returns the log of the releases through this variable, or null.
+void fenced(ThreadState& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
+// The thread has read the variable by a strong operation. `in_effect`: by an acquiring one; otherwise a fence of the
+// thread puts what it read into effect.
+void acquire(ThreadState& thread, const void* variable, Scope scope = Scope::device, bool in_effect = false);
+// The thread has stored to the variable by a strong operation of this order. `begins`: the operation did not read the
+// variable, so a later reader learns nothing from earlier ones.
+void release(ThreadState& thread, const void* variable, Scope scope = Scope::device,
+             MemoryOrder order = MemoryOrder::relaxed, bool begins = false);
+// Returns the log of the releases that a read of this variable observes now, or null.
 const SyncLog* log_of(const void* variable);
 // Returns what a thread publishes: what it and others did up to that time of its own.
 Release release_of(const ThreadState& thread, uint32_t time);
 // Creates the log of the releases through this variable. With several workers, the caller holds the launch's lock.
 SyncLog& new_log(const void* variable);
-// What the thread read from atomics and volatile variables takes effect here.
-void add_acquired(VectorClockBuilder& builder, ThreadState& thread);
+// Adds what the thread knows, and what it read from atomics and volatile variables, as a fence of this scope does.
+void add_acquired(VectorClockBuilder& builder, const ThreadState& thread, Scope scope);
+// Leaves what a fence of this scope did not acquire to a wider one.
+void keep_acquired(ThreadState& thread, Scope scope);
 void forget_order();  // call it at the end of a launch
 
 }  // namespace sim::checks

@@ -49,26 +49,33 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
-// Synchronizing threads: what one of them knows, has published or has waited for holds for all.
+// Synchronizing threads: what one of them knows, has published or has waited for holds for all. A barrier is no fence of
+// the device: what they acquired from other blocks still needs one, of any of them.
 class SyncScope {
   public:
-    explicit SyncScope(BlockState& block) : known(block.worker->pool, block.serial), block_(block), releases_(block) {}
+    explicit SyncScope(BlockState& block)
+        : known(block.worker->pool, block.serial),
+          block_(block),
+          acquired_(block.worker->pool, block.serial),
+          releases_(block) {}
 
     void add(ThreadState& thread) {
-        add_acquired(known, thread);
+        add_acquired(known, thread, Scope::block);
+        if (thread.extras) acquired_.add_wider_logs(thread.extras->acquired, Scope::block);
         if (block_.fenced) releases_.add(thread);
         awaited_ = awaited_ || thread.awaited;
     }
     const VectorClock* finish(bool keep_rows = true) {
         released_ = releases_.finish();
+        pending_ = acquired_.finish();
         ++block_.time;
         return learnt_ = known.finish(keep_rows);
     }
     void leave(ThreadState& thread) const {
-        if (thread.extras || learnt_ || released_) {
+        if (thread.extras || learnt_ || pending_ || released_) {
             ThreadExtras& extras = extras_of(thread);
             extras.known = learnt_;
-            extras.acquired = nullptr;
+            extras.acquired = pending_;
             if (released_) extras.released[2] = released_;
         }
         set_time(thread, block_.time);
@@ -82,9 +89,11 @@ class SyncScope {
 
   private:
     BlockState& block_;
+    VectorClockBuilder acquired_;
     ReleaseJoin releases_;
     bool awaited_ = false;
     const VectorClock* learnt_ = nullptr;
+    const VectorClock* pending_ = nullptr;
     const Release* released_ = nullptr;
 };
 
@@ -95,10 +104,18 @@ void each_thread(BlockState& block, F visit) {
 
 }  // namespace
 
-void add_acquired(VectorClockBuilder& builder, ThreadState& thread) {
+void add_acquired(VectorClockBuilder& builder, const ThreadState& thread, Scope scope) {
     if (!thread.extras) return;
     builder.add(thread.extras->known);
-    builder.add(thread.extras->acquired);
+    builder.add_logs(thread.extras->acquired, scope);
+}
+
+void keep_acquired(ThreadState& thread, Scope scope) {
+    ThreadExtras& extras = *thread.extras;
+    if (!extras.acquired) return;
+    VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
+    builder.add_wider_logs(extras.acquired, scope);
+    extras.acquired = builder.finish();
 }
 
 void become_exact(BlockState& block) {
@@ -188,43 +205,83 @@ void grid_joined() {
     });
 }
 
-void fenced(ThreadState& thread, Scope scope) {
-    BlockState& block = *thread.block;
-    auto reach = static_cast<unsigned>(scope == Scope::system ? Scope::device : scope);
+namespace {
+
+// The narrowest of the scopes that include the same threads.
+Scope reach_of(const ThreadState& thread, Scope scope) {
+    if (scope == Scope::cluster && thread.block->cluster_size == 1) return Scope::block;
+    return scope == Scope::system ? Scope::device : scope;
+}
+
+// From now on a reader set lists every member: accesses of one block may be ordered one by one.
+void order_one_by_one(BlockState& block, Scope scope) {
     if (scope != Scope::block) the_launch.exact = true;
     become_exact(block);
-    ThreadExtras& extras = extras_of(thread);
-    if (extras.acquired) {
-        VectorClockBuilder builder(block.worker->pool, block.serial);
-        add_acquired(builder, thread);
-        extras.known = builder.finish();
-        extras.acquired = nullptr;
-    }
+}
+
+const Release* new_release(ThreadState& thread, Scope scope) {
+    BlockState& block = *thread.block;
     Release* release = block.worker->pool.take<Release>();
     *release = release_of(thread, thread.time());
     release->scope = scope;
-    for (unsigned nearer = 0; nearer < reach; ++nearer) extras.released[nearer] = nullptr;
-    extras.released[reach] = release;
-    block.fenced = true;
-    // Later accesses are not published by the fence.
+    // Later accesses are not published.
     set_time(thread, ++block.time);
+    return release;
 }
 
-void acquire(ThreadState& thread, const void* variable) {
+// The log that a store begins. What this thread has released through the variable before, it releases again.
+void begin_log(const ThreadState& thread, const void* variable) {
+    SyncLog** known = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
+    if (!known || !*known || !(*known)->length()) return;
+    SyncLog* before = *known;
+    *known = nullptr;
+    SyncLog* log = new SyncLog(variable);
+    log->append_own(*before, thread.block->serial, thread.thread->linear);
+    if (!log->length()) return delete log;
+    the_launch.every_log.push(log);
+    *known = log;
+}
+
+}  // namespace
+
+void fenced(ThreadState& thread, Scope scope, MemoryOrder order) {
+    BlockState& block = *thread.block;
+    scope = reach_of(thread, scope);
+    order_one_by_one(block, scope);
+    ThreadExtras& extras = extras_of(thread);
+    if (acquires(order) && extras.acquired) {
+        VectorClockBuilder builder(block.worker->pool, block.serial);
+        add_acquired(builder, thread, scope);
+        extras.known = builder.finish();
+        keep_acquired(thread, scope);
+    }
+    if (!releases(order)) return;
+    auto reach = static_cast<unsigned>(scope);
+    for (unsigned nearer = 0; nearer < reach; ++nearer) extras.released[nearer] = nullptr;
+    extras.released[reach] = new_release(thread, scope);
+    block.fenced = true;
+}
+
+void acquire(ThreadState& thread, const void* variable, Scope scope, bool in_effect) {
+    scope = reach_of(thread, scope);
+    if (in_effect) order_one_by_one(*thread.block, scope);
     Locked locked(the_launch.lock);
     SyncLog** log = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
-    if (!log) return;
+    if (!log || !*log) return;
     ThreadExtras& extras = extras_of(thread);
     auto has = [&](const VectorClock* known) {
-        for (uint32_t i = 0; known && i < known->log_count; ++i)
-            if (known->logs[i].log == *log && known->logs[i].length >= (*log)->length()) return true;
+        for (uint32_t i = 0; known && i < known->log_count; ++i) {
+            const LogPrefix& prefix = known->logs[i];
+            if (prefix.log == *log && prefix.length >= (*log)->length() && prefix.scope >= scope) return true;
+        }
         return false;
     };
-    if (has(extras.known) || has(extras.acquired)) return;
+    if (has(extras.known) || (!in_effect && has(extras.acquired))) return;
+    const VectorClock*& known = in_effect ? extras.known : extras.acquired;
     VectorClockBuilder builder(thread.worker->pool, thread.block->serial);
-    builder.add(extras.acquired);
-    builder.add_log(*log, (*log)->length());
-    extras.acquired = builder.finish();
+    builder.add(known);
+    builder.add_log(*log, (*log)->length(), scope);
+    known = builder.finish();
 }
 
 Release release_of(const ThreadState& thread, uint32_t time) {
@@ -235,15 +292,21 @@ Release release_of(const ThreadState& thread, uint32_t time) {
 
 SyncLog& new_log(const void* variable) {
     SyncLog*& log = the_launch.logs.at(reinterpret_cast<uint64_t>(variable));
-    if (!log) log = new SyncLog();
+    if (!log) the_launch.every_log.push(log = new SyncLog(variable));
     return *log;
 }
 
-void release(ThreadState& thread, const void* variable) {
-    if (!thread.extras) return;
+void release(ThreadState& thread, const void* variable, Scope scope, MemoryOrder order, bool begins) {
+    scope = reach_of(thread, scope);
+    if (releases(order)) order_one_by_one(*thread.block, scope);
     Locked locked(the_launch.lock);
+    if (begins) begin_log(thread, variable);
+    unsigned number = thread.thread->linear;
+    uint32_t time = thread.time();
+    if (releases(order)) new_log(variable).append(new_release(thread, scope), scope, number, time);
+    if (!thread.extras) return;
     for (const Release* released : thread.extras->released)
-        if (released) new_log(variable).append(released, thread.thread->linear, thread.time());
+        if (released) new_log(variable).append(released, scope, number, time);
 }
 
 const SyncLog* log_of(const void* variable) {
@@ -253,7 +316,8 @@ const SyncLog* log_of(const void* variable) {
 }
 
 void forget_order() {
-    the_launch.logs.each([](uint64_t, SyncLog*& log) { delete log; });
+    for (SyncLog* log : the_launch.every_log) delete log;
+    the_launch.every_log.clear();
     the_launch.logs.clear();
 }
 

@@ -2,7 +2,7 @@
 // are in device_atomic_functions.h; those for half and bfloat16 are beside the types.
 //
 // They run outside kernel code, so the checks see one atomic operation rather than a read and a write. Each returns the
-// old value.
+// old value. A compare-and-swap that fails has an order of its own.
 #pragma once
 
 #include <stdint.h>
@@ -28,22 +28,35 @@ enum class AtomicOp : int {
     store,
 };
 
-int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope = Scope::device);
-uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
-int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope = Scope::device);
-uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope = Scope::device);
-float atomic_f32(AtomicOp op, void* address, float operand, Scope scope = Scope::device);
-double atomic_f64(AtomicOp op, void* address, double operand, Scope scope = Scope::device);
+int32_t atomic_i32(AtomicOp op, void* address, int32_t operand, Scope scope = Scope::device,
+                   MemoryOrder order = MemoryOrder::relaxed);
+uint32_t atomic_u32(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
+                    MemoryOrder order = MemoryOrder::relaxed);
+int64_t atomic_i64(AtomicOp op, void* address, int64_t operand, Scope scope = Scope::device,
+                   MemoryOrder order = MemoryOrder::relaxed);
+uint64_t atomic_u64(AtomicOp op, void* address, uint64_t operand, Scope scope = Scope::device,
+                    MemoryOrder order = MemoryOrder::relaxed);
+float atomic_f32(AtomicOp op, void* address, float operand, Scope scope = Scope::device,
+                 MemoryOrder order = MemoryOrder::relaxed);
+double atomic_f64(AtomicOp op, void* address, double operand, Scope scope = Scope::device,
+                  MemoryOrder order = MemoryOrder::relaxed);
 
 // IEEE half and bfloat16 as bit patterns, one or two per word: add, min, max, exchange.
-uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
-uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device);
-uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
-uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device);
+uint16_t atomic_f16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device,
+                    MemoryOrder order = MemoryOrder::relaxed);
+uint16_t atomic_bf16(AtomicOp op, void* address, uint16_t operand, Scope scope = Scope::device,
+                     MemoryOrder order = MemoryOrder::relaxed);
+uint32_t atomic_f16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
+                      MemoryOrder order = MemoryOrder::relaxed);
+uint32_t atomic_bf16x2(AtomicOp op, void* address, uint32_t operand, Scope scope = Scope::device,
+                       MemoryOrder order = MemoryOrder::relaxed);
 
-uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope = Scope::device);
-uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope = Scope::device);
-uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope = Scope::device);
+uint16_t compare_and_swap_16(void* address, uint16_t compare, uint16_t value, Scope scope = Scope::device,
+                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
+uint32_t compare_and_swap_32(void* address, uint32_t compare, uint32_t value, Scope scope = Scope::device,
+                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
+uint64_t compare_and_swap_64(void* address, uint64_t compare, uint64_t value, Scope scope = Scope::device,
+                             MemoryOrder order = MemoryOrder::relaxed, MemoryOrder failure = MemoryOrder::relaxed);
 
 }  // namespace sim
 #pragma GCC visibility pop

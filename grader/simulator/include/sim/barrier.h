@@ -19,7 +19,8 @@ void grid_barrier(Site site);  // grid_group::sync of a cooperative launch
 void named_barrier_sync(Site site, unsigned id, unsigned threads);
 void named_barrier_arrive(Site site, unsigned id, unsigned threads);
 
-void fence(Scope scope);  // __threadfence_block, __threadfence, __threadfence_system
+void fence(Scope scope,
+           MemoryOrder order = MemoryOrder::acq_rel);  // __threadfence_block, __threadfence, __threadfence_system
 
 }  // namespace sim
 #pragma GCC visibility pop

@@ -262,9 +262,9 @@ SIM_INLINE void bar_arrive(In<uint32_t> barrier, In<uint32_t> threads, Site site
     named_barrier_arrive(site, barrier, threads);
 }
 SIM_INLINE void bar_warp_sync(In<uint32_t> mask, Site site = SIM_CALLER) { warp_barrier(site, mask); }
-template <Scope SCOPE>
+template <Scope SCOPE, MemoryOrder ORDER = MemoryOrder::acq_rel>
 SIM_INLINE void fence() {
-    ::sim::fence(SCOPE);
+    ::sim::fence(SCOPE, ORDER);
 }
 
 // ---------------------------------------------------------------------------------------------------- loads and stores
@@ -323,54 +323,57 @@ SIM_INLINE void store_volatile(A address, In<T> value) {
 
 // ------------------------------------------------------------------------------------------------------------ atomics
 
-SIM_INLINE int32_t atomic(AtomicOp op, void* address, int32_t v, Scope s) { return atomic_i32(op, address, v, s); }
-SIM_INLINE uint32_t atomic(AtomicOp op, void* address, uint32_t v, Scope s) { return atomic_u32(op, address, v, s); }
-SIM_INLINE int64_t atomic(AtomicOp op, void* address, int64_t v, Scope s) { return atomic_i64(op, address, v, s); }
-SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s) { return atomic_u64(op, address, v, s); }
-SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s) { return atomic_f32(op, address, v, s); }
-SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s) { return atomic_f64(op, address, v, s); }
+SIM_INLINE int32_t atomic(AtomicOp op, void* address, int32_t v, Scope s, MemoryOrder order) {
+    return atomic_i32(op, address, v, s, order);
+}
+SIM_INLINE uint32_t atomic(AtomicOp op, void* address, uint32_t v, Scope s, MemoryOrder order) {
+    return atomic_u32(op, address, v, s, order);
+}
+SIM_INLINE int64_t atomic(AtomicOp op, void* address, int64_t v, Scope s, MemoryOrder order) {
+    return atomic_i64(op, address, v, s, order);
+}
+SIM_INLINE uint64_t atomic(AtomicOp op, void* address, uint64_t v, Scope s, MemoryOrder order) {
+    return atomic_u64(op, address, v, s, order);
+}
+SIM_INLINE float atomic(AtomicOp op, void* address, float v, Scope s, MemoryOrder order) {
+    return atomic_f32(op, address, v, s, order);
+}
+SIM_INLINE double atomic(AtomicOp op, void* address, double v, Scope s, MemoryOrder order) {
+    return atomic_f64(op, address, v, s, order);
+}
 
-// Memory order: .release is a fence before the operation, .acquire one after it, .acq_rel both.
-template <typename Space, typename T, AtomicOp OP, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename D, typename A>
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void atom(D& d, A address, In<T> value) {
-    if (RELEASE) ::sim::fence(SCOPE);
-    put(d, atomic(OP, Space::pointer(address), value.value, SCOPE));
-    if (ACQUIRE) ::sim::fence(SCOPE);
+    put(d, atomic(OP, Space::pointer(address), value.value, SCOPE, ORDER));
 }
-template <typename Space, typename T, AtomicOp OP, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename A>
+template <typename Space, typename T, AtomicOp OP, Scope SCOPE, MemoryOrder ORDER, typename A>
 SIM_INLINE void red(A address, In<T> value) {
-    if (RELEASE) ::sim::fence(SCOPE);
-    atomic(OP, Space::pointer(address), value.value, SCOPE);
-    if (ACQUIRE) ::sim::fence(SCOPE);
+    atomic(OP, Space::pointer(address), value.value, SCOPE, ORDER);
 }
-template <typename Space, typename T, Scope SCOPE, bool RELEASE, bool ACQUIRE, typename D, typename A>
+template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void atom_cas(D& d, A address, In<T> compare, In<T> value) {
-    if (RELEASE) ::sim::fence(SCOPE);
+    constexpr MemoryOrder failure = acquires(ORDER) ? MemoryOrder::acquire : MemoryOrder::relaxed;
     if constexpr (sizeof(T) == 4) {
-        put(d, compare_and_swap_32(Space::pointer(address), compare, value, SCOPE));
+        put(d, compare_and_swap_32(Space::pointer(address), compare, value, SCOPE, ORDER, failure));
     } else {
-        put(d, static_cast<T>(compare_and_swap_64(Space::pointer(address), compare, value, SCOPE)));
+        put(d, static_cast<T>(compare_and_swap_64(Space::pointer(address), compare, value, SCOPE, ORDER, failure)));
     }
-    if (ACQUIRE) ::sim::fence(SCOPE);
 }
 // ld.acquire, ld.relaxed, st.release, st.relaxed.
-template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
+template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void load_atomic(D& d, A address) {
-    put(d, atomic(AtomicOp::load, Space::pointer(address), T(), SCOPE));
-    if (ACQUIRE) ::sim::fence(SCOPE);
+    put(d, atomic(AtomicOp::load, Space::pointer(address), T(), SCOPE, ORDER));
 }
-template <typename Space, typename T, Scope SCOPE, bool ACQUIRE, typename D, typename A>
+template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename D, typename A>
 SIM_INLINE void load_atomic(D& d0, D& d1, A address) {  // two separate loads
     const auto at = reinterpret_cast<typename VectorOf<T, 2>::type*>(Space::pointer(address));
     T* first = reinterpret_cast<T*>(at);
-    put(d0, atomic(AtomicOp::load, first, T(), SCOPE));
-    put(d1, atomic(AtomicOp::load, first + 1, T(), SCOPE));
-    if (ACQUIRE) ::sim::fence(SCOPE);
+    put(d0, atomic(AtomicOp::load, first, T(), SCOPE, ORDER));
+    put(d1, atomic(AtomicOp::load, first + 1, T(), SCOPE, ORDER));
 }
-template <typename Space, typename T, Scope SCOPE, bool RELEASE, typename A>
+template <typename Space, typename T, Scope SCOPE, MemoryOrder ORDER, typename A>
 SIM_INLINE void store_atomic(A address, In<T> value) {
-    if (RELEASE) ::sim::fence(SCOPE);
-    atomic(AtomicOp::store, Space::pointer(address), value.value, SCOPE);
+    atomic(AtomicOp::store, Space::pointer(address), value.value, SCOPE, ORDER);
 }
 
 // --------------------------------------------------------------------------------------------------- lanes of a warp

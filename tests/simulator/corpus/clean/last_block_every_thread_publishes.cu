@@ -1,4 +1,5 @@
 // Each thread writes and publishes a partial result; the barrier joins them before thread 0 counts the block as done.
+// After the last barrier a fence of every reader completes what thread 0 acquired.
 // n = 1024
 #include <cuda_runtime.h>
 
@@ -14,6 +15,7 @@ __global__ void sum(const float* x, float* out, int n) {
     if (threadIdx.x == 0) last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
     __syncthreads();
     if (!last) return;
+    __threadfence();
     for (int j = threadIdx.x; j < n; j += blockDim.x) out[j] = partial[n - 1 - j];
 }
 

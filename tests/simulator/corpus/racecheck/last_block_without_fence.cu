@@ -14,6 +14,7 @@ __global__ void sum(const float* x, float* out, int n) {
         __threadfence();
 #endif
         last = atomicAdd(&finished, 1u) == gridDim.x - 1;  // finding: between_blocks
+        __threadfence();
     }
     __syncthreads();
     if (!last) return;

@@ -1,0 +1,38 @@
+// A load with acquire order takes over what the flag announces. To pass it on takes a release.
+// n = 3
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+#ifdef CLEAN
+constexpr auto kPassOn = cuda::std::memory_order_release;
+#else
+constexpr auto kPassOn = cuda::std::memory_order_relaxed;
+#endif
+
+__device__ cuda::atomic<int, cuda::thread_scope_device> first, second;
+
+__global__ void start() {
+    first.store(0);
+    second.store(0);
+}
+
+__global__ void pass_on(const float* x, float* out) {
+    if (blockIdx.x == 0) {
+        out[0] = x[0];  // finding: between_blocks
+        first.store(1, cuda::std::memory_order_release);
+    } else if (blockIdx.x == 1) {
+        while (first.load(cuda::std::memory_order_acquire) == 0) {
+        }
+        out[1] = out[0] + x[1];  // finding: between_blocks
+        second.store(1, kPassOn);
+    } else {
+        while (second.load(cuda::std::memory_order_acquire) == 0) {
+        }
+        out[2] = out[0] + out[1];  // finding: between_blocks
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    pass_on<<<3, 1, 0, stream>>>(x, out);
+}

@@ -1,0 +1,31 @@
+// The flag is set for the threads of the block alone, so another block's read of it orders nothing.
+// n = 2
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+#ifdef CLEAN
+constexpr auto kScope = cuda::thread_scope_device;
+#else
+constexpr auto kScope = cuda::thread_scope_block;
+#endif
+
+__device__ int ready;
+
+__global__ void start() { ready = 0; }
+
+__global__ void follow(const float* x, float* out) {
+    if (blockIdx.x == 0) {
+        out[0] = 2 * x[0];                                                               // finding: between_blocks
+        cuda::atomic_ref<int, kScope>(ready).store(1, cuda::std::memory_order_release);  // finding: between_blocks
+        return;
+    }
+    cuda::atomic_ref<int, cuda::thread_scope_device> flag(ready);
+    while (flag.load(cuda::std::memory_order_acquire) == 0) {  // finding: between_blocks
+    }
+    out[1] = out[0] + x[1];  // finding: between_blocks
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    follow<<<2, 1, 0, stream>>>(x, out);
+}

@@ -1,0 +1,38 @@
+// A value goes from warp to warp within a block, then to another block. The first fence need not reach beyond its block,
+// the second must.
+// n = 1
+#include <cuda_runtime.h>
+
+__device__ int first, second;
+__device__ float value;
+
+__global__ void start() { first = second = 0; }
+
+__global__ void pass_on(const float* x, float* out) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        value = x[0];  // finding: between_blocks
+        __threadfence_block();
+        atomicExch_block(&first, 1);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 32) {
+        while (atomicAdd_block(&first, 0) == 0) {
+        }
+#ifdef CLEAN
+        __threadfence();
+#else
+        __threadfence_block();
+#endif
+        atomicExch(&second, 1);
+    }
+    if (blockIdx.x == 1 && threadIdx.x == 0) {
+        while (atomicAdd(&second, 0) == 0) {
+        }
+        __threadfence();
+        out[0] = value;  // finding: between_blocks
+    }
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    pass_on<<<2, 64, 0, stream>>>(x, out);
+}
