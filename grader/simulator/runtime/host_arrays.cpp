@@ -14,7 +14,8 @@ namespace sim {
 namespace {
 
 constexpr size_t max_arrays = 1024, pitch_multiple = 512;
-constexpr const char* no_array = "not a CUDA array, or it was freed already";
+constexpr const char* no_array =
+    "the array was not created by cudaMallocArray or cudaMalloc3DArray, or was freed already";
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 cudaArray arrays[max_arrays];  // unused slots have no memory
@@ -27,8 +28,8 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
                        unsigned flags, const void* caller) {
     size_t element = channels ? element_bytes(*channels) : 0;
     if (!array || !element)
-        return invalid(call, "invalid channel format: one, two or four channels of 8, 16 or 32 bits", caller);
-    if (!extent.width) return invalid(call, "an array is at least one element wide", caller);
+        return invalid(call, "invalid channel format: use one, two or four channels of 8, 16 or 32 bits", caller);
+    if (!extent.width) return invalid(call, "the array must be at least one element wide", caller);
     if (flags & (cudaArrayCubemap | cudaArrayTextureGather))
         return refuse(call, cudaErrorNotSupported, "the simulator does not support cube maps and texture gather",
                       caller);
@@ -44,7 +45,8 @@ cudaError_t make_array(const char* call, cudaArray_t* array, const cudaChannelFo
     if (i < max_arrays) arrays[i] = made;
     pthread_mutex_unlock(&lock);
     if (i == max_arrays)
-        return refuse(call, cudaErrorMemoryAllocation, "too many arrays: at most 1,024, free some first", caller);
+        return refuse(call, cudaErrorMemoryAllocation,
+                      "too many arrays: the simulator has at most 1,024 at a time, so free some first", caller);
     *array = &arrays[i];
     return cudaSuccess;
 }
@@ -60,7 +62,7 @@ char* place_in(cudaArray_const_t wanted, size_t x, size_t row, size_t width, siz
 cudaError_t to_array(const char* call, cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch, size_t width,
                      size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool async, const void* caller) {
     char* place = place_in(to, x, y, width, height);
-    if (!place) return invalid(call, "the rectangle is outside of the array", caller);
+    if (!place) return invalid(call, "there is no such array, or the rectangle exceeds it", caller);
     return copy_rows(call, {place, to->pitch, from, pitch, width, height, 0}, kind, stream, async, caller);
 }
 
@@ -68,7 +70,7 @@ cudaError_t from_array(const char* call, void* to, size_t pitch, cudaArray_const
                        size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream, bool async,
                        const void* caller) {
     char* place = place_in(from, x, y, width, height);
-    if (!place) return invalid(call, "the rectangle is outside of the array", caller);
+    if (!place) return invalid(call, "there is no such array, or the rectangle exceeds it", caller);
     return copy_rows(call, {to, pitch, place, from->pitch, width, height, 0}, kind, stream, async, caller);
 }
 
@@ -109,15 +111,16 @@ cudaError_t fill_box(const char* call, const cudaPitchedPtr& pointer, int value,
 cudaError_t copy_box(const char* call, const cudaMemcpy3DParms* copy, cudaStream_t stream, bool async,
                      const void* caller) {
     if (!copy || !copy->srcArray == !copy->srcPtr.ptr || !copy->dstArray == !copy->dstPtr.ptr)
-        return invalid(call, "for each side, exactly one of array and pointer must be set", caller);
+        return invalid(call, "set either the array or the pointer of the source and of the destination, not both",
+                       caller);
     const cudaArray* array = find_array(copy->srcArray ? copy->srcArray : copy->dstArray);
     if ((copy->srcArray || copy->dstArray) && !array) return invalid(call, no_array, caller);
     size_t width = copy->extent.width * (array ? array->element : 1);
     Box from, to;
     if (!find_box(&from, copy->srcArray, copy->srcPos, copy->srcPtr, width, copy->extent))
-        return invalid(call, "the box is outside of the source", caller);
+        return invalid(call, "the box exceeds the source", caller);
     if (!find_box(&to, copy->dstArray, copy->dstPos, copy->dstPtr, width, copy->extent))
-        return invalid(call, "the box is outside of the destination", caller);
+        return invalid(call, "the box exceeds the destination", caller);
     cudaError_t error = cudaSuccess;
     for (size_t z = 0; z < copy->extent.depth && !error; ++z) {
         Rows rows = {to.base + z * to.slice, to.pitch, from.base + z * from.slice, from.pitch, width,

@@ -231,7 +231,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     if (attribute == cudaDevAttrMultiProcessorCount) limits::note_question(__builtin_return_address(0));
     bool known;
     *sandbox::result(value) = attribute_value(attribute, &known);
-    if (device != 0) return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device");
+    if (device != 0)
+        return refuse("cudaDeviceGetAttribute", cudaErrorInvalidDevice, "the simulator has one device, number 0");
     if (!known)
         return refuse("cudaDeviceGetAttribute", cudaErrorInvalidValue, "the simulator does not support this attribute");
     return cudaSuccess;

@@ -93,7 +93,8 @@ cudaError_t new_node(const char* call, cudaGraphNode_t* result, cudaGraph_t grap
     if (!result) return invalid(call, "the pointer to the node is null", caller);
     sandbox::result(result);
     if (!graphs::find(graph)) return invalid(call, executables::no_graph, caller);
-    if (!all_in_graph(graph, before, count)) return invalid(call, "a dependency is not in this graph", caller);
+    if (!all_in_graph(graph, before, count))
+        return invalid(call, "a node in the list of dependencies is not in this graph", caller);
     CUgraphNode_st* node = graphs::add(*graph, type);
     for (size_t i = 0; i < count; ++i)
         if (!node->before.has(before[i])) node->before.add(before[i]);
@@ -119,7 +120,7 @@ cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cuda
     DeviceLock lock;
     CUgraphNode_st* node = graphs::find(handle);
     if (!node) return invalid(call, no_node, caller);
-    if (node->type != type) return invalid(call, "the node has another type", caller);
+    if (node->type != type) return invalid(call, "this call does not fit the type of the node", caller);
     if (executable) {
         if (!executables::find(*executable)) return invalid(call, executables::no_executable, caller);
         node = executables::copy_of(*executable, *node);
@@ -205,7 +206,8 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* found, cudaGraphNode_t ori
     if (!graphs::find(original)) return invalid(call, no_node, CALLER);
     for (CUgraphNode_st* node = clone->first; node; node = node->next)
         if (node->original == original->number) *found = node;
-    return *found ? cudaSuccess : invalid(call, "the graph has no copy of that node", CALLER);
+    return *found ? cudaSuccess
+                  : invalid(call, "the graph has no copy of that node: pass a clone of the node's graph", CALLER);
 }
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,

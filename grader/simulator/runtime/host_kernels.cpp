@@ -93,10 +93,10 @@ void forget_attributes() {
 
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
     const char* call = "cudaFuncSetAttribute";
-    if (!kernel) return refuse(call, cudaErrorInvalidDeviceFunction, "no kernel");
+    if (!kernel) return refuse(call, cudaErrorInvalidDeviceFunction, "the address of the kernel is null");
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
         if (value < -1 || value > 100)
-            return refuse(call, cudaErrorInvalidValue, "the carveout must be -1 or a percentage");
+            return refuse(call, cudaErrorInvalidValue, "the carveout must be -1, or a percentage from 0 to 100");
         return cudaSuccess;
     }
     bool of_clusters = attribute == cudaFuncAttributeNonPortableClusterSizeAllowed;

@@ -132,7 +132,7 @@ cudaError_t copy(const char* call, const Rows& rows, cudaMemcpyKind kind, cudaSt
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
     if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) {
-        return refuse(call, cudaErrorInvalidPitchValue, "a row is wider than its pitch");
+        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap");
     }
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
         return refuse(call, cudaErrorInvalidMemcpyDirection, "invalid copy direction");
@@ -150,7 +150,7 @@ cudaError_t fill(const char* call, const Rows& rows, cudaStream_t stream, const 
     if (current_fault()) return fault();
     if (rows.width == 0 || rows.height == 0) return cudaSuccess;
     if (rows.width > rows.to_pitch) {
-        return refuse(call, cudaErrorInvalidPitchValue, "a row is wider than its pitch");
+        return refuse(call, cudaErrorInvalidPitchValue, "the width exceeds a pitch: rows would overlap");
     }
     Operation operation = {OperationKind::fill, call, caller};
     operation.rows = rows;
@@ -265,13 +265,15 @@ cudaError_t symbol_address(void** address, const void* symbol) {
     bool known = find_symbol(symbol, &variable);
     *sandbox::result(address) = known ? variable.base : nullptr;
     if (known) return cudaSuccess;
-    return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
+    return refuse("cudaGetSymbolAddress", cudaErrorInvalidSymbol,
+                  "the symbol is not a __device__ or __constant__ variable");
 }
 
 cudaError_t symbol_size(size_t* bytes, const void* symbol) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
+        return refuse("cudaGetSymbolSize", cudaErrorInvalidSymbol,
+                      "the symbol is not a __device__ or __constant__ variable");
     }
     *sandbox::result(bytes) = variable.bytes;
     return cudaSuccess;
@@ -281,7 +283,7 @@ cudaError_t copy_to_symbol(const char* call, const void* symbol, const void* fro
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
+        return refuse(call, cudaErrorInvalidSymbol, "the symbol is not a __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
         return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");
@@ -294,7 +296,7 @@ cudaError_t copy_from_symbol(const char* call, void* to, const void* symbol, siz
                              cudaMemcpyKind kind, cudaStream_t stream, bool async) {
     GlobalVariable variable;
     if (!find_symbol(symbol, &variable)) {
-        return refuse(call, cudaErrorInvalidSymbol, "not a __device__ or __constant__ variable");
+        return refuse(call, cudaErrorInvalidSymbol, "the symbol is not a __device__ or __constant__ variable");
     }
     if (offset > variable.bytes || bytes > variable.bytes - offset) {
         return refuse(call, cudaErrorInvalidValue, "the byte count exceeds the variable");

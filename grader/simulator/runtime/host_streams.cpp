@@ -227,10 +227,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, 
     CUevent_st *start = streams::find(start_handle), *end = streams::find(end_handle);
     if (!start || !end || !start->recorded || !end->recorded || !start->timing || !end->timing) {
         return refuse(call, cudaErrorInvalidResourceHandle,
-                      "both events must have been recorded, and created with timing");
+                      "record both events first, and create them without cudaEventDisableTiming");
     }
     if (start->capture || end->capture) {
-        return refuse(call, cudaErrorCapturedEvent, "an event was recorded during a capture");
+        return refuse(call, cudaErrorCapturedEvent,
+                      "an event was recorded during a capture: record both outside of captures");
     }
     const Clock& host = streams::host_clock();
     if (!host.covers(start->known) || !host.covers(end->known)) {

@@ -58,9 +58,9 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (packed > limits::static_shared) {
         excess = "the kernel's static shared arrays exceed 48 KB: use dynamic shared memory";
     } else if (packed + grid.dynamic_shared_bytes > grid.shared_limit) {
-        excess = "static and dynamic shared memory together exceed the kernel's limit";
+        excess = "static and dynamic shared memory together exceed the kernel's limit: use less of either";
     } else if (end + red_zone > static_region) {
-        excess = "too many shared arrays for the simulator";
+        excess = "the kernel has more shared arrays than the simulator supports";
     }
     if (!excess) {
         grid.static_shared_bytes = packed;
