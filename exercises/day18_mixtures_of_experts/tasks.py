@@ -5,6 +5,8 @@ t * top_k + j is token t with the expert of its j-th largest logit. Sorted by ex
 the first row of expert e, and offsets[experts] is the number of rows.
 """
 
+import itertools
+
 import torch
 
 from grader.course.task import (
@@ -465,4 +467,147 @@ same in every run. With no tokens all slots are -1; with capacity = 0 all places
         Bar("atomics", at_most=0, look="The order of atomics differs from run to run. Count instead."),
         NO_SCRATCH,
     ],
+)
+
+
+# ---------------------------------------------------------------------------------------------------------- grouped_gemm
+
+
+def offsets_of(counts):
+    """Return the first rows of groups of these sizes, and their end."""
+    counts = torch.as_tensor(counts)
+    return torch.cat([counts.new_zeros(1), torch.cumsum(counts, dim=0)])
+
+
+def random_groups(shape, dims, generator):
+    """Draw the expert of each row; about a third of the experts get none."""
+    experts = shape[0] - 1
+    open_for = torch.rand(experts, generator=generator) < 0.7
+    open_for[torch.randint(0, experts, (1,), generator=generator)] = True
+    choices = torch.where(open_for)[0]
+    chosen = choices[torch.randint(0, len(choices), (dims["rows"],), generator=generator)]
+    return offsets_of(torch.bincount(chosen, minlength=experts))
+
+
+def sized(*counts):
+    """Return the distribution of offsets for groups of these sizes."""
+    return lambda: offsets_of(counts)
+
+
+def nan_from(first, end):
+    """Return a distribution of weights that are NaN for the experts first ... end - 1."""
+
+    def draw(shape, generator):
+        weights = 0.5 * torch.randn(shape, generator=generator)
+        weights[first:end] = torch.nan
+        return weights
+
+    return draw
+
+
+def groups(counts, in_features, out_features, **more):
+    """Return a case's sizes and its offsets."""
+    inputs = {"offsets": sized(*counts), **more.pop("inputs", {})}
+    return dict(
+        rows=sum(counts),
+        experts=len(counts),
+        in_features=in_features,
+        out_features=out_features,
+        inputs=inputs,
+        **more,
+    )
+
+
+def balanced(rows, experts, in_features, out_features):
+    """Return the sizes of a benchmark, whose rows choose their experts at random."""
+    inputs = {"offsets": every_expert}
+    return dict(rows=rows, experts=experts, in_features=in_features, out_features=out_features, inputs=inputs)
+
+
+def every_expert(shape, dims, generator):
+    """Draw the expert of each row, all equally likely."""
+    experts = shape[0] - 1
+    chosen = torch.randint(0, experts, (dims["rows"],), generator=generator)
+    return offsets_of(torch.bincount(chosen, minlength=experts))
+
+
+def by_group(x, offsets, multiply):
+    """Apply multiply(rows, expert) to the rows of each expert that has some."""
+    bounds = offsets.tolist()
+    parts = [multiply(x[first:end], e) for e, (first, end) in enumerate(itertools.pairwise(bounds)) if end > first]
+    return torch.cat(parts) if parts else multiply(x, 0)
+
+
+def torch_grouped(x, w, offsets):
+    """Run torch's grouped matmul; a loop over experts if this torch has none."""
+    if x.is_cuda and hasattr(torch, "_grouped_mm"):
+        return torch._grouped_mm(x, w.transpose(1, 2), offs=offsets[1:].int())
+    return by_group(x, offsets, lambda rows, e: rows @ w[e].T)
+
+
+grouped_gemm = Exercise(
+    summary="""\
+Compute a grouped matmul on tensor cores, in one launch: expert e multiplies its rows, y[r] = x[r] w[e]^T for offsets[e]
+<= r < offsets[e + 1]. w is [experts, out_features, in_features]. Groups have any size, also none; offsets [experts + 1]
+increases from 0 to rows, and only the GPU knows it. f16 and bf16 in and out, sums in f32. in_features and out_features
+are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte aligned, and in_features is not 0. w may have
+more than 2^31 elements, though in no case here. Weights of an expert without rows may hold anything, also NaN. With no
+rows or no out_features there is nothing to do.""",
+    launchers="void grouped_gemm_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
+    "int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(channel_offset=0.5)),
+        "w": Input("experts out_features in_features", normal(scale=0.5)),
+        "offsets": Input("(experts + 1)", random_groups, dtype="i32"),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w, offsets: by_group(x, offsets, lambda rows, e: rows @ w[e].T),
+    cases=[
+        Case("one row, eight columns", **groups([1], 8, 8)),
+        Case("two experts", dtypes=["f16"], **groups([2, 3], 16, 24)),
+        Case("empty groups, also at both ends", dtypes=["bf16"], **groups([0, 17, 0, 0, 64, 1, 0], 72, 40)),
+        Case("groups of whole tiles", dtypes=["f16"], **groups([128, 256], 64, 256)),
+        Case("groups a row more than a tile", dtypes=["bf16"], **groups([129, 65, 257], 136, 264)),
+        Case("more of k than a ring of tiles holds", dtypes=["f16"], **groups([5, 70], 840, 72)),
+        Case("more experts than a warp has lanes", dtypes=["bf16"], **groups([1, 0, 2, 0] * 10 + [7], 24, 16)),
+        Case("more tiles than the GPU has SMs", dtypes=["bf16"], **groups([3, 0, 2], 8, 18_000)),
+        Case(
+            "weights of an expert without rows are NaN",
+            dtypes=["f16"],
+            **groups([33, 0, 20], 64, 64, inputs={"w": nan_from(1, 2)}),
+        ),
+        Case("more rows of tiles than a panel", dtypes=["f16"], **groups([1300], 24, 520)),
+        Case(
+            "random sizes",
+            rows=between(1, 300),
+            experts=between(1, 12),
+            in_features=one_of(8, 56, 64, 200),
+            out_features=one_of(8, 72, 264),
+        ),
+        Case("no rows", dtypes=["f16"], **groups([0, 0], 64, 64)),
+        Case("no columns", dtypes=["bf16"], **groups([3, 2], 64, 0)),
+    ],
+    efficient=Case("groups of 256, 0, 64 and 192", dtypes=["f16"], **groups([256, 0, 64, 192], 256, 512)),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Multiply on tensor cores."),
+        Bar(
+            "tensor_operations / flops_needed",
+            at_most=1.2,
+            look="Pad a group to the next tile, not to the largest group, and skip warpgroups without rows.",
+            naive="warpgroups without rows multiply, too",
+        ),
+        Bar("global_bytes / minimum", at_most=1.8, look="A block should compute at least 128 x 128 of y."),
+        Bar("sectors / ideal", at_most=1.3, look="Neighboring threads should touch neighboring addresses."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory."),
+        Bar("launches", at_most=1, look="One launch for all experts: the host does not know the groups."),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("8 experts, 8192 rows, 4096 to 14336", **balanced(8192, 8, 4096, 14336)),
+        Bench("64 experts, 8192 rows, 2048 to 1408", **balanced(8192, 64, 2048, 1408)),
+        Bench("128 experts, 16384 rows, 4096 to 1536", **balanced(16384, 128, 4096, 1536)),
+    ],
+    torch_baseline=torch_grouped,
 )

@@ -1,0 +1,175 @@
+// A grouped matmul on Hopper's tensor cores: y[r] = x[r] w[e]^T, where expert e has rows offsets[e] ... offsets[e+1] - 1.
+//
+//   x: [rows, in]     w: [experts, out, in]     y: [rows, out]     offsets: [experts + 1]
+//
+// One persistent block per SM goes through tiles of 128 x 256, as in day 13: one thread loads a ring of tiles by TMA,
+// two warpgroups multiply 64 x 256 each. A tile at the end of a group also loads rows of the next group: they only touch
+// accumulators that are not stored. A warpgroup without a row of the group skips its wgmma.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "llmk/grouped_tiles.cuh"
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 128;
+constexpr int kColumns = 256;
+constexpr int kDepth = 64;  // columns of a tile of x and w: 128 bytes
+constexpr int kStages = 4;
+constexpr int kThreads = 3 * 128;
+constexpr int kMostExperts = 1024;
+
+constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
+constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y to be stored, for each of eight warps
+constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + 2 * kStages * 8 + 4 * (kMostExperts + 1);
+
+using Tiles = llmk::GroupedTiles<kRows>;
+
+// Store 16 x 64 of y from a warp's swizzled tile: rows up to `rows`, columns up to `columns`.
+template <typename T>
+__device__ __forceinline__ void store_some(T* to, const unsigned char* from, int rows, int columns, int out) {
+    for (int i = threadIdx.x % 32; i < 16 * 8; i += 32) {
+        const int r = i / 8, chunk = i % 8;
+        if (r < rows && chunk * 8 < columns) {
+            *reinterpret_cast<uint4*>(to + static_cast<long long>(r) * out + chunk * 8) =
+                *reinterpret_cast<const uint4*>(from + r * 128 + (chunk ^ (r % 8)) * 16);
+        }
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads, 1)
+    grouped_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
+                   const __grid_constant__ CUtensorMap y_map, const int* __restrict__ offsets, T* y, int experts,
+                   int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* ring_tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    unsigned char* out_tiles = ring_tiles + kStages * kStageBytes;
+    uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: the tiles have arrived
+    uint64_t* empty = full + kStages;                                         // [kStages]: both warpgroups are done
+    int* first_tile = reinterpret_cast<int*>(empty + kStages);                // [experts + 1]
+
+    const int tile_columns = (out + kColumns - 1) / kColumns, steps = (in + kDepth - 1) / kDepth;
+    const int warpgroup = __shfl_sync(llmk::kAllLanes, threadIdx.x / 128, 0);
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < kStages; ++s) {
+            llmk::mbarrier_init(full + s, 1);
+            llmk::mbarrier_init(empty + s, 2);
+        }
+        llmk::fence_mbarrier_init();
+    }
+    if (threadIdx.x / 32 == 4) Tiles::count(first_tile, offsets, experts, tile_columns);
+    __syncthreads();
+
+    const int tiles = first_tile[experts];
+    Tiles walk{offsets, first_tile, tile_columns};
+    llmk::Ring<kStages> ring;
+    if (warpgroup == 0) {
+        llmk::setmaxnreg_dec<40>();
+        if (threadIdx.x == 0) {
+            for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
+                const llmk::GroupedTile tile = walk.find(i);
+                for (int k = 0; k < steps; ++k, ring.next()) {
+                    unsigned char* x_tile = ring_tiles + ring.stage * kStageBytes;
+                    llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+                    llmk::mbarrier_arrive_expect_tx(full + ring.stage, kStageBytes);
+                    llmk::tma_load(x_tile, &x_map, full + ring.stage, k * kDepth, tile.row, 0);
+                    llmk::tma_load(x_tile + 2 * kDepth * kRows, &w_map, full + ring.stage, k * kDepth,
+                                   tile.column * kColumns, tile.expert);
+                }
+            }
+        }
+    } else {
+        llmk::setmaxnreg_inc<232>();
+        const int consumer = warpgroup - 1, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+        const uint64_t own_x = llmk::make_smem_desc(ring_tiles + consumer * 2 * kDepth * 64);
+        const uint64_t all_w = llmk::make_smem_desc(ring_tiles + 2 * kDepth * kRows);
+        unsigned char* own_out = out_tiles + (consumer * 4 + warp) * kOutBytes;
+        float sums[kColumns / 2];
+        for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
+            const llmk::GroupedTile tile = walk.find(i);
+            const bool has_rows = tile.row + consumer * 64 < tile.end;
+            for (int k = 0; k < steps; ++k, ring.next()) {
+                llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+                if (has_rows) {
+                    const uint64_t stage = ring.stage * (kStageBytes / 16);
+                    llmk::wgmma_fence();
+#pragma unroll
+                    for (int part = 0; part < kDepth / 16; ++part) {
+                        llmk::wgmma_ss<T>(sums, own_x + stage + 2 * part, all_w + stage + 2 * part, k > 0 || part > 0);
+                    }
+                    llmk::wgmma_commit_group();
+                    llmk::wgmma_wait_group<1>();  // the previous step's wgmma is complete
+                }
+                if (k > 0 && thread == 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
+            }
+            if (has_rows) llmk::wgmma_wait_group<0>();
+            if (thread == 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
+            if (!has_rows) continue;
+
+            // Store 64 columns at a time, each warp by itself, through swizzled shared memory. TMA stores whole boxes of
+            // 16 rows; the end of a group is stored row by row, because the next group's rows follow it.
+            const int row = tile.row + consumer * 64 + warp * 16;
+#pragma unroll
+            for (int piece = 0; piece < kColumns / 64; ++piece) {
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
+                __syncwarp();
+#pragma unroll
+                for (int c = 0; c < 4; ++c) {  // 16 columns each
+                    const float* s = sums + piece * 32 + c * 8;
+                    const unsigned values[4] = {llmk::pack_pair<T>(s[0], s[1]), llmk::pack_pair<T>(s[2], s[3]),
+                                                llmk::pack_pair<T>(s[4], s[5]), llmk::pack_pair<T>(s[6], s[7])};
+                    const int r = lane % 16, chunk = 2 * c + lane / 16;
+                    llmk::stmatrix_x4(values, own_out + r * 128 + ((chunk ^ (r % 8)) * 16));
+                }
+                llmk::fence_proxy_async();
+                __syncwarp();
+                const int column = tile.column * kColumns + piece * 64;
+                if (row + 16 > tile.end) {
+                    store_some(y + static_cast<long long>(row) * out + column, own_out, tile.end - row, out - column,
+                               out);
+                } else if (lane == 0) {
+                    llmk::tma_store(&y_map, own_out, column, row, 0);
+                    llmk::cp_async_bulk_commit_group();
+                }
+            }
+        }
+        if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
+    }
+}
+
+template <typename T>
+static void grouped_gemm(const T* x, const T* w, const int* offsets, T* y, int rows, int experts, int in, int out,
+                         cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    CUtensorMap x_map, w_map, y_map;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    const long long expert_size = static_cast<long long>(out) * in;
+    if (llmk::make_tensor_map(&w_map, w, in, out, experts, in, expert_size, kColumns) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&y_map, y, out, rows, 1, out, 8, 16) != cudaSuccess) return;
+
+    int device, sms;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    // Only the GPU knows the groups. There are at most this many tiles: every group may end with a tile that is not full.
+    const long long most =
+        (rows / kRows + static_cast<long long>(std::min(experts, rows))) * ((out + kColumns - 1) / kColumns);
+    const int blocks = static_cast<int>(std::min<long long>(sms, most));
+    cudaFuncSetAttribute(grouped_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    grouped_kernel<T><<<blocks, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, offsets, y, experts, in, out);
+}
+
+extern "C" void grouped_gemm_f16(const __half* x, const __half* w, const int* offsets, __half* y, int rows, int experts,
+                                 int in_features, int out_features, cudaStream_t stream) {
+    grouped_gemm(x, w, offsets, y, rows, experts, in_features, out_features, stream);
+}
+
+extern "C" void grouped_gemm_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, const int* offsets, __nv_bfloat16* y,
+                                  int rows, int experts, int in_features, int out_features, cudaStream_t stream) {
+    grouped_gemm(x, w, offsets, y, rows, experts, in_features, out_features, stream);
+}
