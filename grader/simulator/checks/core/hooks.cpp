@@ -302,10 +302,11 @@ template <typename T, typename Result>
 Result after_atomic(const volatile T* at, AtomicOp op, Result result, bool changed = true) {
     void* data = const_cast<void*>(static_cast<const volatile void*>(at));
     sim::Thread* thread = sim::current_thread;
+    const bool stored = op != AtomicOp::load && (changed || op != AtomicOp::compare_and_swap);
     if (!thread)
         sim::host_threads::acquire(data);
     else if (state_of(*thread))
-        sim::events::atomic_done(*thread, data, sizeof(T), op, changed);
+        sim::events::atomic_done(*thread, data, op, sim::Scope::system, sim::MemoryOrder::relaxed, stored, changed);
     return result;
 }
 
