@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,7 @@ class Answer:
     error: CompileError | None = None
     """nvcc's error, if it rejected the file."""
     usage: list[ResourceUsage] = field(default_factory=list)
+    source: str = ""
 
     @property
     def summary(self) -> str:
@@ -60,7 +61,11 @@ class Answer:
 
     def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
         """Return the resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by name."""
-        by_name = {plain_name(name): value for name, value in launches.items()}
+        by_name: dict[str, tuple[int, int]] = {}
+        kernels = {plain_name(kernel.name) for kernel in self.usage}
+        for launched, value in launches.items():
+            for name in _kernels_of(plain_name(launched), kernels, self.source):
+                by_name[name] = max(value, by_name.get(name, (0, 0)))
         return [_resources(kernel, self.gpu, by_name.get(plain_name(kernel.name))) for kernel in self.usage]
 
 
@@ -73,7 +78,8 @@ def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
         compiler = find_nvcc(required=False)
         if compiler is None:
             return Answer(gpu, why_not="nvcc was not found")
-        return Answer(gpu, compiler, usage=resource_usage(file, gpu.arch, run=run))
+        usage = resource_usage(file, gpu.arch, run=run)
+        return Answer(gpu, compiler, usage=usage, source=file.read_text(encoding="utf-8", errors="replace"))
     except CompileError as error:
         if trouble := _TROUBLE.search(error.message):
             return Answer(gpu, why_not=trouble[0])
@@ -100,6 +106,14 @@ def _resources(kernel: ResourceUsage, gpu: Gpu, launch: tuple[int, int] | None) 
         result.occupancy = occupancy.fraction
         result.limited_by = " and ".join(occupancy.limited_by)
     return result
+
+
+def _kernels_of(launched: str, kernels: Set[str], source: str) -> Set[str]:
+    """Return the kernels that a launch starts: the one it names, or those that its function pointer is set to."""
+    if launched in kernels:
+        return {launched}
+    values = re.findall(rf"\b{re.escape(launched)}\b[^;={{}}]*(?<![=!<>])=(?!=)([^;]*);", source)
+    return {name for value in values for name in re.findall(r"\w+", value)} & kernels
 
 
 def plain_name(kernel: str) -> str:

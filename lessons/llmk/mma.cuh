@@ -1,6 +1,6 @@
 // Tensor cores through ldmatrix and mma.sync (sm_80). PTX specifies which lane holds which element, so a lane can keep
 // computing on results in its registers. Source: PTX ISA, section "Warp Level Matrix Multiply-Accumulate Instructions".
-// Day 9 uses these functions, day 12 derives them.
+// Days 4, 5 and 9 use these functions, day 12 derives them.
 #pragma once
 
 #include <cuda_bf16.h>

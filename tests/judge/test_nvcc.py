@@ -11,6 +11,7 @@ import pytest
 
 from grader.course import find
 from grader.course.task import Bar
+from grader.execution.build.resource_usage import ResourceUsage
 from grader.execution.runner import tiers
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain.compilers import find_nvcc
@@ -90,6 +91,24 @@ def test_a_file_that_nvcc_compiles_passes_and_shows_resource_usage(tmp_path: Pat
     assert verdict.passed and builds.resources and all(item.registers for item in builds.resources)
     assert f"by {find_nvcc()} for sm_90a" in seen(verdict)
     assert "occupancy" in as_text(verdict, verbose=True)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "known"),
+    [
+        ("const auto kernel = wide ? one<8> : one<1>;", {"one<8>", "one<1>"}),
+        ("void (*kernel)(float*, int) = wide ? two : one<1>;", {"one<8>", "one<1>", "two"}),
+        ("auto kernel = one<8>; if (wide) kernel = two;", {"one<8>", "one<1>", "two"}),
+        ("if (kernel == two) return;", set()),
+        ("const auto other = two;", set()),
+    ],
+)
+def test_a_launch_through_a_function_pointer_has_an_occupancy(declaration: str, known: set[str]) -> None:
+    usage = [ResourceUsage(name, name, "sm_90a", registers=32) for name in ("one<8>", "one<1>", "two")]
+    source = f"void launch(bool wide) {{ {declaration} kernel<<<1, 256>>>(x, n); }}"
+    resources = nvcc.Answer(gpu_for("sm_90a"), usage=usage, source=source).resources({"kernel": (256, 0)})
+    assert {item.kernel for item in resources if item.occupancy is not None} == known
+    assert all(item.threads == 256 for item in resources if item.kernel in known)
 
 
 @needs_nvcc
