@@ -1,14 +1,13 @@
-"""How fast the simulator runs, without checks and with them: kernels whose work is of different kinds.
+"""Speed of the simulator with and without checks, for kernels with different kinds of work.
 
-``python -m tests.simulator.benchmark`` prints the median of several runs of each on one core: processor time, which a
-busy machine does not falsify, without checks with its goal, with all checks and counters, and the ratio of both with
-its limit: 25 for kernels whose work is in shared memory, 5 for others. Tensors are placed as when a kernel is judged:
-what its launcher takes as pointer to const may not be written.
+``python -m tests.simulator.benchmark`` prints medians of several runs on one core. It measures processor time, because
+a busy machine does not change it: without checks, with all checks and counters, and the ratio of both. The limit of the
+ratio is 25 for kernels with mainly shared-memory accesses and 5 for others. As when a kernel is judged, tensors that a
+launcher takes as pointers to const are read-only.
 
-``--workers N`` compares one core with N: runs of either take turns, and the medians are shown of the time that passed,
-and of the processor time of all cores. The ratio of the former says how much sooner the launch was over on this machine
-as it was; N times the ratio of the latter, the throughput of N otherwise idle cores. Here nothing is read-only, as in
-`grader run`.
+``--workers N`` compares one core with N in alternating runs, and prints medians of wall time and of the processor time
+of all cores. The ratio of wall times is the speedup on this machine under its current load. N times the ratio of
+processor times is the throughput of N idle cores. As in `grader run`, nothing is read-only.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from tests.simulator.harness import KERNELS, SimulatedKernel
 
 @dataclass(frozen=True)
 class Measured:
-    """A kernel, its arguments, and what it may cost."""
+    """A kernel, its arguments, and its limits."""
 
     name: str
     launcher: str
     file: Path
     arguments: tuple[Any, ...]
     limit: float
-    """Of the time with checks, in times that without."""
+    """The limit of the ratio of times with and without checks."""
     goal: float = float("inf")
-    """Milliseconds without checks."""
+    """The goal for the time without checks, in milliseconds."""
     goal_with_checks: float = float("inf")
     reason: str = ""
-    """Why the limit is missed, where it is."""
+    """The reason if the limit is missed."""
 
 
 def kernels() -> list[Measured]:
-    """All inputs are drawn with a fixed seed."""
+    """Return all workloads, with inputs from a fixed seed."""
     random = np.random.default_rng(1)
 
     def normal(*shape: int) -> np.ndarray:
@@ -53,7 +52,7 @@ def kernels() -> list[Measured]:
         return course_root() / "solutions" / day / f"{name}.cu"
 
     heads, rows, square, long = (1, 4, 256, 64), (512, 4096), (256, 256), 1 << 20
-    turned = (512, 32, 128)  # tokens, heads and their length
+    turned = (512, 32, 128)  # tokens, heads, head size
     ids = random.integers(0, 1000, 2048, dtype=np.int64)
     positions = np.arange(512, dtype=np.int32)
     return [
@@ -109,7 +108,7 @@ def kernels() -> list[Measured]:
             solution("day03_positions_and_gates", "rope"),
             (normal(*turned), positions, normal(*turned), *turned, 128, 1e4),
             limit=5,
-            reason="half of its accesses are to shared memory, 8 bytes each, and it computes little between them",
+            reason="half of its accesses are 8-byte accesses to shared memory, with little computation between them",
         ),
         Measured(
             "SwiGLU (2^20)",
@@ -147,7 +146,7 @@ def milliseconds(measured: Measured, checks: bool, repetitions: int) -> float:
 
 
 def compare_workers(measured: Measured, checks: bool, repetitions: int, workers: int) -> str:
-    """How much sooner so many workers are done than one."""
+    """Print the speedup with this number of workers compared with one."""
     kernel = SimulatedKernel(measured.file, checks=checks)
     passed: dict[int, list[float]] = {1: [], workers: []}
     worked: dict[int, list[float]] = {1: [], workers: []}
@@ -168,7 +167,7 @@ def compare_workers(measured: Measured, checks: bool, repetitions: int, workers:
 
 
 def judged(value: float, limit: float, unit: str) -> str:
-    """Return a figure's limit, and whether it is met; nothing if there is none."""
+    """Return the limit of a figure and whether it is met, or an empty string without a limit."""
     if limit == float("inf"):
         return ""
     return f" (at most {limit:g}{unit}: {'met' if value <= limit else 'MISSED'})"

@@ -1,10 +1,10 @@
-"""Use the simulated GPU in a process that has other libraries open.
+"""Use the simulated GPU in a process that has loaded other libraries.
 
 ``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
 
-Opens libraries with global visibility, as ``import torch`` opens NVIDIA's, or imports modules that do. Then it calls
-the simulated GPU in every way, and checks that each answer was the simulator's. A library named by ``after:`` is opened
-after the simulator. ``without:torch`` leaves out what needs torch, for libraries that torch cannot run beside.
+It loads libraries with RTLD_GLOBAL, as ``import torch`` loads NVIDIA's, or imports modules that do. Then it calls the
+simulated GPU in all ways and checks that the simulator answered each call. ``after:`` loads a library after the
+simulator. ``without:torch`` skips the calls that need torch, for libraries that are incompatible with torch.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ extern "C" void too_wide(float* x, long long n, cudaStream_t stream) { double_ke
 
 
 def use_runtime_api() -> None:
-    """Memory, managed memory, symbols, streams, events, properties, errors, launches that fail.
+    """Use memory, managed memory, symbols, streams, events, properties, errors and failing launches.
 
-    With and without checks.
+    Use them with and without checks.
     """
     import numpy as np
 

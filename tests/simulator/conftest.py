@@ -11,7 +11,7 @@ from tests.simulator.harness import KERNELS, SimulatedKernel
 
 @pytest.fixture(scope="session")
 def load() -> Callable[..., SimulatedKernel]:
-    """``load("name")`` builds tests/simulator/kernels/name.cu once and loads it."""
+    """Return a function: ``load("name")`` builds tests/simulator/kernels/name.cu once and loads it."""
     loaded: dict[tuple[str, bool], SimulatedKernel] = {}
 
     def load_once(name: str, checks: bool = False) -> SimulatedKernel:
@@ -26,7 +26,7 @@ def load() -> Callable[..., SimulatedKernel]:
 
 @pytest.fixture(params=["forward", "reverse", "random:1", "random:2", "workers"])
 def schedule(request: pytest.FixtureRequest) -> Iterator[dict[str, object]]:
-    """Return settings under which a correct kernel must give the same results."""
+    """Return a setting of the scheduler. A correct kernel must give the same results with each."""
     if request.param == "workers":
         yield {"workers": 2, "schedule": "forward"}
     else:

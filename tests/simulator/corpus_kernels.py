@@ -1,13 +1,13 @@
-"""The corpus: kernels with one fault each, and their clean twins.
+"""The corpus: kernels with one fault each, and their correct twins.
 
-A file in ``corpus/`` holds both: with ``CLEAN`` defined the fault is mended. Its launcher is always
+A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
 ``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out; a comment ``// n = 96`` near the
-top sets n, else it is 1000. Every line at which the simulator must report something is marked:
+top sets n, otherwise n is 1000. Every line at which the simulator must report a finding is marked:
 
     out[i] = 2 * x[i];  // finding: out_of_bounds
 
-A comment line of its own near the top marks a finding that has no line. A race is marked at both of its accesses; where
-a fault shows as one of several kinds (a race within a warp or between warps, say) the mark names all of them.
+A separate comment line near the top marks a finding without a line. A race is marked at both accesses. If a fault may
+be reported as one of several kinds (a race within a warp or between warps), the mark lists all of them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 @dataclass
 class CorpusFile:
-    """One file of the corpus."""
+    """A file of the corpus."""
 
     path: Path
     n: int = 1000
     marks: dict[int, set[str]] = field(default_factory=dict)
-    """For each marked line the kinds of finding that it may get; line 0 for those without a line."""
+    """The possible kinds of findings for each marked line; line 0 for findings without a line."""
 
     @property
     def name(self) -> str:
@@ -57,11 +57,11 @@ class CorpusFile:
         return corpus_file
 
     def launcher(self, clean: bool) -> str:
-        """Return the name under which ``build_corpus`` has this file's launcher."""
+        """Return the name of this file's launcher in the library of ``build_corpus``."""
         return f"{'clean' if clean else 'faulty'}_{self.path.parent.name}_{self.path.stem}"
 
     def as_namespace(self, clean: bool) -> str:
-        """Return the file without its includes, in a namespace of its own, with a launcher of its own name."""
+        """Return the file without includes, in a separate namespace, with a launcher that has a unique name."""
         body = re.sub(r"(?m)^#include .*$", "", self.path.read_text())
         body, count = re.subn(r'extern "C" void run\(', f'extern "C" void {self.launcher(clean)}(', body)
         assert count == 1, f"{self.name} must have one launcher, run"
@@ -75,20 +75,20 @@ def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
 
 
 def corpus_text(files: Sequence[CorpusFile]) -> str:
-    """Both twins of all files as one."""
+    """Return both twins of all files as one source text."""
     includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
     return "\n".join(sorted(includes)) + "\n" + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
 
 
 def build_corpus(files: Sequence[CorpusFile], compiler: str | None = None) -> BuiltKernel:
-    """One library with both twins of all files: much sooner built than each by itself."""
+    """Build one library with both twins of all files, which is much faster than one library for each."""
     text = corpus_text(files)
     return compile_kernel(files[0].path.parent / "corpus.cu", "cpu", checks=True, text=text, compiler=compiler)
 
 
 @dataclass
 class Simulation:
-    """libsim in this process, as the runner uses it: outputs unwritten, inputs read-only."""
+    """libsim in this process, used like in the runner: outputs are uninitialized, inputs are read-only."""
 
     libsim: Path
 
@@ -159,14 +159,14 @@ class Simulation:
 
 
 def places(finding: Finding) -> list[int]:
-    """Return the lines of a finding: two for a race, 0 where it has none."""
+    """Return the lines of a finding: two for a race, 0 if it has none."""
     return [finding.line] + ([finding.other.line] if finding.other and finding.other.line else [])
 
 
 def is_whole(finding: Finding) -> bool:
-    """Return whether a finding about an access gives its size and place.
+    """Return whether a finding about an access has a size and an address.
 
-    In bounds, unless it is an out-of-bounds access.
+    The address must be in bounds, unless the finding is an out-of-bounds access.
     """
     memory, bytes_ = finding.memory, finding.bytes
     if finding.check not in ("racecheck", "memcheck") or finding.kind in (

@@ -1,7 +1,6 @@
-"""Kernels for the simulator's own tests: built from a file or from text, called with numpy arrays and numbers.
+"""Kernels for the simulator's tests: built from a file or from text, and called with numpy arrays and numbers.
 
-No torch and no grading between the test and libsim: a call returns CUDA's error, what the kernels printed, and the
-report as libsim wrote it.
+They use libsim without torch and grading. A call returns CUDA's error, the printed text, and libsim's report.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ KERNELS = Path(__file__).parent / "kernels"
 
 _DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int32": "i32", "int64": "i64", "uint16": "bf16"}
 _CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
-"""Of the world, of the calling thread, of all threads."""
+"""Clocks of wall time, of the calling thread, and of all threads."""
 
 
 @dataclass
@@ -34,13 +33,14 @@ class Outcome:
 
 
 class SimulatedKernel:
-    """A kernel file, loaded. ``kernel("launcher", array, number, ...)`` runs it; arrays are changed in place.
+    """A loaded kernel file. ``kernel("launcher", array, number, ...)`` runs it and changes arrays in place.
 
-    With ``constant_inputs`` what the launcher takes as pointer to const may not be written, as when a kernel is judged.
+    With ``constant_inputs``, arrays that a launcher takes as pointers to const are read-only, as when a kernel is
+    judged.
     """
 
     in_order = True
-    """Lanes that do the same do it one after the other."""
+    """Lanes that execute the same instruction do so one after another."""
 
     def __init__(
         self, path: Path, checks: bool = False, compiler: str | None = None, constant_inputs: bool = False
@@ -64,7 +64,7 @@ class SimulatedKernel:
         self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
         self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10, trace=0, record="none")
         self._library = ctypes.CDLL(str(self.built.library))
-        self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # of the last call, in the launcher itself
+        self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # of the launcher in the last call
         self._launchers = {p.name: p for p in self.built.launchers}
 
     def configure(self, **settings: object) -> None:
@@ -73,7 +73,7 @@ class SimulatedKernel:
             assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
 
     def __call__(self, launcher: str, *arguments: Any) -> Outcome:
-        """Run a launcher; the stream is filled in."""
+        """Run a launcher. The stream argument is added."""
         prototype = self._launchers[launcher]
         entry = getattr(self._library, entry_point(prototype))
         self.sim.sim_reset()

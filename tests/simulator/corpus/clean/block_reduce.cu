@@ -1,4 +1,4 @@
-// CUB's BlockReduce twice with the same storage, and a barrier between.
+// Calls CUB's BlockReduce twice with the same storage, with a barrier between the calls.
 // n = 256
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Threads that keep their element get places from a counter in shared memory, one atomic for each warp.
+// Threads that keep their element get output indices from a counter in shared memory, with one atomic for each warp.
 // n = 512
 #include <cuda_runtime.h>
 

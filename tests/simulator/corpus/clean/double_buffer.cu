@@ -1,4 +1,4 @@
-// Asynchronous copies into two buffers in turn, with the wait and both barriers.
+// Asynchronous copies into two alternating buffers, with the wait and both barriers.
 // n = 1024
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

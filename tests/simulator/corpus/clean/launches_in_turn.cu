@@ -1,4 +1,4 @@
-// What one launch wrote the next one reads and overwrites: launches of a stream are ordered.
+// Each launch reads and overwrites the output of the previous one: launches in a stream are ordered.
 #include <cuda_runtime.h>
 
 __global__ void fill(const float* x, float* out, int n) {

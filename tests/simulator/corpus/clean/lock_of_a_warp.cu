@@ -1,4 +1,4 @@
-// One lane takes a lock for its warp; __syncwarp() hands it on to the others and back.
+// One lane takes a lock for its warp; __syncwarp() passes it to the other lanes and back.
 // n = 512
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A scan in one pass: each block waits for the sum of the blocks before it, which they publish with fence and flag.
+// A single-pass scan: each block waits for the sum of the blocks before it, published with a fence and a flag.
 // n = 2048
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Kernels launched by a kernel, with arguments of their own: storing them until the launch is no memory access of the kernel.
+// Kernels launched by a kernel, with arguments: storing these until the launch is no memory access of the kernel.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A barrier of all blocks made of atomics, in a cooperative launch.
+// A grid-wide barrier made of atomics, in a cooperative launch.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// cuda::pipeline with two stages of one thread's own copies, and a barrier for what others copied.
+// cuda::pipeline with two stages for each thread's copies, and a barrier before copies of other threads are read.
 // n = 1024
 #include <cuda/pipeline>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Work of several streams, ordered in every way that there is.
+// Work in several streams, ordered in every possible way.
 // n = 1000
 #include <cuda_runtime.h>
 
@@ -21,14 +21,14 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
     cudaMallocHost(&host, bytes);
 
-    // A blocking stream and the default stream wait for each other.
+    // A blocking stream and the default stream synchronize with each other.
     cudaMallocAsync(&a, bytes, stream);
     add<<<blocks, 128, 0, one>>>(x, a, n, 1);
     cudaMallocAsync(&b, bytes, stream);
     add<<<blocks, 128, 0, stream>>>(a, b, n, 1);
     add<<<blocks, 128, 0, one>>>(b, a, n, 1);
 
-    // A chain of events, over a third stream.
+    // A chain of events through a third stream.
     cudaEventRecord(event, one);
     cudaStreamWaitEvent(two, event, 0);
     cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice, two);
@@ -38,7 +38,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     host[0] += 0;
     cudaMemcpyAsync(b, host, bytes, cudaMemcpyHostToDevice, two);
 
-    // Two readers, and a writer that waits for both; a stream captured together with another one.
+    // Two readers, and a writer that waits for both; two streams in one capture.
     cudaStreamBeginCapture(two, cudaStreamCaptureModeThreadLocal);
     cudaEventRecord(event, two);
     cudaStreamWaitEvent(one, event, 0);

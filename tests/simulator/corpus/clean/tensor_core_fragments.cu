@@ -1,4 +1,4 @@
-// ldmatrix and mma.sync, from a tile that was copied asynchronously.
+// ldmatrix and mma.sync on a tile that was copied asynchronously.
 // n = 256
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// One dynamic buffer holds halves first and floats behind them.
+// One dynamic buffer contains halves, followed by floats.
 // n = 128
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
         const int lane = threadIdx.x % 32, i = threadIdx.x - 128;
         for (int first = 0, turn = 0; first < n; first += 128, ++turn) {
             const int stage = turn % 2;
-            // The buffer of two turns ago has been read.
+            // The store from this buffer two iterations ago has read it.
             if (i == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
             asm volatile("bar.sync 1, 128;" ::: "memory");
             wait(&full[stage], turn / 2 & 1);

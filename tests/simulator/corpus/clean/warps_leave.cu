@@ -1,4 +1,4 @@
-// Threads past the end leave early; no barrier waits for them, and the masks name only those who stay.
+// Threads past the end exit early. No barrier waits for them, and masks contain only the remaining threads.
 // n = 200
 #include <cuda_runtime.h>
 

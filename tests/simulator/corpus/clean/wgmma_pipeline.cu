@@ -21,7 +21,7 @@ __device__ void wait_for(uint64_t* barrier, unsigned parity) {
                  : "memory");
 }
 
-// K-major, without a swizzle: the two core matrices of 8 rows are 128 bytes apart, the next 8 rows begin 256 bytes further on.
+// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
     asm volatile(
@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     for (int turn = 0; turn < turns; ++turn) {
         const int stage = turn % stages;
         wait_for(&full[stage], turn / stages & 1);
-        // One group after the other.
+        // One group after another.
         if (group == 1 || turn > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         multiply(d, describe(a[stage] + group * a_bytes / 2), describe(b[stage]), turn > 0);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         if (group == 0 || turn < turns - 1) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
         wait<0>();
-        // d is read while the product with e is under way.
+        // d is read while the wgmma of e runs.
         const unsigned words[4] = {turn * 0x3f803f80u, 0u, 0x3f803f80u, 0x40004000u};
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         multiply(e, words, describe(b[stage]));

@@ -1,4 +1,4 @@
-// A tile that a copy brought is swizzled again by threads, as the descriptor says: what is read is theirs, not the copy's.
+// Threads swizzle a copied tile again, as the descriptor requires: wgmma reads their writes, not the copy's.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"
@@ -15,7 +15,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
     }
     __syncthreads();
     llmk::mbarrier_wait_parity(&arrived, 0);
-    // From 128-byte rows swizzled by their number to four planes of 16 columns, without a swizzle: two core matrices each.
+    // Converts swizzled 128-byte rows to four planes of 16 columns without swizzle, with two core matrices each.
     const int row = threadIdx.x % 64, half = threadIdx.x / 64;
     uint4 pieces[4];
     for (int c = 0; c < 4; ++c) pieces[c] = reinterpret_cast<const uint4*>(tile)[8 * row + ((4 * half + c) ^ (row % 8))];
@@ -23,7 +23,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
     for (int c = 0; c < 4; ++c) reinterpret_cast<uint4*>(tile)[(4 * half + c) * 64 + row] = pieces[c];
     llmk::fence_proxy_async();
     __syncthreads();
-    // Pieces of 8 rows are 128 bytes, the next 8 rows follow, the next 8 columns are 1024 bytes further.
+    // A core matrix of 8 rows is 128 bytes, the next 8 rows follow it, and the next 8 columns are 1024 bytes away.
     const uint64_t a = (llmk::shared_address(tile) >> 4) | 1024ull >> 4 << 16 | 128ull >> 4 << 32;
     float sums[32];
     llmk::wgmma_fence();

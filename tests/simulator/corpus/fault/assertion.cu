@@ -1,4 +1,4 @@
-// An assertion that does not hold for the last element.
+// An assertion fails for the last element.
 #include <cassert>
 #include <cuda_runtime.h>
 

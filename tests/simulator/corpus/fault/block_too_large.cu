@@ -1,4 +1,4 @@
-// More than 1024 threads in a block: the launch is refused, and nothing runs.
+// More than 1024 threads in a block: the launch is refused and nothing runs.
 // finding: refused
 // n = 2048
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// 64 KB of dynamic shared memory need cudaFuncSetAttribute first.
+// 64 KB of dynamic shared memory require cudaFuncSetAttribute.
 // finding: refused
 #include <cuda_runtime.h>
 

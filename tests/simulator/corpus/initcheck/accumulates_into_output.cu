@@ -1,4 +1,4 @@
-// += on an output that starts with garbage.
+// += on an uninitialized output.
 #include <cuda_runtime.h>
 
 __global__ void accumulate(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// atomicAdd to an output that was never set to zero.
+// atomicAdd on an uninitialized output.
 #include <cuda_runtime.h>
 
 __global__ void scatter(const float* x, float* out, int n) {

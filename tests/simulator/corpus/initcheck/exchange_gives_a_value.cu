@@ -1,4 +1,4 @@
-// A slot of scratch memory that was never written: adding to it reads it, exchanging it does not, and then it has a value.
+// atomicAdd to unwritten scratch memory reads it. atomicExch does not, and gives it a value.
 #include <cuda_runtime.h>
 
 __global__ void take(const float* x, float* out, float* slots, int n) {

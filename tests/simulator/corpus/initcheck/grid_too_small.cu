@@ -1,4 +1,4 @@
-// n / 128 blocks: no block covers the ragged end.
+// The grid has n / 128 blocks, rounded down, so the remaining elements are not written.
 // finding: output_not_written
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The last element is left out.
+// The guard excludes the last element.
 // finding: output_not_written
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Pairs of halves, and an odd number of them: the last one has no partner and is forgotten.
+// An odd number of halves is processed in pairs, so the last one is not written.
 // n = 1001
 // finding: output_not_written
 #include <cuda_fp16.h>

@@ -1,4 +1,4 @@
-// Past the end of the input the tile keeps what was there: zeros are missing.
+// The tile is not filled with zeros past the end of the input.
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {

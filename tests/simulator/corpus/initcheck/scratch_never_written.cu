@@ -1,4 +1,4 @@
-// Only every second element of the scratch memory is filled, all of it is read.
+// Every second element of the scratch memory is written, but all are read.
 #include <cuda_runtime.h>
 
 __global__ void fill(const float* x, float* scratch, int n) {

@@ -1,4 +1,4 @@
-// Counters in shared memory that start with whatever the last block left there.
+// Counters in shared memory are not initialized.
 #include <cuda_runtime.h>
 
 __global__ void histogram(const float* x, float* out, int n) {

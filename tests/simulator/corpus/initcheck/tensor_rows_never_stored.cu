@@ -1,4 +1,4 @@
-// The last rows of the output are in no box that is stored.
+// No stored box contains the last rows of the output.
 // n = 320
 // finding: output_not_written
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

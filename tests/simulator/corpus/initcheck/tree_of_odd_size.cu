@@ -1,4 +1,4 @@
-// A tree reduction over 96 threads as if they were 128: it adds elements that were never written.
+// A tree reduction for 128 threads runs with 96, so it adds elements that were never written.
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The last tile is copied whole although the input ends within it.
+// The last tile is copied completely, although the input ends inside it.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Adds to the input, which the launcher takes as pointer to const: atomically, but it writes there all the same.
+// An atomic addition to an input, which the launcher takes as a pointer to const.
 #include <cuda_runtime.h>
 
 __global__ void add_one(const float* x, float* out, int n) {

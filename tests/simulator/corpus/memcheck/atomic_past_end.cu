@@ -1,4 +1,4 @@
-// A histogram whose last bin lies past the end: 1.0 belongs to no bin.
+// A histogram without a bin for 1.0, which is counted past the end.
 #include <cuda_runtime.h>
 
 __global__ void clear(float* out, int n) {

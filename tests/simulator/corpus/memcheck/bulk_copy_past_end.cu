@@ -1,4 +1,4 @@
-// The last tile is copied whole, though the array ends within it; both ways.
+// The last tile is loaded and stored completely, although the array ends inside it.
 // n = 200
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A block arrives at the cluster's barrier for the last time, but ends without waiting for those that write to it.
+// A block arrives at the cluster barrier and exits without waiting for blocks that still write to it.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The last thing that a block does is to read its neighbor's shared memory, which may be gone by then.
+// A block reads its neighbor's shared memory last, but the neighbor may have exited.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

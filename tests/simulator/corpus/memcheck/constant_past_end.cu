@@ -1,4 +1,4 @@
-// A table in constant memory with 16 entries, asked for the 17th. That it is this table and not x, no compiler can know.
+// Entry 17 of a constant table with 16 entries is read. Compilers cannot know that the pointer is the table's.
 #include <cuda_runtime.h>
 
 __constant__ float table[16];

@@ -1,4 +1,4 @@
-// A counter for each of 4 kinds, and a fifth kind.
+// Counters for 4 kinds, and a fifth kind.
 #include <cuda_runtime.h>
 
 __device__ __align__(64) int counts[4];

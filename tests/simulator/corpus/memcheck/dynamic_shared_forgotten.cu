@@ -1,4 +1,4 @@
-// The launch asks for no dynamic shared memory at all.
+// The launch requests no dynamic shared memory.
 #include <cuda_runtime.h>
 
 __global__ void reverse(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The launch counts elements where it must count bytes.
+// The launch passes the number of elements where CUDA expects bytes.
 #include <cuda_runtime.h>
 
 __global__ void reverse(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The launcher looks at device memory from the CPU.
+// The launcher accesses device memory on the host.
 #include <cuda_runtime.h>
 
 __global__ void scale(const float* x, float* out, int n, float factor) {

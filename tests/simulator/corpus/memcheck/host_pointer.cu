@@ -1,4 +1,4 @@
-// The kernel gets the address of a variable of the CPU.
+// The kernel gets the address of a host variable.
 #include <cuda_runtime.h>
 
 __global__ void add(const float* x, const float* amount, float* out, int n) {

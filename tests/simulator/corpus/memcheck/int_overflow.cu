@@ -1,4 +1,4 @@
-// row * pitch does not fit into 32 bits: for the last rows it wraps around and becomes negative.
+// row * pitch overflows 32 bits and becomes negative for the last rows.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n, int pitch) {

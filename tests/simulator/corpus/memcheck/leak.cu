@@ -1,4 +1,4 @@
-// Each call allocates scratch memory and forgets it.
+// Each call allocates scratch memory and does not free it.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {

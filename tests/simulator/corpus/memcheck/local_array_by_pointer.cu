@@ -1,4 +1,4 @@
-// A thread's own arrays, each left by a pointer or in a function that got it: by one element, to either side.
+// Local arrays accessed through pointers or in called functions, one element before or past the array.
 #include <cuda_runtime.h>
 
 struct Pair {
@@ -86,7 +86,7 @@ __device__ int by_copy(int count) {
 }
 
 __device__ float in_two_functions_at_a_place(int i) {
-    // Red zones of functions that have returned no longer count.
+    // Red zones of functions that have returned are ignored.
     float many[64];
     float* p = many;
     for (int k = 0; k < 64; ++k) p[k] = k;

@@ -1,4 +1,4 @@
-// The eight values of a thread live in a local array; the loop writes a ninth.
+// A local array has eight elements, and the loop writes a ninth.
 #include <cuda_runtime.h>
 
 __global__ void sort_of(const float* x, float* out, int n, int count) {

@@ -1,4 +1,4 @@
-// <= where < is meant.
+// The loop condition is <= instead of <.
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Rows of odd length: every second row starts in the middle of a half2.
+// Rows have an odd length, so every second row starts in the middle of a half2.
 // n = 1005
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// A float4 needs an address that is a multiple of 16; the second element is not at one.
+// The address of a float4 must be a multiple of 16, which the second element's is not.
 #include <cuda_runtime.h>
 
 __global__ void shift(const float* x, float* out, int n) {

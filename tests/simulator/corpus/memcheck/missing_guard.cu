@@ -1,4 +1,4 @@
-// The last block has more threads than there are elements left, and nothing stops them.
+// The last block has more threads than remaining elements, and there is no guard.
 #include <cuda_runtime.h>
 
 __global__ void scale(const float* x, float* out, int n) {

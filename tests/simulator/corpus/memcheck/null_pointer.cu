@@ -1,4 +1,4 @@
-// An optional bias that is used without asking whether it is there.
+// An optional bias is used without a check for null.
 #include <cuda_runtime.h>
 
 __global__ void add_bias(const float* x, const float* bias, float* out, int n) {

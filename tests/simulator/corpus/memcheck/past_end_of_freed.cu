@@ -1,4 +1,4 @@
-// Reads one element too far, behind memory that was freed meanwhile: out of its bounds all the same, and so it is called.
+// A read past the end of freed memory: it is reported as out of bounds, not as a use after free.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, const float* scratch, float* out, int n) {

@@ -1,4 +1,4 @@
-// An index past the end of one shared array: on a GPU it would silently hit the next one.
+// An index past the end of a shared array, which on a GPU would silently access the next array.
 #include <cuda_runtime.h>
 
 __global__ void pair(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The tile has 128 elements, the halo needs two more.
+// The tile has 128 elements, but the halo needs two more.
 #include <cuda_runtime.h>
 
 #ifdef CLEAN

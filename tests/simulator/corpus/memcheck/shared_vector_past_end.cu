@@ -1,4 +1,4 @@
-// A vector of four is stored where only two of its elements are left: those two have a value then, and the rest is past the end.
+// A store of four elements where two are left: it writes those two, and the others are past the end.
 // n = 2
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A recursion whose end is never reached.
+// Infinite recursion.
 #include <cuda_runtime.h>
 
 // clang-format off

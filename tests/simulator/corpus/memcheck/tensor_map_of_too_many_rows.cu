@@ -1,4 +1,4 @@
-// The tensor map declares 8 rows of a matrix that has 7.
+// The tensor map declares 8 rows for a matrix of 7.
 // n = 224
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -15,7 +15,7 @@ __device__ void wait(unsigned long long* full) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

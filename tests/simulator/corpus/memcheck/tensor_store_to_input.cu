@@ -1,4 +1,4 @@
-// The tensor map of the store is the input's.
+// A tensor store uses the tensor map of the input.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -11,7 +11,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// The scratch memory is freed before the kernel that reads it is launched.
+// The scratch memory is freed before the launch that reads it.
 #include <cuda_runtime.h>
 
 __global__ void fill(const float* x, float* scratch, int n) {

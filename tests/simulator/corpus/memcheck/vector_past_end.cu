@@ -1,4 +1,4 @@
-// Four elements at a time, and a length that is no multiple of four: the last load sticks out.
+// Accesses of four elements, but the length is not a multiple of four, so the last load goes past the end.
 // n = 1002
 #include <cuda_runtime.h>
 

@@ -1,11 +1,11 @@
-// A matrix descriptor whose distances lead out of the tile.
+// The offsets in a matrix descriptor lead outside of the tile.
 // n = 512
 #include <cuda_runtime.h>
 #include <cstdint>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// The distances of a descriptor are in units of 16 bytes. K-major, without a swizzle: the two core matrices of 8 rows are 128 bytes apart, the next 8 rows begin 256 bytes further on.
+// The distances of a descriptor are in units of 16 bytes. K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
 #ifdef CLEAN
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 #else

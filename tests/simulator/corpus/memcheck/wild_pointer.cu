@@ -1,4 +1,4 @@
-// A row pitch in bytes used as one in elements, and more: far outside of all memory.
+// A row pitch in bytes is used in units of elements, which leads far outside of all memory.
 #include <cuda_runtime.h>
 
 __global__ void gather(const float* x, float* out, int n, long long pitch) {

@@ -1,4 +1,4 @@
-// Reads are guarded, the write is not.
+// Reads are guarded, but the write is not.
 #include <cuda_runtime.h>
 
 __global__ void scale(const float* x, float* out, int n) {

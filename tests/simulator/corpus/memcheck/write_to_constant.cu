@@ -1,4 +1,4 @@
-// A table in constant memory that the kernel fills itself: only the host can, before the launch.
+// The kernel writes a table in constant memory, which only the host may write, before the launch.
 #include <cuda_runtime.h>
 
 #ifdef CLEAN

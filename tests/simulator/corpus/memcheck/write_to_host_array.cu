@@ -1,4 +1,4 @@
-// A kernel that is given a place in an array of the host's, and writes to it.
+// A kernel gets the address of a host array and writes to it.
 #include <cuda_runtime.h>
 
 float on_host[16384];

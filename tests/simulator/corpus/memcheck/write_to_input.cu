@@ -1,4 +1,4 @@
-// Works in place on an input, casting the const away.
+// The kernel casts const away and writes to an input.
 #include <cuda_runtime.h>
 
 __global__ void scale(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Shared memory is cleared while a copy into it is under way: it held zeros before, so the write seems to change nothing, but their order is undefined.
+// Shared memory is set to zero during a copy into it. It contained zeros before, but the order is still undefined.
 // n = 128
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The tile is read before the asynchronous copy into it was waited for.
+// The tile is read before the thread waits for the asynchronous copy into it.
 // n = 128
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The next tile is fetched into the buffer that others still read: the second barrier is missing.
+// The next tile is copied into the buffer that other threads still read: the second barrier is missing.
 // n = 512
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

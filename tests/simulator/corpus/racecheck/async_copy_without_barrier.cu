@@ -1,4 +1,4 @@
-// Waiting for one's own copies is not enough to read those of others.
+// A thread waits for its own copies, but also reads those of other threads without a barrier.
 // n = 128
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Two stages in flight: waiting until one is left leaves the one that is needed.
+// Two stages are in flight. Waiting until one is left does not wait for the stage that is read.
 // n = 512
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

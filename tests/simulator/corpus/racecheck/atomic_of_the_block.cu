@@ -1,4 +1,4 @@
-// atomicAdd_block is atomic for the threads of one block only; here all blocks add to one element.
+// atomicAdd_block is atomic only for threads of one block, but all blocks add to one element.
 // n = 1024
 #include <cuda_runtime.h>
 

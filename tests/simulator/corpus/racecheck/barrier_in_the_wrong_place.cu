@@ -1,4 +1,4 @@
-// There is a barrier, but after the read that needs it.
+// The barrier is after the read instead of before it.
 #include <cuda_runtime.h>
 
 __global__ void reverse(const float* x, float* out, int n) {

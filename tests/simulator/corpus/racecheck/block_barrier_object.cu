@@ -1,4 +1,4 @@
-// cuda::barrier: arriving publishes what a thread did; only waiting lets it see what the others did.
+// cuda::barrier: arriving publishes the thread's writes, but only waiting makes those of others visible.
 // n = 256
 #include <cuda/barrier>
 #include <cuda_runtime.h>

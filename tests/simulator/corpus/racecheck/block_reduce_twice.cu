@@ -1,4 +1,4 @@
-// A block-wide sum that is called twice: the second call writes its partial sums while some threads still read the
+// A block-wide sum is called twice: the second call writes its partial sums while some threads still read the
 // result of the first.
 #include <cuda_runtime.h>
 

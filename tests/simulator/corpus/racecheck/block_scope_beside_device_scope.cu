@@ -1,4 +1,4 @@
-// Block 0 uses an atomic operation that reaches only its block, the others one of the whole device.
+// Block 0 uses an atomic operation of block scope, and other blocks use one of device scope.
 #include <cuda_runtime.h>
 
 __device__ int counter;

@@ -1,5 +1,5 @@
-// All blocks of a cooperative launch meet at a counter that one thread of each raises and watches. A relaxed reduction
-// publishes nothing of what the block wrote before.
+// All blocks of a cooperative launch wait for a counter that one thread of each block increments. A relaxed reduction
+// does not publish the block's earlier writes.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Thread 0 leaves a total for everyone, who do not wait for it.
+// Thread 0 stores a total, which other threads read without a barrier.
 #include <cuda_runtime.h>
 
 __global__ void scale(const float* x, float* out, int n) {

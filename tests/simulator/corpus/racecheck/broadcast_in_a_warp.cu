@@ -1,4 +1,4 @@
-// All lanes of a warp read one element, then one of them overwrites it: __syncwarp() must stand between.
+// All lanes of a warp read an element, then one of them overwrites it: __syncwarp() is needed between them.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// One thread waits for the bulk copy; the others go on at once.
+// One thread waits for the bulk copy, but the others do not.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A bulk copy into shared memory is read before anyone has waited for the mbarrier on which it completes.
+// A bulk copy into shared memory is read before a thread waits for its mbarrier.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The next tile is loaded into a buffer that the consumers may still read: no barrier says that it is empty.
+// The next tile is loaded into a buffer that consumers may still read: an "empty" barrier is missing.
 // n = 512
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The buffer of a bulk store is written again before the copy engine has read it.
+// The source of a bulk store is overwritten before the copy engine has read it.
 // n = 512
 #include <cuda_runtime.h>
 

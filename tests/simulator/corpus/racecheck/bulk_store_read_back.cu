@@ -1,4 +1,4 @@
-// A thread reads what its bulk store wrote after waiting for the reads alone.
+// A thread reads the output of its bulk store, but it has waited only for the store's reads.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// What threads have written goes out by a bulk store, which need not see it without a proxy fence.
+// Threads write the source of a bulk store, which may not see the writes without a proxy fence.
 // n = 128
 #include <cuda_runtime.h>
 

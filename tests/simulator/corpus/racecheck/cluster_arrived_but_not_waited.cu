@@ -1,4 +1,4 @@
-// The block arrives at the cluster's barrier and goes on to read its neighbor's sum before it has waited.
+// A block arrives at the cluster barrier, but reads its neighbor's sum before it waits.
 // n = 128
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

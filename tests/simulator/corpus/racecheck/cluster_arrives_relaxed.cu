@@ -1,4 +1,4 @@
-// A relaxed arrival publishes nothing: the other block of the cluster may not see what was written before.
+// A relaxed arrival publishes nothing, so the other block may not see earlier writes.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// A block writes its next values while its neighbor may still read the last ones.
+// A block writes its next values while its neighbor may still read the previous ones.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Each block reads what the next block of its cluster writes, but the blocks have not met: __syncthreads is of one block.
+// Each block reads what the next block of its cluster writes, but __syncthreads() synchronizes only one block.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

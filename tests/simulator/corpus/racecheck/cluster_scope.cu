@@ -1,4 +1,4 @@
-// A flag with the scope of a cluster: blocks that were launched without one are clusters of their own.
+// A flag with cluster scope, in a launch without clusters, where each block is its own cluster.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Every block adds its sum to the same element.
+// Every block adds its sum to the same element without atomics.
 // n = 1000
 #include <cuda_runtime.h>
 

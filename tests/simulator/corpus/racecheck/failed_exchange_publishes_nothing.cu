@@ -1,4 +1,4 @@
-// An atomicCAS that does not find what it expects stores nothing: whoever reads the flag then learns nothing.
+// A failed atomicCAS stores nothing, so a thread that reads the flag is not ordered after it.
 // n = 64
 #include <cuda_runtime.h>
 

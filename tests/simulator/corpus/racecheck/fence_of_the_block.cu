@@ -1,4 +1,4 @@
-// The partial sums are published by a fence that only reaches the block itself.
+// Partial sums are published by a fence of block scope.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// One block hands a value to the next through a volatile flag: the value must be published before the flag.
+// A block passes a value to the next one through a volatile flag, without a fence between value and flag.
 // n = 64
 #include <cuda_runtime.h>
 

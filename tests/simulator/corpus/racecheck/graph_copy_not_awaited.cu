@@ -1,4 +1,4 @@
-// A copy, a fill and a function of the host are nodes, too.
+// Copies, memsets and host functions are graph nodes as well.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Nodes of a graph that was put together by hand are ordered by its dependencies alone, in whichever order they were added.
+// Nodes of a graph built by hand are ordered only by dependencies, not by the order in which they were added.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Within a graph, too, two branches are ordered by events alone.
+// In a graph, too, two branches are ordered only by events.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A cooperative kernel in two phases: the second needs what all blocks did in the first.
+// The second phase of a cooperative kernel reads what all blocks wrote in the first.
 // n = 1024
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Many threads add to one counter with an ordinary +=.
+// Many threads add to one counter with +=.
 #include <cuda_runtime.h>
 
 __global__ void histogram(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// What a function of the host in a stream writes is there when something has waited for it.
+// The output of a host function in a stream is read without synchronization.
 // n = 100
 #include <cuda_runtime.h>
 

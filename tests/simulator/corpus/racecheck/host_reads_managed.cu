@@ -1,4 +1,4 @@
-// The host reads managed memory that a kernel may still be writing.
+// The host reads managed memory that a kernel may still write.
 // n = 100
 #include <cuda_runtime.h>
 

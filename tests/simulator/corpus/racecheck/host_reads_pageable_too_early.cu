@@ -1,4 +1,4 @@
-// An asynchronous copy may be over when the call returns, if the host's memory is not pinned; this is not guaranteed.
+// An asynchronous copy to pageable memory may be complete when the call returns, but this is not guaranteed.
 // n = 100
 #include <cuda_runtime.h>
 

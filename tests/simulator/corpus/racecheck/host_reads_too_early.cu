@@ -1,4 +1,4 @@
-// An asynchronous copy into pinned memory is not over when the call returns.
+// An asynchronous copy to pinned memory is not complete when the call returns.
 // n = 100
 #include <cuda_runtime.h>
 

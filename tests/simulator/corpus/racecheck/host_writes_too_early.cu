@@ -1,4 +1,4 @@
-// The source of an asynchronous copy is written again while the copy may still read it.
+// The source of an asynchronous copy is overwritten while the copy may still read it.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Smooths in place: a thread reads its neighbors while they write.
+// An in-place stencil: threads read their neighbors' elements while these are written.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The last block adds up the partial sums of all others, which were not published by a fence.
+// The last block adds the partial sums of all blocks, which are not published by a fence.
 // n = 1024
 #include <cuda_runtime.h>
 

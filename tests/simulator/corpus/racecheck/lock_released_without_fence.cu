@@ -1,4 +1,4 @@
-// A lock that is opened before what it protects has been published.
+// A lock is released before the writes that it protects are published.
 #include <cuda_runtime.h>
 
 __device__ int lock;

@@ -1,4 +1,4 @@
-// After a lock was taken, a fence must keep later reads from being served by an old copy.
+// After taking a lock, a fence is needed so that later reads do not return old values.
 #include <cuda_runtime.h>
 
 __device__ int lock;

@@ -1,4 +1,4 @@
-// Threads arrive before they have written what those read who wait.
+// Producers arrive before they have written the data that waiting threads read.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The mbarrier is initialized by one thread, and used by others without a barrier between.
+// One thread initializes the mbarrier, and others use it without a barrier in between.
 // n = 64
 #include <cuda_runtime.h>
 

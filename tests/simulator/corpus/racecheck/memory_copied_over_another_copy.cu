@@ -1,4 +1,4 @@
-// Two threads copy to the same memory, and only the first bytes of what they copy differ.
+// Two threads copy to the same memory, and only the first bytes of their data differ.
 // n = 64
 #include <cuda_runtime.h>
 

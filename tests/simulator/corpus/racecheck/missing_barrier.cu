@@ -1,4 +1,4 @@
-// Each thread reads what its neighbor has written to shared memory, without waiting for it.
+// Each thread reads its neighbor's write to shared memory without a barrier.
 #include <cuda_runtime.h>
 
 __global__ void rotate(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// One block copies a tile to both blocks of its cluster; the other one reads it without waiting for its own mbarrier.
+// A block copies a tile to both blocks of its cluster, but the other block does not wait for its own mbarrier.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

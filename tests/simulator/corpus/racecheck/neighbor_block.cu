@@ -1,4 +1,4 @@
-// A block reads what the block before it writes in the same launch.
+// A block reads what the previous block writes in the same launch.
 #include <cuda_runtime.h>
 
 __global__ void first(const float* x, float* out, int n) {

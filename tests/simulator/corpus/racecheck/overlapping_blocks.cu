@@ -1,4 +1,4 @@
-// The tiles of the blocks overlap by one row, and both blocks write different values to it.
+// The tiles of blocks overlap by one row, to which both blocks write different values.
 // n = 1024
 #include <cuda_runtime.h>
 

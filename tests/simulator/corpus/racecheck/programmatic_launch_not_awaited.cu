@@ -1,4 +1,4 @@
-// A kernel that may begin before the one before it has ended reads what that one writes, and waits for it too late.
+// A kernel that may overlap with the previous one reads its output, and waits for it too late.
 // n = 256
 #include <cuda_runtime.h>
 
@@ -12,7 +12,7 @@ __global__ void first(const float* x, int n) {
 
 __global__ void second(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float own = x[i];  // it is never written, so this read may come early
+    float own = x[i];  // never written, so it may be read before the wait
 #ifdef CLEAN
     cudaGridDependencySynchronize();
 #endif

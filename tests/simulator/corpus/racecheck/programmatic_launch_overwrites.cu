@@ -1,4 +1,4 @@
-// One thread waits for the grid before, but the others write what that one still reads before they have met it.
+// One thread waits for the previous grid, but other threads write its input before a barrier with that thread.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The proxy fence stands before the write that the bulk store sends out.
+// The proxy fence precedes the write that the bulk store must see.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Block 0 adds to a counter and reads it, in order; another block's plain read has no order with the addition.
+// Block 0 adds to a counter and reads it. A plain read by another block is not ordered with the addition.
 // n = 64
 #include <cuda_runtime.h>
 

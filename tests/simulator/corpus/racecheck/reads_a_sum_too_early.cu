@@ -1,4 +1,4 @@
-// atomicAdd makes the sum right, but not complete at the moment when it is read.
+// Atomic additions give a correct sum, but it is read before all threads have added.
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Writers take the lock, a reader does not.
+// Writers take the lock, but a reader does not.
 #include <cuda_runtime.h>
 
 __device__ int lock;

@@ -1,4 +1,4 @@
-// A flag that is set and read with relaxed order: it says nothing about the data.
+// A flag is set and read with relaxed order, which does not order the data.
 // n = 64
 #include <cuda/atomic>
 #include <cuda_runtime.h>

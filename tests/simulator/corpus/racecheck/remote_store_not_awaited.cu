@@ -1,4 +1,4 @@
-// Asynchronous stores to another block of the cluster are read there before anyone has waited for the mbarrier.
+// Asynchronous stores to another block of the cluster are read there before a thread waits for the mbarrier.
 // n = 64
 #include <cuda_runtime.h>
 

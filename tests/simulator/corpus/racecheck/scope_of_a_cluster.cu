@@ -1,4 +1,4 @@
-// A flag with the scope of a cluster, in global memory: it reaches the other block of the cluster, and no other cluster.
+// A flag with cluster scope in global memory: it orders blocks of one cluster, but not other clusters.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A shuffle lets lanes meet, but it orders no memory.
+// A shuffle synchronizes lanes, but does not order memory.
 // n = 32
 #include <cuda_runtime.h>
 

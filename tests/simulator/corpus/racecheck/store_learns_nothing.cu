@@ -1,4 +1,4 @@
-// Storing to a flag that another block has set orders nothing before it: a store does not see what was there.
+// A store to a flag does not observe the value that another block stored, so it is not ordered after that block.
 // n = 2
 #include <cuda/atomic>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The kernel reads what a copy in another stream may still be writing.
+// The kernel reads the destination of a copy in another stream without waiting for it.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A stream made with cudaStreamNonBlocking does not wait for the default stream; another one does.
+// A stream created with cudaStreamNonBlocking does not wait for the default stream; other streams do.
 // n = 100
 #include <cuda_runtime.h>
 

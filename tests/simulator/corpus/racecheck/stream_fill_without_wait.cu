@@ -1,4 +1,4 @@
-// Sums are added to before the fill in another stream is known to be over.
+// Sums are accumulated before the memset in another stream has finished.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The memory is freed in another stream than the one that may still use it.
+// Memory is freed in another stream than the one that may still use it.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// What the default stream was asked before there was another stream is not over for that one either.
+// A new stream does not wait for earlier work of the default stream.
 // n = 100
 #include <cuda_runtime.h>
 

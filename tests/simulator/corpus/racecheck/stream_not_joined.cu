@@ -1,4 +1,4 @@
-// The launcher's caller goes on in the stream that it gave; what runs in another one is not over for it.
+// The caller continues in its stream, which does not wait for the launcher's other stream.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The memory is there for the stream that asked for it; another one must wait for that.
+// Memory allocated in one stream is used in another without waiting for the allocation.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Two streams read; the third one, which writes, waits for the second one only.
+// Two streams read. A third one writes, but waits for only one of them.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The second kernel runs in another stream and does not wait for the first one's result.
+// The second kernel runs in another stream and does not wait for the first one's output.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// All threads write one structure, and its first member is not the same for all of them.
+// All threads write one structure, whose first member differs between threads.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The mask names the lower half of the warp only; the upper half is not waited for.
+// The mask of __syncwarp() contains only the lower half of the warp.
 // n = 32
 #include <cuda_runtime.h>
 

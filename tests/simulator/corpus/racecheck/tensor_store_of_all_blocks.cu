@@ -1,4 +1,4 @@
-// All blocks store to one tile: their results must be added, not written.
+// All blocks store to one tile, although their results must be added.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -15,7 +15,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// The next tile is written while the copy engine may still read the one before.
+// The next tile is written while the copy engine may still read the previous one.
 // n = 512
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -11,7 +11,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

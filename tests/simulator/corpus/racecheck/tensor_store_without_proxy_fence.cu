@@ -1,4 +1,4 @@
-// What threads have written goes out by a tensor store, which need not see it without a proxy fence.
+// Threads write the source of a tensor store, which may not see the writes without a proxy fence.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -11,7 +11,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// A tile is read before the phase of its mbarrier is complete.
+// A tile is read before the phase of its mbarrier completes.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -15,7 +15,7 @@ __device__ void wait(unsigned long long* full) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// cp.async without cp.async.mbarrier.arrive: the threads arrive themselves, before their copies are complete.
+// cp.async without cp.async.mbarrier.arrive: threads arrive before their copies are complete.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Swaps x[i][j] and x[j][i] in place, once from each side.
+// x[i][j] and x[j][i] are swapped in place by two threads.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Two halves share a 4-byte word, which is no race. Two threads that write the same half are one.
+// Two halves in one 4-byte word are no race, but two threads that write the same half are.
 // n = 256
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The wait asks for the phase before the first one, which counts as complete: it returns at once.
+// The wait uses the parity of the phase before the first one, which counts as complete, so it returns at once.
 // n = 128
 #include <cuda_runtime.h>
 

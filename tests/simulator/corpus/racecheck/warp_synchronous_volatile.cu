@@ -1,4 +1,4 @@
-// volatile keeps values out of registers; it makes no lane wait for another.
+// volatile prevents caching in registers, but does not synchronize lanes.
 // n = 32
 #include <cuda_runtime.h>
 

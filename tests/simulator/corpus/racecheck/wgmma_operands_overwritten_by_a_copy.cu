@@ -1,11 +1,11 @@
-// The warpgroup gives a stage back before it has waited for the product that reads it: a copy overwrites it.
+// The warpgroup releases a stage before it waits for the wgmma that reads it, and a copy overwrites it.
 // n = 512
 #include <cuda_runtime.h>
 #include <cstdint>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// K-major, without a swizzle: the two core matrices of 8 rows are 128 bytes apart, the next 8 rows begin 256 bytes further on.
+// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

@@ -1,4 +1,4 @@
-// Both branches have a barrier, but it is not the same one.
+// Each branch has its own barrier, so threads of a block wait at different ones.
 // n = 128
 #include <cuda_runtime.h>
 

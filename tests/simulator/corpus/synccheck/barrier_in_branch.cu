@@ -1,4 +1,4 @@
-// Half of the threads come to a barrier that the other half never executes.
+// Half of the threads reach a barrier that the other half never executes.
 // n = 128
 #include <cuda_runtime.h>
 

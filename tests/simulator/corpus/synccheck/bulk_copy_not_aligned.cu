@@ -1,4 +1,4 @@
-// A bulk copy of a size that is no multiple of 16 bytes.
+// The size of a bulk copy is not a multiple of 16 bytes.
 // n = 126
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// One tile more is loaded than used: the block ends while it is under way.
+// One more tile is loaded than used, and the block exits while the load is in flight.
 // n = 512
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The block ends before its bulk store has read the shared memory.
+// The block exits before its bulk store has read the shared memory.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// More bytes are announced than the copy brings: the phase never ends.
+// The mbarrier expects more bytes than the copy transfers, so the phase never completes.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Half the threads of each block meet at the cluster's barrier, the other half wait for them at the block's.
+// Half of the threads of each block wait at the cluster barrier, and the other half at the block's barrier.
 // n = 128
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

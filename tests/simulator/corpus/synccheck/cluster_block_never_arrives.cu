@@ -1,4 +1,4 @@
-// One block waits for an mbarrier at which no thread arrives, so that it never comes to the barrier of its cluster.
+// One block waits for an mbarrier at which no thread arrives, so it never reaches the cluster barrier.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Lanes of one mask at two different intrinsics.
+// Lanes of one mask execute two different intrinsics.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Threads past the end leave before the barrier that the others wait at.
+// Threads past the end exit before a barrier at which the other threads wait.
 #include <cuda_runtime.h>
 
 __global__ void rotate(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// The second stream waits for an event before it is recorded, which waits for nothing.
+// The second stream waits for an event before it is recorded, so it does not wait.
 // n = 100
 #include <cuda_runtime.h>
 

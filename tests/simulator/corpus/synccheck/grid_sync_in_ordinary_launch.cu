@@ -1,4 +1,4 @@
-// A barrier of the whole grid in a launch that does not promise that all blocks run at once.
+// A grid-wide barrier in a launch that is not cooperative.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Two threads take two locks in opposite order, and each waits for the other.
+// Two threads take two locks in opposite order, so each waits for the other.
 // n = 64
 #include <cuda_runtime.h>
 

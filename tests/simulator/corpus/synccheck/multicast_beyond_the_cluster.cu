@@ -1,4 +1,4 @@
-// The mask of a multicast names four blocks, in a cluster of two.
+// The mask of a multicast has four blocks, but the cluster has two.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

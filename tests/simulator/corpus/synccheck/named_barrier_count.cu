@@ -1,4 +1,4 @@
-// A named barrier for 64 threads to which only 32 come.
+// A named barrier expects 64 threads, but only 32 reach it.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Named barriers count whole warps: 40 is no number of threads for one.
+// The thread count of a named barrier must be a multiple of 32, which 40 is not.
 // n = 64
 #include <cuda_runtime.h>
 

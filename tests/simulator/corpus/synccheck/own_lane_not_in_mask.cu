@@ -1,4 +1,4 @@
-// The upper half of the warp calls with a mask that names the lower half.
+// The upper half of the warp passes a mask of the lower half.
 // n = 32
 #include <cuda_runtime.h>
 

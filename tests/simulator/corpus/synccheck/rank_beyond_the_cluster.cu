@@ -1,4 +1,4 @@
-// The last block asks for the shared memory of a block after it, which its cluster does not have.
+// The last block accesses the shared memory of the next rank, which its cluster does not have.
 // n = 128
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Three warpgroups ask for more registers than a multiprocessor has: the last one waits for ever.
+// Three warpgroups request more registers than a multiprocessor has, so the last one waits forever.
 // n = 384
 #include <cuda_runtime.h>
 

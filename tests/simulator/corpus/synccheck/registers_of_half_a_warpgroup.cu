@@ -1,4 +1,4 @@
-// Two warps of a warpgroup change their registers, the others do not.
+// Only two warps of a warpgroup execute setmaxnreg.
 // n = 128
 #include <cuda_runtime.h>
 

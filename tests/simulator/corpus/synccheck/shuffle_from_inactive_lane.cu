@@ -1,4 +1,4 @@
-// 24 lanes take part; the uppermost of them read from lanes that do not.
+// 24 lanes execute a shuffle, and some of them read from lanes that do not.
 // n = 24
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Only 16 lanes come to a shuffle whose mask names all 32, the others wait at the barrier: neither can continue.
+// Only 16 lanes reach a shuffle with a full mask, and the others wait at a barrier, so neither can continue.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// __syncwarp() without a mask waits for all 32 lanes; the odd ones are at the barrier.
+// __syncwarp() with a full mask in a branch of even lanes, while odd lanes wait at a barrier.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The box has 8 rows of which 5 are inside the tensor; all 8 arrive, as zeros where the tensor ends.
+// Only 5 of the box's 8 rows are inside the tensor, but all 8 count as transferred, with zeros for the others.
 // n = 160
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -15,7 +15,7 @@ __device__ void wait(unsigned long long* full) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

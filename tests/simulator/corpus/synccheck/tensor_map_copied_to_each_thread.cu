@@ -1,4 +1,4 @@
-// Without __grid_constant__ each thread has a copy of the map, and the copy engine cannot reach that.
+// Without __grid_constant__ each thread has its own copy of the map, which the copy engine cannot access.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -15,7 +15,7 @@ __device__ void wait(unsigned long long* full) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// A copy of three dimensions with a tensor map of two.
+// A copy with three dimensions uses a tensor map with two.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -19,7 +19,7 @@ __device__ void wait(unsigned long long* full) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

@@ -1,4 +1,4 @@
-// The box of a store may end behind the tensor, where nothing is written; it may not begin before it, as that of a load may.
+// The box of a store may extend past the end of the tensor, but must not begin before it, unlike that of a load.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
@@ -11,7 +11,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 }
 // clang-format on
 
-// A matrix of rows of 32 floats, in boxes of 8 rows.
+// Returns a tensor map of a matrix with rows of 32 floats, in boxes of 8 rows.
 static CUtensorMap encode(const float* matrix, int rows) {
     CUtensorMap map = {};
     void* entry = nullptr;

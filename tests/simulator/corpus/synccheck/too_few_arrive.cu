@@ -1,4 +1,4 @@
-// mbarrier.init expects all threads of the block; only those with i < n arrive.
+// mbarrier.init expects all threads of the block, but only those with i < n arrive.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// One more thread arrives than mbarrier.init was told.
+// One more thread arrives than mbarrier.init expects.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A barrier in a loop that not all threads run equally often.
+// A barrier in a loop with a different number of iterations for each thread.
 // n = 200
 #include <cuda_runtime.h>
 

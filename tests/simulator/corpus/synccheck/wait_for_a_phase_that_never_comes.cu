@@ -1,4 +1,4 @@
-// The parity does not alternate: the second wait for 0 returns at once, and that for the third phase waits for ever.
+// The parity does not alternate: the second wait returns at once, and the third phase is awaited forever.
 // n = 256
 #include <cuda_runtime.h>
 

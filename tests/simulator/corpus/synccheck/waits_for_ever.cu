@@ -1,4 +1,4 @@
-// Polls a flag that is never set.
+// The kernel polls a flag that is never set.
 // n = 32
 #include <cuda_runtime.h>
 

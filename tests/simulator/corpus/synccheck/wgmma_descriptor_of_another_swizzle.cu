@@ -1,4 +1,4 @@
-// A tile that a tensor map with the 128-byte swizzle has filled is read by a descriptor of wgmma that says 64 bytes.
+// A tile was copied with the 128-byte swizzle, but the descriptor of wgmma has the 64-byte swizzle.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"

@@ -1,4 +1,4 @@
-// Warps load accumulators behind a barrier, but no thread has waited for the mma to complete.
+// Warps load accumulators after a barrier, but no thread has waited for the mma to complete.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The next product overwrites accumulators that other warps may still load.
+// The next mma overwrites accumulators that other warps may still load.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

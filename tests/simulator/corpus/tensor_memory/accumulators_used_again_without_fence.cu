@@ -1,4 +1,4 @@
-// Warps have loaded the accumulators, and the next product overwrites them without tcgen05.fence::before_thread_sync.
+// The next mma overwrites loaded accumulators, without tcgen05.fence::before_thread_sync after the loads.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// A load goes 16 columns beyond those that are allocated.
+// A load reads 16 columns past the allocated ones.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// A copy of 256 bits a lane, 8 columns, begins 4 before the end of those that are allocated.
+// A copy of 256 bits (8 columns) for each lane begins 4 columns before the end of the allocation.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

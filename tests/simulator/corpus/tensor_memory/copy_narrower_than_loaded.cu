@@ -1,4 +1,4 @@
-// A copy of 128 bits a lane fills 4 columns, and 8 are loaded.
+// A copy of 128 bits for each lane fills 4 columns, but 8 are loaded.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The barrier is told before the copy from shared memory starts, so that it says nothing of it.
+// tcgen05.commit precedes the copy from shared memory, so the mbarrier does not track the copy.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// Warps load what a copy from shared memory may not have brought yet: it is committed, and waited for too late.
+// Warps load the destination of a copy from shared memory before they wait for its mbarrier.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

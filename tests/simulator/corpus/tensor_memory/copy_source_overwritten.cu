@@ -1,4 +1,4 @@
-// Threads overwrite shared memory that the copy to tensor memory may still be reading.
+// Threads overwrite shared memory that the copy to tensor memory may still read.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

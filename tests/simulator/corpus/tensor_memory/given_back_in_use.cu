@@ -1,4 +1,4 @@
-// Columns are given back while the product that writes them may be under way.
+// Columns are freed while the mma that writes them may still run.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// Every warp loads from the first quarter of the lanes, which only warp 0 reaches.
+// Every warp loads the first quarter of the lanes, which only warp 0 can access.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

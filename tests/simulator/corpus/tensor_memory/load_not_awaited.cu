@@ -1,4 +1,4 @@
-// The next product overwrites accumulators while a load may still be reading them.
+// The next mma overwrites accumulators while a load may still read them.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// Warps have waited for the product, and load without tcgen05.fence::after_thread_sync.
+// Warps wait for the mma, but load without tcgen05.fence::after_thread_sync.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The block ends with columns that it has not given back.
+// The block exits without freeing its columns.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

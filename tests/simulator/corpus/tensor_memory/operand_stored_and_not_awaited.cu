@@ -1,4 +1,4 @@
-// A warp stores A to tensor memory, and the product begins without tcgen05.wait::st.
+// A warp stores A to tensor memory, and the mma starts without tcgen05.wait::st.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

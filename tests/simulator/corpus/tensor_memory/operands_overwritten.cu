@@ -1,4 +1,4 @@
-// Threads overwrite the operands of a product that may still be reading them.
+// Threads overwrite the operands of an mma that may still read them.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

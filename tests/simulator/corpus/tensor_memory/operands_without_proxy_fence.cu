@@ -1,4 +1,4 @@
-// Threads write tiles that a product reads, which need not see them without a proxy fence.
+// Threads write tiles for an mma, which may not see the writes without a proxy fence.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

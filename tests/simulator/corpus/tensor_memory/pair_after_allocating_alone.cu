@@ -1,4 +1,4 @@
-// Columns are taken by each block for itself, and the product is one of the pair.
+// Each block allocates columns with cta_group::1, but the mma uses cta_group::2.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The second block says that its operands are there to its own barrier, and the first, which asks, waits for its own.
+// The second block arrives at its own mbarrier, but the first block, which issues the mma, waits for another one.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The product of the pair is committed to the barrier of the first block alone, and the second waits for its own.
+// The pair's mma is committed only to the first block's mbarrier, but the second block waits for its own.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

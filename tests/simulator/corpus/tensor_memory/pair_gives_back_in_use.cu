@@ -1,4 +1,4 @@
-// The second block gives its columns back without waiting for the product of the pair.
+// The second block frees its columns without waiting for the pair's mma.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
@@ -23,7 +23,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::tcgen05_commit<2>(&complete);
     }
     __syncwarp();
-    llmk::cluster_sync();  // the product has begun
+    llmk::cluster_sync();  // the mma has started
 #ifndef CLEAN
     if (blockIdx.x == 0)
 #endif

@@ -1,4 +1,4 @@
-// Only the first block of the pair allocates, and a product of two blocks has accumulators in both.
+// Only the first block of the pair allocates, but the pair's mma has accumulators in both.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

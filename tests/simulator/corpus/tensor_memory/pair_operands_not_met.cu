@@ -1,4 +1,4 @@
-// The first block asks for the product when its own operands are there: it has not waited for those of the second block.
+// The first block issues the mma when its own operands have arrived, without waiting for those of the second block.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
@@ -12,7 +12,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::mbarrier_init(&complete, 1);
         llmk::fence_mbarrier_init();
     }
-    // Columns and barriers of both are there.
+    // Columns and mbarriers of both blocks exist.
     llmk::cluster_sync();
     for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // finding: within_cluster operands_not_awaited
     for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];   // finding: within_cluster operands_not_awaited

@@ -1,4 +1,4 @@
-// A product uses columns that were given back.
+// An mma uses freed columns.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// The first product adds to what was never written.
+// The first mma adds to uninitialized accumulators.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
