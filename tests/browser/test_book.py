@@ -42,10 +42,19 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
         1, nbformat.v4.new_code_cell("predict(...)", outputs=[output], metadata={"tags": ["hide-input"]})
     )
     nbformat.write(notebook, lesson)
-    for name in ("faq.md", "glossary.md"):  # they link to all days
-        page = root / "lessons" / name
-        page.write_text(re.sub(r"\[([^\]]+)\]\((?!day0[12])[^)]*\)", r"\1", page.read_text()))
+    for page in root.glob("lessons/*.md"):
+        page.write_text(without_links(page.read_text()))
+    for lesson in root.glob("lessons/*/lesson.ipynb"):
+        notebook = nbformat.read(lesson, as_version=4)
+        for cell in notebook.cells:
+            cell.source = without_links(cell.source) if cell.cell_type == "markdown" else cell.source
+        nbformat.write(notebook, lesson)
     return build(Course(root), root / "build").parent
+
+
+def without_links(text: str) -> str:
+    """Return a page's text without its links to lessons that this book lacks."""
+    return re.sub(r"\[([^\]]+)\]\((?:\.\./)?(?:day(?!0[12])|can_|bring_)[^)]*\)", r"\1", text)
 
 
 @SIZES
