@@ -93,24 +93,27 @@ __global__ void __launch_bounds__(kThreads, 1)
         float sums[kColumns / 2];
         for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
             const llmk::GroupedTile tile = walk.find(i);
-            const bool has_rows = tile.row + consumer * 64 < tile.end;
+            if (tile.row + consumer * 64 >= tile.end) {  // no row here: only release the stages
+                for (int k = 0; k < steps; ++k, ring.next()) {
+                    llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+                    if (thread == 0) llmk::mbarrier_arrive(empty + ring.stage);
+                }
+                continue;
+            }
             for (int k = 0; k < steps; ++k, ring.next()) {
                 llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
-                if (has_rows) {
-                    const uint64_t stage = ring.stage * (kStageBytes / 16);
-                    llmk::wgmma_fence();
+                const uint64_t stage = ring.stage * (kStageBytes / 16);
+                llmk::wgmma_fence();
 #pragma unroll
-                    for (int part = 0; part < kDepth / 16; ++part) {
-                        llmk::wgmma_ss<T>(sums, own_x + stage + 2 * part, all_w + stage + 2 * part, k > 0 || part > 0);
-                    }
-                    llmk::wgmma_commit_group();
-                    llmk::wgmma_wait_group<1>();  // the previous step's wgmma is complete
+                for (int part = 0; part < kDepth / 16; ++part) {
+                    llmk::wgmma_ss<T>(sums, own_x + stage + 2 * part, all_w + stage + 2 * part, k > 0 || part > 0);
                 }
+                llmk::wgmma_commit_group();
+                llmk::wgmma_wait_group<1>();  // the previous step's wgmma is complete
                 if (k > 0 && thread == 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
             }
-            if (has_rows) llmk::wgmma_wait_group<0>();
+            llmk::wgmma_wait_group<0>();
             if (thread == 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
-            if (!has_rows) continue;
 
             // Store 64 columns at a time, each warp by itself, through swizzled shared memory. TMA stores whole boxes of
             // 16 rows; the end of a group is stored row by row, because the next group's rows follow it.
