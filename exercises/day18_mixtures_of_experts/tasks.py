@@ -611,3 +611,105 @@ rows or no out_features there is nothing to do.""",
     ],
     torch_baseline=torch_grouped,
 )
+
+
+# ------------------------------------------------------------------------------------------------------------ moe_swiglu
+
+
+def swiglu_of(x, w):
+    """Return silu(x g^T) * (x u^T) for w = [g, u]."""
+    gate, up = (x @ w.T).chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate) * up
+
+
+def gated(counts, in_features, intermediate, **more):
+    """Return a case's sizes and its offsets."""
+    sizes = groups(counts, in_features, 0, **more)
+    del sizes["out_features"]
+    return {**sizes, "intermediate": intermediate}
+
+
+def gated_bench(rows, experts, in_features, intermediate):
+    """Return the sizes of a benchmark, whose rows choose their experts at random."""
+    sizes = balanced(rows, experts, in_features, 0)
+    del sizes["out_features"]
+    return {**sizes, "intermediate": intermediate}
+
+
+def torch_swiglu(x, w, offsets):
+    """Run torch's grouped matmul, then SiLU and the product."""
+    gate, up = torch_grouped(x, w, offsets).chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate) * up
+
+
+moe_swiglu = Exercise(
+    summary="""\
+Compute the first half of all experts in one launch, on tensor cores: y[r] = silu(x[r] g^T) * (x[r] u^T) for offsets[e] <=
+r < offsets[e + 1], where w[e] [2 * intermediate, in_features] is g above u. Groups have any size, also none; offsets
+[experts + 1] increases from 0 to rows, and only the GPU knows it. f16 and bf16 in and out; sums, silu and the product in
+f32, rounded once. in_features and intermediate are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte
+aligned, and in_features is not 0. w may have more than 2^31 elements, though in no case here. With no rows or
+intermediate = 0 there is nothing to do.""",
+    launchers="void moe_swiglu_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
+    "int in_features, int intermediate, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("rows in_features", normal(channel_offset=0.5)),
+        "w": Input("experts (2*intermediate) in_features", normal(scale="0.7 / in_features**0.5")),
+        "offsets": Input("(experts + 1)", random_groups, dtype="i32"),
+    },
+    outputs={"y": Output("rows intermediate")},
+    reference=lambda x, w, offsets: by_group(x, offsets, lambda rows, e: swiglu_of(rows, w[e])),
+    trivial=[
+        lambda x, w, offsets: by_group(x, offsets, lambda rows, e: swiglu_of(rows, w[e].roll(w.shape[1] // 2, 0)))
+    ],
+    cases=[
+        Case("one row, eight columns", **gated([1], 8, 8)),
+        Case("two experts", dtypes=["f16"], **gated([2, 3], 16, 24)),
+        Case("empty groups, also at both ends", dtypes=["bf16"], **gated([0, 17, 0, 0, 64, 1, 0], 72, 40)),
+        Case("groups of whole tiles", dtypes=["f16"], **gated([128, 256], 64, 128)),
+        Case("groups a row more than a tile", dtypes=["bf16"], **gated([129, 65], 136, 136)),
+        Case("more of k than a ring of tiles holds", dtypes=["f16"], **gated([5, 70], 840, 72)),
+        Case("more tiles than the GPU has SMs", dtypes=["bf16"], **gated([3, 0, 2], 8, 9_000)),
+        Case(
+            "large gates do not overflow",
+            dtypes=["bf16"],
+            **gated([7, 9], 64, 40, inputs={"w": normal(scale=8.0)}),
+        ),
+        Case(
+            "random sizes",
+            rows=between(1, 300),
+            experts=between(1, 12),
+            in_features=one_of(8, 56, 64, 200),
+            intermediate=one_of(8, 72, 136),
+        ),
+        Case("no rows", dtypes=["f16"], **gated([0, 0], 64, 64)),
+        Case("no columns", dtypes=["bf16"], **gated([3, 2], 64, 0)),
+    ],
+    efficient=Case("groups of 256, 0, 64 and 192", dtypes=["f16"], **gated([256, 0, 64, 192], 256, 256)),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Multiply on tensor cores."),
+        Bar(
+            "tensor_operations / flops_needed",
+            at_most=1.2,
+            look="Pad a group to the next tile, not to the largest group, and skip warpgroups without rows.",
+            naive="warpgroups without rows multiply, too",
+        ),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.9,
+            look="Gate and up of the same columns belong into one tile: neither is written to memory.",
+        ),
+        Bar("sectors / ideal", at_most=1.3, look="Neighboring threads should touch neighboring addresses."),
+        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory."),
+        Bar("launches", at_most=1, look="One launch for all experts, and for gate and up."),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 4 * d["rows"] * d["in_features"] * d["intermediate"],
+    bench=[
+        Bench("8 experts, 8192 rows, 4096 to 14336", **gated_bench(8192, 8, 4096, 14336)),
+        Bench("64 experts, 8192 rows, 2048 to 1408", **gated_bench(8192, 64, 2048, 1408)),
+        Bench("128 experts, 16384 rows, 4096 to 1536", **gated_bench(16384, 128, 4096, 1536)),
+    ],
+    torch_baseline=torch_swiglu,
+)

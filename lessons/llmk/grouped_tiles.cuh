@@ -55,4 +55,17 @@ struct GroupedTiles {
     }
 };
 
+// Store 16 x 64 elements from swizzled shared memory with one warp, without rows from `rows` and columns from `columns`
+// on. `stride`: elements from row to row at `to`.
+template <typename T>
+__device__ __forceinline__ void store_swizzled(T* to, const unsigned char* from, int rows, int columns, int stride) {
+    for (int i = threadIdx.x % 32; i < 16 * 8; i += 32) {
+        const int r = i / 8, chunk = i % 8;
+        if (r < rows && chunk * 8 < columns) {
+            *reinterpret_cast<uint4*>(to + static_cast<long long>(r) * stride + chunk * 8) =
+                *reinterpret_cast<const uint4*>(from + r * 128 + (chunk ^ (r % 8)) * 16);
+        }
+    }
+}
+
 }  // namespace llmk

@@ -30,18 +30,6 @@ constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + 2 * 
 
 using Tiles = llmk::GroupedTiles<kRows>;
 
-// Store 16 x 64 of y from a warp's swizzled tile: rows up to `rows`, columns up to `columns`.
-template <typename T>
-__device__ __forceinline__ void store_some(T* to, const unsigned char* from, int rows, int columns, int out) {
-    for (int i = threadIdx.x % 32; i < 16 * 8; i += 32) {
-        const int r = i / 8, chunk = i % 8;
-        if (r < rows && chunk * 8 < columns) {
-            *reinterpret_cast<uint4*>(to + static_cast<long long>(r) * out + chunk * 8) =
-                *reinterpret_cast<const uint4*>(from + r * 128 + (chunk ^ (r % 8)) * 16);
-        }
-    }
-}
-
 template <typename T>
 __global__ void __launch_bounds__(kThreads, 1)
     grouped_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
@@ -134,8 +122,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                 __syncwarp();
                 const int column = tile.column * kColumns + piece * 64;
                 if (row + 16 > tile.end) {
-                    store_some(y + static_cast<long long>(row) * out + column, own_out, tile.end - row, out - column,
-                               out);
+                    llmk::store_swizzled(y + static_cast<long long>(row) * out + column, own_out, tile.end - row,
+                                         out - column, out);
                 } else if (lane == 0) {
                     llmk::tma_store(&y_map, own_out, column, row, 0);
                     llmk::cp_async_bulk_commit_group();

@@ -1,0 +1,111 @@
+// Another design: no roles and no persistence. One warpgroup owns 64 x 128 of y: the products of the same 64 rows with
+// 128 rows of g and of u. A block looks for its rows among the experts.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/tma.cuh"
+#include "llmk/wgmma.cuh"
+
+constexpr int kRows = 64, kColumns = 128, kDepth = 64;
+constexpr int kStageBytes = 2 * kDepth * (kRows + 2 * kColumns);
+constexpr int kSharedBytes = 1024 + 2 * kStageBytes + 2 * 8;
+
+__device__ __forceinline__ float swiglu(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
+
+template <typename T>
+__device__ __forceinline__ void store(const float (&gate)[kColumns / 2], const float (&up)[kColumns / 2], T* y, int row,
+                                      int column0, int end, int out) {
+#pragma unroll
+    for (int g = 0; g < kColumns / 8; ++g) {
+        const int column = column0 + 8 * g + threadIdx.x % 4 * 2;
+        for (int h = 0; h < 2; ++h) {
+            if (column < out && row + 8 * h < end) {
+                *reinterpret_cast<unsigned*>(y + static_cast<long long>(row + 8 * h) * out + column) =
+                    llmk::pack_pair<T>(swiglu(gate[4 * g + 2 * h], up[4 * g + 2 * h]),
+                                       swiglu(gate[4 * g + 2 * h + 1], up[4 * g + 2 * h + 1]));
+            }
+        }
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(128, 2)
+    one_tile_kernel(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
+                    const int* offsets, T* y, int experts, int in, int out) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
+    __shared__ int found[3];                                                   // expert, first row, end
+    if (threadIdx.x == 0) {
+        int left = blockIdx.y, expert = 0;
+        for (; expert < experts; ++expert) {
+            const int of_expert = (offsets[expert + 1] - offsets[expert] + kRows - 1) / kRows;
+            if (left < of_expert) break;
+            left -= of_expert;
+        }
+        found[0] = expert;
+        found[1] = expert < experts ? offsets[expert] + left * kRows : 0;
+        found[2] = expert < experts ? offsets[expert + 1] : 0;
+        llmk::mbarrier_init(arrived, 1);
+        llmk::mbarrier_init(arrived + 1, 1);
+        llmk::fence_mbarrier_init();
+    }
+    __syncthreads();
+    const int expert = found[0], row0 = found[1], end = found[2], column0 = blockIdx.x * kColumns;
+    if (expert == experts) return;
+    auto copy = [&](int k, int stage) {
+        llmk::mbarrier_arrive_expect_tx(arrived + stage, kStageBytes);
+        llmk::tma_load(tiles + stage * kStageBytes, &x_map, arrived + stage, k, row0, 0);
+        unsigned char* gate_tile = tiles + stage * kStageBytes + 2 * kDepth * kRows;
+        llmk::tma_load(gate_tile, &w_map, arrived + stage, k, column0, expert);
+        llmk::tma_load(gate_tile + 2 * kDepth * kColumns, &w_map, arrived + stage, k, out + column0, expert);
+    };
+    if (threadIdx.x == 0) copy(0, 0);
+
+    float gate[kColumns / 2], up[kColumns / 2];
+    llmk::Ring<2> ring;
+    for (int k = 0; k < in; k += kDepth, ring.next()) {
+        if (threadIdx.x == 0 && k + kDepth < in) copy(k + kDepth, ring.stage ^ 1);
+        llmk::mbarrier_wait_parity(arrived + ring.stage, ring.parity);
+        const uint64_t a = llmk::make_smem_desc(tiles + ring.stage * kStageBytes);
+        const uint64_t b = a + 2 * kDepth * kRows / 16;
+        llmk::wgmma_fence();
+#pragma unroll
+        for (int part = 0; part < kDepth / 16; ++part) {
+            llmk::wgmma_ss<T>(gate, a + 2 * part, b + 2 * part, k > 0 || part > 0);
+            llmk::wgmma_ss<T>(up, a + 2 * part, b + 2 * kDepth * kColumns / 16 + 2 * part, k > 0 || part > 0);
+        }
+        llmk::wgmma_commit_group();
+        llmk::wgmma_wait_group<0>();
+        __syncthreads();
+    }
+    const int row = row0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    store<T>(gate, up, y, row, column0, end, out);
+}
+
+template <typename T>
+static void moe_swiglu(const T* x, const T* w, const int* offsets, T* y, int rows, int experts, int in, int out,
+                       cudaStream_t stream) {
+    if (rows == 0 || out == 0) return;
+    CUtensorMap x_map, w_map;
+    if (llmk::make_tensor_map(&x_map, x, in, rows, 1, in, 8, kRows) != cudaSuccess) return;
+    if (llmk::make_tensor_map(&w_map, w, in, 2 * out, experts, in, 2LL * out * in, kColumns) != cudaSuccess) {
+        return;
+    }
+    cudaFuncSetAttribute(one_tile_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    const dim3 grid((out + kColumns - 1) / kColumns, rows / kRows + min(experts, rows));
+    one_tile_kernel<T><<<grid, 128, kSharedBytes, stream>>>(x_map, w_map, offsets, y, experts, in, out);
+}
+
+extern "C" void moe_swiglu_f16(const __half* x, const __half* w, const int* offsets, __half* y, int rows, int experts,
+                               int in_features, int intermediate, cudaStream_t stream) {
+    moe_swiglu(x, w, offsets, y, rows, experts, in_features, intermediate, stream);
+}
+
+extern "C" void moe_swiglu_bf16(const __nv_bfloat16* x, const __nv_bfloat16* w, const int* offsets, __nv_bfloat16* y,
+                                int rows, int experts, int in_features, int intermediate, cudaStream_t stream) {
+    moe_swiglu(x, w, offsets, y, rows, experts, in_features, intermediate, stream);
+}
