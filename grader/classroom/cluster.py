@@ -147,7 +147,7 @@ class Cluster:
         try:
             return answer.result(self._patience)
         except TimeoutError:
-            waited, self._patience = self._patience, SILENT / 8  # so that Ray can disconnect
+            waited, self._patience = self._patience, SILENT / 8  # keep time for Ray to disconnect
             raise TimeoutError(f"no answer for {waited:g} s") from None
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Cluster:
         self._attempts = Attempts()
 
     def _end(self) -> None:
-        with contextlib.suppress(Exception):  # from a cluster that no longer exists
+        with contextlib.suppress(Exception):  # the cluster may no longer exist
             for reference in self._attempts.references:
                 self.ray.cancel(reference, force=True)
         self.ray.shutdown()

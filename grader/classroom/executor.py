@@ -8,9 +8,9 @@ from typing import Protocol
 from grader.classroom.jobs import Job
 
 MOST_DEATHS = 2
-"""The number of workers that may die in one job before it is given up."""
+"""The number of workers that may die during one job before the job is recorded as failed."""
 MOST_LOSSES = 10
-"""The number of machines that may fail during one job before it is given up."""
+"""The number of machines that may fail during one job before the job is recorded as failed."""
 
 
 @dataclass(frozen=True)

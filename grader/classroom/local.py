@@ -60,7 +60,7 @@ class Local:
         one = next((one for one in self._workers if one.job is None), None) or self._start()
         one.job = job
         one.left -= 1
-        with contextlib.suppress(OSError):  # it has ended: wait() reports it
+        with contextlib.suppress(OSError):  # the process has ended: wait() reports it
             one.pipe.send(job)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
@@ -134,7 +134,7 @@ def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: wor
 
 
 def answer(grade: worker.Grade, job: Job) -> bytes:
-    """Return the result of a job, whatever happens."""
+    """Return the result of a job. Every failure becomes a result."""
     from grader.course import Course
 
     try:

@@ -283,7 +283,10 @@ class Session:
         return dict(sorted(found.items()))
 
     def _exercise_of(self, place: str, former: bool) -> str:
-        """Return the exercise whose present or former name a file has; empty where that is none, or not only one."""
+        """Return the exercise whose present or former name a file has.
+
+        Empty if no exercise, or more than one, matches.
+        """
         path = PurePosixPath(place)
         names = self.course.former_names if former else self.entries
         matching = {name: entry for name, entry in names.items() if name.endswith(f"/{_without_copy(path.stem)}")}

@@ -50,6 +50,6 @@ def main() -> None:
     # it would wait for compilers in other threads. If the interrupt came inside an import of torch, Python would end by
     # the signal and lose the exit code.
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # the reader is gone
+        with suppress(OSError):  # the reader of the pipe has ended
             stream.flush()
     os._exit(code)

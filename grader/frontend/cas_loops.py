@@ -44,7 +44,7 @@ def _reads(tokens: Sequence[Token], exchange: int, address: list[str]) -> Iterat
     """Yield the first and last token of ``*address``, or ``x[i]`` for ``&x[i]``, and whether a ``*`` is removed."""
     written = [address]
     if address[0] == "(" and ")" in address:
-        written.append(address[address.index(")") + 1 :])  # without the cast
+        written.append(address[address.index(")") + 1 :])  # the address without its cast
     forms: list[tuple[list[str], bool]] = []
     for each in filter(None, written):
         forms.append((each[1:], False) if each[0] == "&" else (["*", *each], True))

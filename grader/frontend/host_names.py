@@ -60,7 +60,8 @@ def _in_body(source: Source, function: Function, variables: set[str]) -> dict[in
             spend(source, token, k - first)
             before = tokens[first - 1].text
             member = before in (".", "->") or (before == "(" and tokens[first - 2].text == "decltype")
-            if not member and source.text.startswith(token.text, token.start):  # and does not come from a macro
+            # the name is in the text itself, not in a macro
+            if not member and source.text.startswith(token.text, token.start):
                 found[token.start] = tokens[first].start
     return found
 

@@ -22,7 +22,7 @@ def own_names(tokens: Sequence[Token]) -> frozenset[int]:
         return frozenset()
     found: set[int] = set()
     scopes: list[set[str]] = [set()]
-    parameters: set[str] = set()  # of the function or loop whose brace comes next
+    parameters: set[str] = set()  # parameters of the function or loop whose body follows
     depth, declares = 0, False
     start = True
     for i, token in enumerate(tokens):

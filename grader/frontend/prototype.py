@@ -131,7 +131,8 @@ class PrototypeError(BuildError):
     """A launcher that is missing or has the wrong parameter list."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)  # it quotes the file
+        # the message quotes the file
+        super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)
 
 
 def parse_prototype(text: str) -> Prototype:

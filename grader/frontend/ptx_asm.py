@@ -63,7 +63,7 @@ class UnknownPtx(Exception):
 
 @dataclass(frozen=True)
 class _Operand:
-    name: str  # as in [name], or nothing
+    name: str  # the name in [name]; empty if there is none
     constraint: str
     expression: str
 

@@ -300,7 +300,8 @@ class _RegionRewriter:
             if text in self.kernels:
                 self._know_kernel(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                self._edit(token.start, token.start, PREFIX)  # of cudaLaunchConfig_t; bare names are macros
+                # members of cudaLaunchConfig_t; without an object the names are macros
+                self._edit(token.start, token.start, PREFIX)
             if token.start in self.own:
                 self._edit(token.start, token.start, PREFIX)
             if text in COPIES:

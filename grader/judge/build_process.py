@@ -76,7 +76,7 @@ def main() -> None:
 
     try:
         job: Job = pickle.load(sys.stdin.buffer)
-    except EOFError:  # there was no job
+    except EOFError:  # the parent sent no job
         return
     try:
         building = Threads(job)

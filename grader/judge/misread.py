@@ -17,9 +17,9 @@ from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
 
 MOST_ELEMENTS = 1 << 14
-"""The most elements of all inputs: the reference runs some dozens of times. The first cases are simple and small."""
+"""The maximum number of elements of all inputs, because the reference runs some dozens of times."""
 MOST_ELEMENTS_ONCE = 1 << 20
-"""The same if the reference runs once."""
+"""The maximum number of elements if the reference runs once."""
 FEWEST_WRONG = 3
 TILES = (16, 32, 64)
 

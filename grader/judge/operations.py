@@ -72,7 +72,7 @@ class Operations:
 
     def _count(self, exercise: Exercise, counted: Run, kernel: BuiltKernel, child: Child) -> None:
         (run,) = plan(exercise, [(counted.case, counted.dtype)], counted.seed, counted=True)
-        run.seed = counted.seed  # the same inputs as the run whose counters are shown
+        run.seed = counted.seed  # use the same inputs as the run whose counters are shown
         try:
             run_case(exercise, run, child)
         finally:

@@ -17,9 +17,9 @@ from grader.setup.failures import explained
 from grader.setup.state import Folder
 
 _LARGE = 10_000_000  # in a log, a download of this many bytes gets its own line
-_MANY = 10  # as does an installation of this many packages
+_MANY = 10  # in a log, an installation of this many packages gets its own line
 _TICK_SECONDS = 0.5
-_PATIENCE_SECONDS = 10.0  # for a program to end after a signal
+_PATIENCE_SECONDS = 10.0  # time for a program to end after a signal
 _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+)(?: \(([\d.]+) ([kMG]?B)\))?$")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")

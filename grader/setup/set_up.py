@@ -25,7 +25,7 @@ FAILED, INTERRUPTED = 2, 130
 def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
     """Set up .venv, once no other set-up of this course runs. Return the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, signal.default_int_handler)
     display = Display()
     try:

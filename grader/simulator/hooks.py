@@ -31,9 +31,8 @@ INSERTED = (
 )
 """The functions that compilers call; libsim defines each of them as ``wrapped(name)``."""
 
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument; std::copy is a call
-# with all
-# compilers: sim/copies.h handles them.
+# clang++ turns the copy of a large structure into a call, which older versions do not instrument. std::copy is a call
+# with all compilers. sim/copies.h handles them.
 _COPIES = ("memcpy", "memmove", "memset")
 
 _DELETE = tuple(

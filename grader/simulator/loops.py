@@ -31,7 +31,7 @@ class _Loop:
 
 
 def endless_loop(text: str, line: int) -> int:
-    """Return the first line of the loop around a line that does not end; 0 where that is not known."""
+    """Return the first line of the loop around a line that does not end; 0 if it is unknown."""
     if len(text) > MOST_CHARACTERS:
         return 0
     source = Source(text)

@@ -290,7 +290,7 @@ class _Reader:
         """Return the offset of each site in the kernel library; sites elsewhere are left out."""
         names = [Path(name) for name in self.data.modules]
         modules = [name in (library, library.resolve()) for name in names]
-        if not any(modules):  # in a jail, or before it was moved into the cache, the library has another name
+        if not any(modules):  # the library had another name in a jail, or before it was moved into the cache
             modules = [not name.name.startswith("lib") for name in names]
         return {site: offset for site, module, offset in self.data.sites if modules[module]}
 

@@ -36,7 +36,7 @@ def read_with(argv: Sequence[str], said: str = "") -> str | None:
         try:
             _limit(process)
             status_when_ended(process, PATIENCE * SECONDS)
-        except ProcessLookupError:  # it has ended already
+        except ProcessLookupError:  # the program has ended already
             process.wait()
         except subprocess.TimeoutExpired:
             process.kill()
@@ -62,7 +62,7 @@ class Server:
             argv, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._end = weakref.finalize(self, _end, self._process)
-        with contextlib.suppress(ProcessLookupError):  # it has ended already
+        with contextlib.suppress(ProcessLookupError):  # the program has ended already
             _limit(self._process)
 
     def ask(self, said: str, last: re.Pattern[bytes]) -> str | None:

@@ -476,7 +476,7 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         _checked(plan, folder, done)
         made = "kernel.s" if in_parts else "kernel.o"
         linked = linked or run(linking((made,), few))
-        if linked.returncode != 0:  # it needs more functions, or one that does not exist
+        if linked.returncode != 0:  # the kernel needs more functions of the library, or one that does not exist
             linked = run(linking((made,), None))
         _checked(plan, folder, linked)
     (folder / made).unlink()

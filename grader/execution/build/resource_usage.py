@@ -26,7 +26,7 @@ _THREADS = 4
 class ResourceUsage:
     """The resources of a kernel compiled for one architecture. Sizes are in bytes, except registers."""
 
-    name: str  # as in the source, with its template arguments
+    name: str  # the name in the source, with template arguments
     symbol: str
     arch: str
     registers: int

@@ -72,7 +72,7 @@ class Jail:
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:
             argv += ["--ro-bind", str(source), str(file)]
         if self.gpu:
-            argv += ["--proc", "/proc"]  # of the sandbox's own processes
+            argv += ["--proc", "/proc"]  # shows only the sandbox's processes
             for path in driver.READ:
                 argv += [] if path.startswith("/proc/") else ["--ro-bind-try", path, path]
             for path in driver.devices():

@@ -27,7 +27,8 @@ MOST_MEMORY = 3 << 30
 """The bytes that a child in a sandbox may actually use."""
 
 MOST_MEMORY_BESIDE_A_GPU = 16 << 30
-"""The same for CUDA, whose driver takes up to 1 GB; inputs and outputs that are timed are in this memory too."""
+"""The bytes that a child on a GPU may use. CUDA's driver takes up to 1 GB, and inputs and outputs that are timed count.
+"""
 
 LOADING_SECONDS = 5.0
 """Processor time for loading a kernel, which runs its static constructors."""
@@ -109,7 +110,7 @@ class Child:
         self._sent = time.monotonic()
         self._cpu_before = self._cpu_clock()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
-        with contextlib.suppress(OSError):  # it has ended: receive() reports how
+        with contextlib.suppress(OSError):  # the child has ended: receive() reports how
             self._socket.sendmsg([text.encode()], ancillary)
 
     def receive(self, timeout: float = 20.0, awake: bool = False) -> Reply:
@@ -259,7 +260,7 @@ class Child:
         lines.append(f"kernel {start.paths[self.kernel]}")
         self._asked = "load"
         self._sent = time.monotonic()
-        with contextlib.suppress(OSError):  # it has ended: receive() reports how
+        with contextlib.suppress(OSError):  # the child has ended: receive() reports how
             ours.send("\n".join(lines).encode())
         reply = self.receive(LOADING_SECONDS)
         if isinstance(reply.answer, Ended):

@@ -28,7 +28,7 @@ _RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
-_GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # the last two: macros of the C library that paste
+_GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # __CONCAT and _ElfW are macros of the C library that paste
 _PASTES = re.compile(rf"{_GLUE.pattern}|\b__attribute\w*")
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 

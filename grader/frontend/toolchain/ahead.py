@@ -42,7 +42,7 @@ def load_torch() -> None:
     def load() -> None:
         spec = PathFinder.find_spec("torch")
         if spec is not None and spec.origin:
-            with suppress(OSError):  # it is somewhere else: the import will find it
+            with suppress(OSError):  # the library is at another path: importing torch finds it
                 ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libtorch_cpu.so"))
 
     threading.Thread(target=load, daemon=True).start()

@@ -26,8 +26,8 @@ _LAYOUT = "v1"
 _DEFAULT_MEGABYTES = 1024
 _YOUNG_SECONDS = 600.0  # entries used this recently are never removed: a process may be about to load them
 _TRIM_SECONDS = 60.0  # scanning thousands of entries at every build took a tenth of a verdict's time
-_WAIT_SECONDS = 300.0  # after this long, build as well instead of waiting for a live process
-_FOREIGN_SECONDS = 900.0  # after this long, a lock of a process on another machine counts as left by a dead one
+_WAIT_SECONDS = 300.0  # after this time, build as well instead of waiting for a live process
+_FOREIGN_SECONDS = 900.0  # after this time, a lock of a process on another machine counts as stale
 
 Notice = Callable[[str], None]
 

@@ -274,7 +274,7 @@ def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any
     except RuntimeError:
         if device.type == "cpu":
             raise
-    torch.cuda.empty_cache()  # a reference that makes tensors of its own on the CPU, or needs more memory than there is
+    torch.cuda.empty_cache()  # the reference creates tensors on the CPU, or the GPU lacks memory
     moved = dataclasses.replace(call, tensors={name: tensor.cpu() for name, tensor in call.tensors.items()})
     return task.expected(moved), {name: task.scale_of(name, moved) for name in call.output_shapes}
 

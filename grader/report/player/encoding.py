@@ -129,7 +129,7 @@ def main_file(recording: Recording) -> str:
 
 def _source(source: str, lines: set[int]) -> dict[str, Any]:
     """Return the part of the source with events, with the function around it."""
-    text = source.expandtabs(4).split("\n")  # in the way compilers count lines
+    text = source.expandtabs(4).split("\n")  # compilers count lines at \n only
     if not lines or not text:
         return {"source": text[:200], "first_line": 1}
     first, last = min(lines), min(max(lines), len(text))

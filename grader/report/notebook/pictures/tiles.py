@@ -69,12 +69,12 @@ def draw_register_tile() -> Any:
 
 
 def draw_double_buffering() -> Any:
-    """When a block loads and when it multiplies, with one pair of tiles in shared memory and with two."""
+    """Draw when a block loads and when it multiplies, with one pair of tiles in shared memory and with two."""
     load, multiply, rounds, height = 6.0, 8.0, 4, 4.0
     ax = canvas(88, 35)
     for buffers, top in ((1, 26.5), (2, 8.5)):
         begin, ready = 12.0, [0.0] * rounds
-        free = begin  # when the arithmetic units have finished the previous tiles
+        free = begin  # time at which the arithmetic units finish the previous tiles
         loaded = begin
         for i in range(rounds):
             first = max(loaded, free) if buffers == 1 else loaded
