@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
+import nbformat
 import pytest
 
+from grader.course import Course, Day
 from grader.report.notebook.prediction import predict
+from grader.setup import shipped
 from tests.browser.player_page import DESKTOP, PHONE, opened
 
 __all__ = ["opened"]
@@ -74,3 +80,53 @@ def test_without_scripts_the_answer_is_folded_text(opened: Open) -> None:
     assert not answer.is_visible()
     page.locator("summary").click()
     assert answer.inner_text() == "3. A, b and c."
+
+
+def asked(day: Day) -> list[str]:
+    """Return the questions of a lesson as the notebook stores them: HTML."""
+    cells = nbformat.read(day.lesson, as_version=4).cells
+    outputs = [output for cell in cells if "predict(" in cell.source for output in cell.get("outputs", ())]
+    return [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+
+
+def data_of(question: str) -> dict[str, Any]:
+    """Return what the frame of a question knows: its answer and its choices."""
+    frame = html.unescape(question)
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', frame, re.DOTALL)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+FITS = "body => [body.scrollWidth <= window.innerWidth, body.scrollHeight <= window.innerHeight]"
+"""JavaScript that returns whether a frame shows all of its content: across and down."""
+
+
+@pytest.mark.parametrize("day", Course(shipped.COURSE).days, ids=lambda day: day.folder)
+def test_a_lesson_is_answered_with_the_keyboard(opened: Open, day: Day) -> None:
+    """Tab goes from question to question, Enter compares, and every answer can be read whole, on a phone as well."""
+    questions = asked(day)
+    assert questions
+    page = opened(PAGE.format("".join(questions)))
+    frames = [page.frame_locator("iframe").nth(number) for number in range(len(questions))]
+    for number, (question, frame) in enumerate(zip(questions, frames)):
+        data = data_of(question)
+        frame.locator("input").first.wait_for()
+        page.keyboard.press("Tab")
+        if data["choices"]:
+            page.keyboard.press("Space")
+            for _ in range(data["choices"].index(data["answer"])):
+                page.keyboard.press("ArrowDown")
+        else:
+            page.keyboard.type(str(data["answer"]))
+        page.keyboard.press("Enter")
+        assert frame.locator("#result strong").inner_text() in ("Right.", "Exactly right."), data["question"]
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        assert page.locator("details").nth(number).get_attribute("open") is not None, "Tab does not reach the answer"
+        assert frame.locator("body").evaluate(FITS) == [True, True], f"the frame is too small: {data['question']}"
+    page.set_viewport_size(PHONE)
+    for frame in frames:  # on a phone the frame scrolls down, but not sideways
+        assert frame.locator("body").evaluate(FITS)[0], frame.locator("#question").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
