@@ -1,0 +1,392 @@
+"""The exercises of day 17.
+
+Numbers of 8 bits and less are bytes (u8) here, so that the grader compares bit patterns, NaN included. Two numbers of 4
+bits share a byte, the first in its lower half.
+"""
+
+import torch
+
+from grader.course.task import (
+    Bar,
+    Bench,
+    Case,
+    Exercise,
+    Input,
+    Output,
+    between,
+    computed,
+    constant,
+    integers,
+    normal,
+    one_of,
+    uniform,
+)
+
+# ------------------------------------------------------------------------------------------------------------- formats
+
+E4M3_LARGEST = 448.0
+E4M3_NAN = 0x7F
+SMALLEST_AMAX = 1e-10
+
+
+def to_e4m3(x):
+    """Return the patterns of e4m3 for f32 numbers: to nearest even, saturating, every NaN 0x7f."""
+    patterns = x.clamp(-E4M3_LARGEST, E4M3_LARGEST).to(torch.float8_e4m3fn).view(torch.uint8)
+    return torch.where(x.isnan(), E4M3_NAN, patterns.to(torch.int64))
+
+
+def grouped(x, size):
+    """Return x [..., columns] as [..., groups, size], filled up with zeros."""
+    columns = x.shape[-1]
+    return torch.nn.functional.pad(x, (0, -columns % size)).unflatten(-1, (-1, size))
+
+
+# -------------------------------------------------------------------------------------------------------- fp8_quantize
+
+GROUP = 128
+
+
+def groups_of(dims):
+    """Return the groups of a row; the last one may be smaller than the others."""
+    return -(-dims["columns"] // GROUP)
+
+
+def fp8_groups(x, columns):
+    """Return patterns [rows, columns] and scales [rows, groups], computed in f32 as the kernel must."""
+    groups = grouped(x.float(), GROUP)
+    amax = groups.abs().nan_to_num(nan=0.0, posinf=0.0).amax(dim=-1, keepdim=True).clamp(min=SMALLEST_AMAX)
+    largest = torch.full_like(amax, E4M3_LARGEST)
+    q = to_e4m3(groups * (largest / amax)).flatten(-2)[..., :columns]
+    return {"q": q, "scales": (amax / largest).squeeze(-1)}
+
+
+def with_places(values):
+    """Return a distribution: normal numbers with some values at places {(row, column): value}."""
+
+    def draw(shape, generator):
+        x = torch.randn(shape, generator=generator)
+        for (row, column), value in values.items():
+            x[row, column] = value
+        return x
+
+    return draw
+
+
+def zero_groups(shape, generator):
+    """Return normal numbers whose second group of each row is zero, with a minus here and there."""
+    x = torch.randn(shape, generator=generator)
+    x[:, 128:256] = 0.0
+    x[:, 128:256:3] = -0.0
+    return x
+
+
+def midpoints(shape, generator):
+    """Return numbers between two neighbors of e4m3 at the same distance, beside an amax of 448."""
+    x = torch.randint(8, 16, shape, generator=generator).float() + 0.5
+    x *= 2.0 ** torch.randint(-6, 4, shape, generator=generator)
+    x[:, ::128] = E4M3_LARGEST
+    return x
+
+
+fp8_quantize = Exercise(
+    summary="""\
+Quantize x [rows, columns] to e4m3, with one f32 scale for each group of 128 neighbors of a row, in one pass over x. The
+last group of a row may be smaller. Let amax be the largest finite |x| of the group, and at least 1e-10. Then q = x *
+(448 / amax), computed in float, rounded to the nearest e4m3 (ties to even) and saturated at 448, and scales[row, group]
+= amax / 448; scales is [rows, ceil(columns / 128)]. Infinities become +-448, and NaN becomes 0x7f; neither changes the
+scale of its group. columns is a multiple of 8, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
+though in no case here. With no rows or no columns there is nothing to do. (Goal on a GPU: 0.92 of the bandwidth of a
+copy.)""",
+    launchers="void fp8_quantize(const {T}* x, unsigned char* q, float* scales, int rows, int columns, "
+    "cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={"x": Input("rows columns", normal(channel_offset=1.0))},
+    outputs={"q": Output("rows columns", dtype="u8"), "scales": Output("rows groups", dtype="f32", tolerance=1e-6)},
+    scalars={"groups": groups_of},
+    reference=fp8_groups,
+    cases=[
+        Case("one row of 8", rows=1, columns=8),
+        Case("one group", rows=1, columns=128),
+        Case("two rows, a group of 8 at the end", rows=2, columns=136),
+        Case("13 rows", rows=13, columns=264),
+        Case("more groups than a block has warps", rows=3, columns=4104),
+        Case("groups of different sizes", inputs={"x": normal(scale=1e4, channel_offset=3e4)}, rows=5, columns=640),
+        Case("groups of zeros", inputs={"x": zero_groups}, rows=2, columns=384),
+        Case("numbers below 1e-10", inputs={"x": normal(scale=1e-12)}, rows=1, columns=256),
+        Case(
+            "the largest of a group is negative",
+            inputs={"x": with_places({(0, 127): -9.0, (1, 0): -700.0})},
+            rows=2,
+            columns=128,
+        ),
+        Case("halfway between two numbers of e4m3", inputs={"x": midpoints}, rows=2, columns=384),
+        Case("NaN", inputs={"x": with_places({(0, 5): torch.nan, (1, 128): -torch.nan})}, rows=2, columns=256),
+        Case("infinities", inputs={"x": with_places({(0, 3): torch.inf, (1, 255): -torch.inf})}, rows=2, columns=256),
+        Case("random sizes", rows=between(1, 20), columns=one_of(8, 72, 120, 248, 512, 1000)),
+        Case("no rows", rows=0, columns=64),
+        Case("no columns", rows=3, columns=0),
+    ],
+    efficient=Case("64 x 1024", rows=64, columns=1024),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.05,
+            look="Read x once: keep a group in registers while you find its amax.",
+        ),
+        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read and write neighboring elements."),
+        Bar(
+            "requests * 512 / minimum",
+            at_most=4.5,
+            look="Read at least 8 bytes, and write at least 4, with each access.",
+        ),
+        Bar("launches", at_most=1, look="One kernel."),
+        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+    ],
+    bench=[
+        Bench("16384 x 4096", rows=16384, columns=4096),
+        Bench("8192 x 7168", rows=8192, columns=7168),
+        Bench("128 x 7168", rows=128, columns=7168),
+    ],
+    torch_baseline=fp8_groups,
+)
+
+
+# ------------------------------------------------------------------------------------------------- fp8_delayed_scaling
+
+
+def delayed_scaling(x, history):
+    """Return patterns, the scale of the earlier steps, and this step's amax."""
+    x, largest = x.float(), torch.full_like(history[:1], E4M3_LARGEST).float()
+    earlier = history.float().amax(keepdim=True).clamp(min=SMALLEST_AMAX)
+    amax = x.abs().nan_to_num(nan=0.0, posinf=0.0).flatten()
+    amax = torch.cat([amax, amax.new_zeros(1)]).amax(keepdim=True)
+    return {"q": to_e4m3(x * (largest / earlier)), "scale": earlier / largest, "amax": amax}
+
+
+def steps_of(*values):
+    """Return a distribution: these numbers."""
+    return lambda shape: torch.tensor(values, dtype=torch.float32).expand(shape)
+
+
+def negative_largest(shape, generator):
+    """Return normal numbers whose largest magnitude, the last one, is negative."""
+    x = torch.randn(shape, generator=generator)
+    x[-1] = -50.0
+    return x
+
+
+def not_finite(shape, generator):
+    """Return normal numbers with a NaN and both infinities."""
+    x = torch.randn(shape, generator=generator)
+    x[1], x[9], x[-1] = torch.nan, torch.inf, -torch.inf
+    return x
+
+
+fp8_delayed_scaling = Exercise(
+    summary="""\
+Quantize x [n] to e4m3 with a scale that is known before x is read: that of the earlier steps of training. history
+[steps] has the amax of each, and scale = max(history, 1e-10) / 448. q = x * (448 / max(history, 1e-10)), computed in
+float, rounded to the nearest e4m3, and saturated at 448. Infinities become +-448, and NaN becomes 0x7f. amax [1] is the
+largest finite |x| of this step, and 0 if there is none: the history of the next step. n is a multiple of 8, steps at
+least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, though in no case here. With n = 0, scale
+and amax are still written. The given kernel has several faults. Find them from the report, and correct all.""",
+    launchers="void fp8_delayed_scaling(const {T}* x, const float* history, unsigned char* q, float* scale, float* amax, "
+    "long long n, int steps, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={"x": Input("n", normal(mean=0.3)), "history": Input("steps", uniform(4.0, 8.0), dtype="f32")},
+    outputs={
+        "q": Output("n", dtype="u8"),
+        "scale": Output("1", dtype="f32", tolerance=1e-6),
+        "amax": Output("1", dtype="f32", tolerance=1e-6),
+    },
+    reference=delayed_scaling,
+    cases=[
+        Case("eight numbers, one step", n=8, steps=1),
+        Case("17 steps", n=1000, steps=17),
+        Case("several blocks", n=5000, steps=3),
+        Case("the largest step is not the last", inputs={"history": steps_of(2.0, 9.0, 3.0)}, n=256, steps=3),
+        Case("x exceeds its history", inputs={"x": normal(scale=20.0)}, n=2056, steps=2),
+        Case("the largest of x is negative", inputs={"x": negative_largest}, n=3000, steps=2),
+        Case("NaN and infinities", inputs={"x": not_finite}, n=520, steps=2),
+        Case("zeros before", inputs={"history": constant(0.0)}, n=128, steps=4),
+        Case("random sizes", n=one_of(16, 248, 1024, 2504), steps=between(1, 40)),
+        Case("no numbers", n=0, steps=2),
+    ],
+    efficient=Case("65,536 numbers, 16 steps", n=65536, steps=16),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.2, look="Read x once."),
+        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read and write neighboring elements."),
+        Bar("launches", at_most=2, look="One kernel; clearing amax may be another launch."),
+        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+    ],
+)
+
+# ------------------------------------------------------------------------------------------ nvfp4_quantize, _dequantize
+
+E2M1_LARGEST = 6.0
+NVFP4_GROUP = 16
+E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+
+
+def to_e2m1(x):
+    """Return the patterns of e2m1 for f32 numbers: to nearest even, saturating at 6."""
+    size = x.abs()
+    even_up = [(size > 0.25), (size >= 0.75), (size > 1.25), (size >= 1.75), (size > 2.5), (size >= 3.5), (size > 5.0)]
+    return sum(step.to(torch.int64) for step in even_up) + 8 * x.signbit().to(torch.int64)
+
+
+def from_e2m1(patterns):
+    """Return the f32 numbers of patterns."""
+    table = torch.cat([E2M1, -E2M1]).to(patterns.device)
+    return table[patterns]
+
+
+def pairs(patterns):
+    """Return bytes of two patterns each, the first in the lower half."""
+    return patterns[..., ::2] | patterns[..., 1::2] << 4
+
+
+def from_pairs(bytes_):
+    """Return the patterns of bytes, twice as many."""
+    return torch.stack([bytes_ & 15, bytes_ >> 4], dim=-1).flatten(-2)
+
+
+def nvfp4(x, amax):
+    """Return q and scales, in f32 with IEEE divisions, as the kernel must."""
+    groups = x.float().unflatten(-1, (-1, NVFP4_GROUP))
+    amax = amax.float()
+    factor = torch.where(amax > 0, amax.new_tensor([E4M3_LARGEST * E2M1_LARGEST]) / amax, 0.0)
+    scales = to_e4m3(groups.abs().amax(dim=-1) * factor / amax.new_tensor([E2M1_LARGEST]))
+    decoded = scales.to(torch.uint8).view(torch.float8_e4m3fn).float()
+    inverse = torch.where(decoded > 0, factor / decoded, 0.0)
+    return {"q": pairs(to_e2m1(groups * inverse[..., None]).flatten(-2)), "scales": scales}
+
+
+def nvfp4_numbers(q, scales, amax):
+    """Return e2m1 * scale * (amax / 2688), rounded to f32 and then to bf16."""
+    decoded = scales.to(torch.uint8).view(torch.float8_e4m3fn).float()
+    exact = from_e2m1(from_pairs(q)).unflatten(-1, (-1, NVFP4_GROUP)) * decoded[..., None]
+    amax = amax.float()
+    return (exact * (amax / amax.new_tensor([E4M3_LARGEST * E2M1_LARGEST]))).flatten(-2).bfloat16()
+
+
+def whole_amax(x):
+    """Return the largest magnitude of the tensor, [1]; 0 of none."""
+    return torch.cat([x.abs().flatten(), x.new_zeros(1)]).amax(keepdim=True)
+
+
+def some_empty_groups(shape, generator):
+    """Return numbers in which groups are zero, tiny, or a thousand times larger than others."""
+    x = torch.randn(shape, generator=generator)
+    x[..., :16] = 0.0
+    x[..., 16:32] *= 1e-6
+    x[..., 32:48] *= 1000.0
+    return x
+
+
+def e2m1_midpoints(shape, generator):
+    """Return halves of steps of e2m1: with an amax of 2688, and 6 in each group, q is x itself."""
+    steps = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
+    x = steps[torch.randint(0, 7, shape, generator=generator)]
+    x *= 1.0 - 2.0 * torch.randint(0, 2, shape, generator=generator)
+    x[..., ::16] = 6.0
+    return x
+
+
+nvfp4_quantize = Exercise(
+    summary="""\
+Quantize x [rows, columns] to NVFP4: e2m1 with an e4m3 scale for each 16 neighbors and one f32 for the whole tensor.
+amax [1] is the largest |x| of the tensor, or an estimate of it. In float, with IEEE division and in this order: factor
+= 2688 / amax, or 0 if amax is 0; scale = (m * factor) / 6 as e4m3, with m the largest |x| of the 16; q = x * (factor /
+scale) as e2m1, or x * 0 if the scale is 0. Both conversions round to nearest even and saturate, at 448 and at 6. q is
+[rows, columns / 2], two numbers to a byte, the first in its lower half; scales is [rows, columns / 16]. All bits must be
+right. x is finite, columns is a multiple of 16, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
+though in no case here. With no rows or no columns there is nothing to do. (Goal on a GPU: 0.92 of the bandwidth of a
+copy.)""",
+    launchers="void nvfp4_quantize(const {T}* x, const float* amax, unsigned char* q, unsigned char* scales, int rows, "
+    "int columns, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        "x": Input("rows columns", normal(channel_offset=1.0)),
+        "amax": Input("1", computed(whole_amax), dtype="f32"),
+    },
+    outputs={"q": Output("rows columns//2", dtype="u8"), "scales": Output("rows columns//16", dtype="u8")},
+    reference=nvfp4,
+    cases=[
+        Case("one group", rows=1, columns=16),
+        Case("two rows of three groups", rows=2, columns=48),
+        Case("13 rows", rows=13, columns=176),
+        Case("more groups than a block has threads", rows=3, columns=4112),
+        Case("groups of zeros, and of other sizes", inputs={"x": some_empty_groups}, rows=3, columns=64),
+        Case(
+            "halfway between two numbers of e2m1",
+            inputs={"x": e2m1_midpoints, "amax": constant(2688.0)},
+            rows=2,
+            columns=64,
+        ),
+        Case("amax is too small", inputs={"amax": constant(0.5)}, rows=2, columns=160),
+        Case("only zeros", inputs={"x": constant(0.0)}, rows=1, columns=32),
+        Case("random sizes", rows=between(1, 20), columns=one_of(16, 80, 112, 528)),
+        Case("no rows", rows=0, columns=32),
+        Case("no columns", rows=2, columns=0),
+    ],
+    efficient=Case("64 x 1024", rows=64, columns=1024),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.05, look="Read x once."),
+        Bar("sectors / ideal", at_most=1.3, look="Neighboring lanes should read neighboring 16 bytes."),
+        Bar("requests * 512 / minimum", at_most=7, look="Read at least 8 bytes with each access."),
+        Bar("launches", at_most=1, look="One kernel."),
+        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+    ],
+    bench=[
+        Bench("16384 x 4096", rows=16384, columns=4096),
+        Bench("8192 x 7168", rows=8192, columns=7168),
+        Bench("128 x 7168", rows=128, columns=7168),
+    ],
+    torch_baseline=nvfp4,
+)
+
+nvfp4_dequantize = Exercise(
+    summary="""\
+Convert NVFP4 back to bf16: x = (e2m1 * scale) * (amax / 2688), computed in float in this order, and rounded to bf16. q
+is [rows, columns / 2], two numbers of e2m1 to a byte, the first in its lower half. scales is [rows, columns / 16], e4m3,
+never NaN or negative, and amax is one f32. All bits must be right. columns is a multiple of 16, and all tensors are
+16-byte aligned. x may have more than 2^31 elements, though in no case here. With no rows or no columns there is nothing
+to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
+    launchers="void nvfp4_dequantize(const unsigned char* q, const unsigned char* scales, const float* amax, {T}* x, "
+    "int rows, int columns, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        "q": Input("rows columns//2", integers(0, 256), dtype="u8"),
+        "scales": Input("rows columns//16", integers(0, 127), dtype="u8"),
+        "amax": Input("1", uniform(1.0, 9.0), dtype="f32"),
+    },
+    outputs={"x": Output("rows columns", tolerance=1e-9)},
+    reference=nvfp4_numbers,
+    cases=[
+        Case("one group", rows=1, columns=16),
+        Case("two rows of three groups", rows=2, columns=48),
+        Case("13 rows", rows=13, columns=176),
+        Case("more groups than a block has threads", rows=3, columns=4112),
+        Case("the smallest scales", inputs={"scales": integers(0, 9)}, rows=2, columns=256),
+        Case("the largest scales", inputs={"scales": integers(120, 127)}, rows=2, columns=256),
+        Case("every byte", inputs={"q": lambda shape: torch.arange(256).view(shape)}, rows=1, columns=512),
+        Case("random sizes", rows=between(1, 20), columns=one_of(16, 80, 112, 528)),
+        Case("no rows", rows=0, columns=32),
+        Case("no columns", rows=2, columns=0),
+    ],
+    efficient=Case("64 x 1024", rows=64, columns=1024),
+    bars=[
+        Bar("global_bytes / minimum", at_most=1.1, look="Read q and scales once."),
+        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should write neighboring 16 bytes."),
+        Bar("requests * 512 / minimum", at_most=7, look="Write at least 8 bytes with each access."),
+        Bar("launches", at_most=1, look="One kernel."),
+        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+    ],
+    bench=[
+        Bench("16384 x 4096", rows=16384, columns=4096),
+        Bench("8192 x 7168", rows=8192, columns=7168),
+        Bench("128 x 7168", rows=128, columns=7168),
+    ],
+    torch_baseline=nvfp4_numbers,
+)
