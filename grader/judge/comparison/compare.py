@@ -33,6 +33,8 @@ SMALLEST_ROW = 1e-4
 """The smallest scale of a row, relative to the tensor's."""
 
 WORST = 5
+RUN_OF_BYTES = 4
+"""The length of a run of bytes that equal their poison and count as never written."""
 
 
 def compare(
@@ -139,11 +141,23 @@ def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -
 
 
 def _same_bits(actual: Any, poison: Any) -> Any:
-    """Return where two tensors of one dtype hold the same bits."""
+    """Return where two tensors of one dtype hold the same bits.
+
+    A byte equals its poison by chance once in 256 times. So bytes count only in runs of ``RUN_OF_BYTES``.
+    """
     import torch
 
     words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
-    return actual.contiguous().view(words) == poison.contiguous().view(words)
+    same = actual.contiguous().view(words) == poison.contiguous().view(words)
+    if words != torch.uint8 or same.numel() == 0:
+        return same
+    flat = same.flatten()
+    length = min(RUN_OF_BYTES, flat.numel())
+    runs = flat.unfold(0, length, 1).all(dim=1)
+    found = torch.zeros_like(flat)
+    for i in range(length):
+        found[i : i + runs.numel()] |= runs
+    return found.view(same.shape)
 
 
 def _largest(values: Any) -> float:

@@ -124,12 +124,24 @@ def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> 
     want = torch.arange(1, 9)
     poison = torch.full((8,), 77, dtype=dtype)
     got = want.to(dtype).clone()
-    got[5:] = poison[5:]
+    got[4:] = poison[4:]
     want[7] = 77  # correct by chance, so it does not count as wrong
     result = compare("out", got, want, "i32", 1.0, poison)
-    assert (result.wrong, result.unwritten, result.tolerance, result.norm_tolerance) == (2, 2, 0.0, 0.0)
-    assert [each.unwritten for each in result.worst] == [True, True]
+    assert (result.wrong, result.unwritten, result.tolerance, result.norm_tolerance) == (3, 3, 0.0, 0.0)
+    assert [each.unwritten for each in result.worst] == [True, True, True]
     halves = torch.full((4,), math.nan, dtype=torch.float16)
     assert compare("out", halves, torch.ones(4, dtype=torch.float64), "f16", 0.1, halves.clone()).unwritten == 4
     doubles = torch.full((4,), math.nan, dtype=torch.float64)
     assert compare("out", doubles, torch.ones(4, dtype=torch.float64), "f64", 0.1, doubles.clone()).unwritten == 4
+
+
+def test_single_bytes_equal_their_poison_by_chance() -> None:
+    """Three wrong bytes in a row may be chance; four are taken as never written, also at the end."""
+    want, poison = torch.zeros(12, dtype=torch.uint8), torch.full((12,), 77, dtype=torch.uint8)
+    for first, count, unwritten in ((0, 3, 0), (5, 1, 0), (2, 4, 4), (8, 4, 4), (0, 12, 12)):
+        got = want.clone()
+        got[first : first + count] = 77
+        result = compare("out", got, want, "u8", 1.0, poison)
+        assert (result.wrong, result.unwritten) == (count, unwritten)
+    short = compare("out", poison[:2], want[:2], "u8", 1.0, poison[:2])
+    assert short.unwritten == 2
