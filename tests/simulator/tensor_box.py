@@ -1,6 +1,6 @@
-"""A model of the copy engine's boxes: what PTX and the CUDA programming guide say of them, one element after another.
+"""A reference of TMA boxes as PTX and the CUDA programming guide describe them, computed element by element.
 
-Slow and plain, for comparison with the simulator. Dimension 0 is the innermost.
+It is slow and simple, for comparison with the simulator. Dimension 0 is the innermost.
 """
 
 from __future__ import annotations
@@ -11,54 +11,54 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: CUtensorMapDataType by number: the element as numpy has it. bfloat16 is the upper half of a float32.
+#: numpy types by the number of CUtensorMapDataType. bfloat16 is the upper half of a float32.
 TYPES = ["u1", "u2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "bf16"]
 FLOATS = ("f2", "f4", "f8", "bf16")
 REDUCTIONS = ["", "add", "min", "max", "inc", "dec", "and", "or", "xor"]
 
 
 def storage(type_: str) -> np.dtype:
-    """Return the type as numpy stores it."""
+    """Return the numpy type in which elements are stored."""
     return np.dtype("u2" if type_ == "bf16" else type_)
 
 
 @dataclass(frozen=True)
 class Box:
-    """A tensor map and the coordinates of one box. Sizes, boxes and coordinates in elements, strides in bytes."""
+    """A tensor map and the coordinates of a box. Sizes, boxes and coordinates are in elements, strides in bytes."""
 
     type: str
     size: tuple[int, ...]
-    stride: tuple[int, ...]  # of the dimensions from 1 on
+    stride: tuple[int, ...]  # of dimensions 1 and higher
     box: tuple[int, ...]
     step: tuple[int, ...]
     at: tuple[int, ...]
-    swizzle: int = 0  # 0: none; rows of 16 << swizzle bytes
+    swizzle: int = 0  # 0: none; otherwise rows of 16 << swizzle bytes
     fill_nan: bool = False
     reduction: int = 0
 
     @property
     def item(self) -> int:
-        """Bytes of an element."""
+        """Bytes in an element."""
         return storage(self.type).itemsize
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Elements that are moved along each dimension; the step of the innermost is not used."""
+        """The number of elements copied along each dimension. The step of the innermost dimension is not used."""
         return (self.box[0], *(-(-b // max(1, s)) for b, s in zip(self.box[1:], self.step[1:], strict=True)))
 
     @property
     def bytes(self) -> int:
-        """The bytes of the box in shared memory."""
+        """The size of the box in shared memory, in bytes."""
         return int(np.prod(self.counts)) * self.item
 
     @property
     def extent(self) -> int:
-        """Bytes of the tensor in global memory, the gaps between its rows included."""
+        """The size of the tensor in global memory in bytes, including gaps between rows."""
         strides = (self.item, *self.stride)
         return sum((n - 1) * s for n, s in zip(self.size, strides, strict=True)) + self.item
 
     def numbers(self) -> np.ndarray:
-        """As the kernels of tensor_copies.cu read it."""
+        """Return the array of numbers that the kernels of tensor_copies.cu read."""
 
         def five(values: tuple[int, ...]) -> list[int]:
             return [*values, *[1] * (5 - len(values))]
@@ -69,14 +69,17 @@ class Box:
 
     @property
     def written_extent(self) -> int:
-        """Bytes up to the last that a store may write: the hardware cuts rows at multiples of 16 bytes."""
+        """The number of bytes up to the last one that a store may write.
+
+        The hardware ends rows at multiples of 16 bytes.
+        """
         return -(-self.extent // 16) * 16
 
     def elements(self, start: int, written: bool = False) -> Iterator[tuple[int, int | None]]:
-        """For each element: its byte in shared memory, and its byte in the tensor, None outside of it.
+        """Yield for each element its byte offset in shared memory and in the tensor (None if it is outside).
 
-        ``start``: the address in shared memory at which the box begins, as far as the swizzle looks at it. ``written``:
-        a row ends at the next multiple of 16 bytes, which no document says and an H200 does.
+        ``start`` is the shared-memory address of the box, as far as the swizzle depends on it. With ``written``, a row
+        ends at the next multiple of 16 bytes, as on an H200; this is not documented.
         """
         row = -(-self.size[0] * self.item // 16) * 16 // self.item if written else self.size[0]
         sizes = (row, *self.size[1:])
@@ -103,7 +106,7 @@ class Box:
         return tile
 
     def store(self, tile: np.ndarray, tensor: np.ndarray, start: int) -> np.ndarray:
-        """Return the tensor's bytes after the box was stored, or combined with them."""
+        """Return the tensor's bytes after the box is stored or reduced into them."""
         result = tensor.copy()
         for place, target in self.elements(start, written=True):
             if target is None:
@@ -120,13 +123,13 @@ def _to_float(bits: np.ndarray) -> np.ndarray:
 
 
 def _to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """To the nearest, ties to even. No NaN."""
+    """Round to the nearest bfloat16, ties to even. NaN is not supported."""
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
 def reduce(type_: str, name: str, before: np.ndarray, operand: np.ndarray) -> np.ndarray:
-    """One reduction of the copy engine on bytes: what is in memory, and the operand."""
+    """Return the result of a reduction on bytes: of the memory's contents and the operand."""
     a, b = before.view(storage(type_)), operand.view(storage(type_))
     if type_ == "bf16":
         x, y = _to_float(a), _to_float(b)

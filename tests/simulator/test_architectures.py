@@ -1,4 +1,4 @@
-"""The table of architectures, against the GPUs whose occupancy is computed."""
+"""The table of architectures, compared with the table of GPUs for occupancy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("gpu", [gpu for gpu in GPUS.values() if gpu.arch != "sm_75"], ids=lambda gpu: gpu.name)
-def test_a_gpu_is_of_its_architecture(gpu):
+def test_gpus_match_their_architecture(gpu):
     sm = gpu.limits
     threads, blocks, registers, multiprocessor_shared, block_shared, banks, clusters = ROWS[
         int(gpu.arch.removeprefix("sm_"))

@@ -1,4 +1,4 @@
-"""Atomic operations: the final values, and that each thread saw a different state of an addition."""
+"""Atomic operations: final values, and different returned values for each thread's addition."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_integers(load, schedule, launcher, dtype):
     got = [int(c) & (2**bits - 1) for c in cells]
     expected = expected_cells(dtype, bits)
     if not kernel.in_order or schedule != {"workers": 1, "schedule": "forward"}:
-        got[1] = expected[1]  # who comes last is the schedule's choice
+        got[1] = expected[1]  # the last thread depends on the schedule
     assert got[:10] == expected
     seen = sorted(int(o) for o in old)
     assert seen[0] <= 3 <= seen[-1]
@@ -85,7 +85,7 @@ def test_half_rounds_to_nearest_even(load):
     cells = np.array([0, 0, 0, 0], dtype=np.float16)
     assert load("atomics")("atomics_half", cells, 1, 1024).error == 0
     assert load("atomics")("atomics_half", cells, 2, 1024).error == 0
-    # 512 + 0.25, 2048 + 1 and 1024 + 0.5 lie halfway between two halves and go back to the even one.
+    # 512 + 0.25, 2048 + 1 and 1024 + 0.5 are halfway between two halves and are rounded to the even one.
     np.testing.assert_array_equal(cells, [512, 2048, 2048, -1024])
 
 
@@ -111,7 +111,7 @@ def test_shared_memory(load, schedule):
 
 
 OPERATIONS = ["add", "sub", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"]
-"""In the order of the enumeration in one_atomic.cu."""
+"""The operations in the order of the enumeration in one_atomic.cu."""
 AFTER = {
     "add": lambda cell, operand, compare: cell + operand,
     "sub": lambda cell, operand, compare: cell - operand,
@@ -137,13 +137,13 @@ HAS = {
 
 
 @pytest.mark.parametrize(("name", "operation"), [(name, op) for name, (_, ops) in HAS.items() for op in ops])
-def test_each_operation_returns_what_was_there(load, name, operation):
+def test_each_operation_returns_the_old_value(load, name, operation):
     dtype = HAS[name][0]
     whole = np.issubdtype(dtype, np.integer)
     largest = int(np.iinfo(dtype).max) if whole else 100
     values = [0, 1, 5, 7, largest] if whole else [0.5, -3.25, 100.0]
     bits = 8 * np.dtype(dtype).itemsize
-    # Threads of a GPU compute with the numbers modulo 2^bits.
+    # GPU threads compute modulo 2^bits.
     signed = whole and np.iinfo(dtype).min < 0
     for cell in values:
         for operand in values:
@@ -158,7 +158,7 @@ def test_each_operation_returns_what_was_there(load, name, operation):
 
 
 @pytest.mark.parametrize("name", ["half2", "bfloat162"])
-def test_pairs_return_what_was_there(load, name):
+def test_pairs_return_the_old_value(load, name):
     pairs = np.array([1.5, -2.0, 0.0, 0.0, 0.25, 8.0], dtype=np.float32)
     if name == "half2":
         x = pairs.astype(np.float16)

@@ -11,7 +11,7 @@ LAUNCH_FAILURE, TOO_LARGE = 719, 720
 
 
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 1), (3, 33), (2, 256), (2, 1024)])
-def test_values_travel_from_thread_to_thread(load, schedule, blocks, threads):
+def test_values_are_passed_between_threads(load, schedule, blocks, threads):
     kernel = load("barriers")
     kernel.configure(**schedule)
     out = np.zeros((blocks, threads), dtype=np.int32)
@@ -29,7 +29,7 @@ def test_predicates(load, schedule, n):
 
 
 @pytest.mark.parametrize(("threads", "n"), [(64, 64), (64, 40), (1024, 1), (100, 99)])
-def test_threads_that_left_are_not_waited_for(load, schedule, threads, n):
+def test_exited_threads_are_not_waited_for(load, schedule, threads, n):
     kernel = load("barriers")
     kernel.configure(**schedule)
     out = np.zeros(n, dtype=np.int32)
@@ -96,7 +96,7 @@ def test_spin_locks(load, schedule, launcher, blocks, threads):
     assert counter[0] == blocks * threads * rounds
 
 
-def test_lanes_that_undo_each_others_writes_get_through(load):
+def test_lanes_that_overwrite_each_other_make_progress(load):
     kernel = load("barriers", checks=True)
     drawn = list(itertools.accumulate(range(1280), lambda r, _: (r * 1103515245 + 12345) % 2**32, initial=1))
     bins, done = np.array([r >> 16 & 3 for r in drawn[1:]], dtype=np.int32), np.zeros(32, dtype=np.int32)

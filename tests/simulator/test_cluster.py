@@ -1,4 +1,4 @@
-"""Thread block clusters: right kernels give the right numbers in any order of threads, and the checks are silent."""
+"""Thread block clusters: correct kernels give correct results in any order of threads, without findings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def kernel(load, request):
 
 
 def run(kernel, schedule, launcher, *arguments):
-    """Run a launcher; these kernels are correct, so the checks must find nothing."""
+    """Run a launcher and assert that there are no findings, because these kernels are correct."""
     kernel.configure(**schedule)
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
 
 
 def identities(grid, cluster, explicit=True):
-    """Return what ``identify`` writes for each block, x fastest."""
+    """Return the expected output of ``identify`` for each block, where x varies fastest."""
     count = [g // c for g, c in zip(grid, cluster, strict=True)]
     size, rows = int(np.prod(cluster)), []
     for z, y, x in itertools.product(*map(range, grid[::-1])):
@@ -32,7 +32,7 @@ def identities(grid, cluster, explicit=True):
         index = [b % c for b, c in zip(block, cluster, strict=True)]
         number = [b // c for b, c in zip(block, cluster, strict=True)]
         rank = index[0] + cluster[0] * (index[1] + cluster[1] * index[2])
-        # The last thread of 2 x 2 to write is (1, 1), or any other: thread_rank and thread_index differ by thread.
+        # Any of the 2 x 2 threads may write last, so thread_rank and thread_index are not compared.
         rows.append([*index, *cluster, *number, *count, rank, size, 1, 1, 1, int(explicit), 4 * size])
     return np.array(rows)
 
@@ -62,10 +62,10 @@ def test_clusters_of_a_launch(load, grid, cluster, large, how):
 @pytest.mark.parametrize(
     ("grid", "cluster", "large"),
     [
-        ((6, 1, 1), (4, 1, 1), False),  # no whole number of clusters
+        ((6, 1, 1), (4, 1, 1), False),  # not a multiple of the cluster size
         ((2, 3, 1), (2, 2, 1), False),
-        ((16, 1, 1), (16, 1, 1), False),  # more than is portable
-        ((32, 1, 1), (32, 1, 1), True),  # more than there can be
+        ((16, 1, 1), (16, 1, 1), False),  # larger than the portable cluster size
+        ((32, 1, 1), (32, 1, 1), True),  # larger than the maximum
         ((4, 1, 1), (2, 0, 1), False),
     ],
 )
@@ -143,7 +143,8 @@ def test_requests_to_other_blocks_are_counted_apart(load):
     x = np.zeros((1, 4, 64), dtype=np.float32)
     outcome = kernel("run_neighbors", x, np.zeros_like(x), np.zeros((1, 4, 2), dtype=np.int32), 1)
     sites = [s for k in outcome.report["kernels"] for s in k["sites"] if s["space"] == "distributed"]
-    # Four blocks of two warps, in each a read through a pointer, one in PTX, and a store; atomics of all but one block.
+    # Four blocks of two warps, each with a read through a pointer, a read in PTX and a store; three blocks have
+    # atomics.
     assert sum(s["requests"] for s in sites if s["access"] != "atomic") == 4 * 2 * 3
     assert sum(s["requests"] for s in sites if s["access"] == "atomic") == 2 * 3 * 2
     assert not any(s["wavefronts"] or s["sectors"] for s in sites)

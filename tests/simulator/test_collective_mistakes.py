@@ -1,6 +1,6 @@
-"""Mistakes with CUB, WMMA, PTX and cooperative groups: each is found, at the learner's line, for what it is.
+"""Mistakes with CUB, WMMA, PTX and cooperative groups are reported with the right kind at the learner's line.
 
-And what right ones cost: the tensor cores' loads and stores in shared-memory wavefronts.
+Also the cost of correct kernels: loads and stores of fragments in shared-memory wavefronts.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def test_a_mistake_is_found_at_its_line(load, launcher, dtype, check, line):
 @pytest.mark.parametrize(
     ("launcher", "dtype", "padded", "load_requests", "load_wavefronts", "store_wavefronts"),
     [
-        # ldmatrix: one request. Rows of 128 bytes begin in the same bank, so each tile's 8 rows go one by one.
+        # ldmatrix is one request. Rows of 128 bytes begin in the same bank, so each row of a tile needs a wavefront.
         ("loads_f16", np.float16, False, 1, 32, 32),
         ("loads_f16", np.float16, True, 1, 4, 8),
-        # 32 bits a lane: a request for each of the four tiles.
+        # 32 bits for each lane: one request for each of the four tiles.
         ("loads_bf16", np.uint16, False, 4, 32, 32),
         ("loads_bf16", np.uint16, True, 4, 4, 8),
     ],
@@ -60,7 +60,7 @@ def test_bank_conflicts_of_fragments(load, launcher, dtype, padded, load_request
 
 
 def test_fragments_are_registers(load):
-    """Elements of fragments are no memory accesses: only the lines that load, store or copy have counters."""
+    """Check that only loads, stores and copies have counters, because fragment elements are registers."""
     x, out = np.zeros((16, 72), dtype=np.float16), np.zeros((16, 16), dtype=np.float32)
     report = report_of(load("wmma", checks=True), "loads_f16", x, out, 1)
     source = (KERNELS / "wmma.cu").read_text().splitlines()

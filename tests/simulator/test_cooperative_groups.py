@@ -1,4 +1,4 @@
-"""Cooperative groups against the same in numpy, under every schedule."""
+"""Cooperative groups compared with numpy, under every schedule."""
 
 from __future__ import annotations
 

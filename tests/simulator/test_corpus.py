@@ -1,6 +1,6 @@
-"""The checks against the corpus: every fault is found at its line, and no clean twin is accused of anything.
+"""The checks on the corpus: every fault is reported at its line, and correct twins have no findings.
 
-The verdict must not depend on the order in which threads run, on the number of workers, or on the compiler.
+The result must not depend on the order of threads, the number of workers, or the compiler.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def test_the_corpus_is_large_enough():
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("corpus_file", EVERY)
-def test_faults_are_found_and_twins_are_silent(corpus_file, compiler):
+def test_faults_are_reported_and_correct_twins_are_not(corpus_file, compiler):
     check(corpus_file, compiler)
 
 
 @pytest.mark.parametrize("corpus_file", EVERY)
-def test_the_verdict_does_not_depend_on_the_schedule(corpus_file):
+def test_the_result_does_not_depend_on_the_schedule(corpus_file):
     for settings in SCHEDULES:
         check(corpus_file, **settings)
 
@@ -74,7 +74,7 @@ def test_reports_and_outputs_are_the_same_every_time(corpus_file):
         launcher = corpus_file.launcher(clean)
         outcomes = [
             simulation(kernel.libsim).run(kernel, corpus_file.n, launcher, corpus_file.path, workers=workers)
-            for workers in (1, 1, 2, 3)  # once to begin with: __device__ variables keep their values
+            for workers in (1, 1, 2, 3)  # a first call, because __device__ variables keep their values
         ]
         for error, report, out in outcomes[2:]:
             assert (error, report) == outcomes[1][:2]

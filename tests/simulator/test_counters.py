@@ -1,4 +1,4 @@
-"""The simulator's counts against counts worked out by hand, pattern by pattern."""
+"""The simulator's counters compared with counts derived by hand, for one access pattern at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def report(launcher: str, n: int = 1024, **settings: object) -> Report:
 
 
 def line(launcher: str, text: str, n: int = 1024) -> LineCounters:
-    """Return the counters of the line of the launcher's kernel that contains a text."""
+    """Return the counters of the line of the launcher's kernel that contains the text."""
     start = next(i for i, row in enumerate(LINES) if f" {launcher}_kernel(" in row or f"void {launcher}(" in row)
     number = next(i for i in range(start, len(LINES)) if text in LINES[i]) + 1
     return next(entry for entry in report(launcher, n).lines if entry.line == number)
@@ -70,8 +70,8 @@ def test_halves_touch_two_sectors():
     assert (totals["requests"], totals["sectors"], totals["ideal_sectors"]) == (2, 4, 4)
 
 
-@pytest.mark.skipif(find_cxx().family == "clang", reason="clang++ makes one store of the two branches' stores")
-def test_branches_are_requests_of_their_own():
+@pytest.mark.skipif(find_cxx().family == "clang", reason="clang++ merges the stores of both branches")
+def test_branches_have_separate_requests():
     odd, even = line("branches", "out[threadIdx.x] = x"), line("branches", "out[threadIdx.x] = -x")
     for entry in (odd, even):
         assert (entry.requests, entry.accesses, entry.lanes_per_request) == (2, 32, 16)
@@ -79,7 +79,7 @@ def test_branches_are_requests_of_their_own():
 
 
 @pytest.mark.parametrize("n", [32, 1000, 1024, 40000])
-def test_turns_of_a_loop_are_requests(n):
+def test_each_iteration_of_a_loop_is_a_request(n):
     loop = line("loop", "sum += x[i]", n)
     assert loop.requests == -(-n // 32)
     assert loop.accesses == n
@@ -94,7 +94,7 @@ def test_transpose_through_32_columns_has_32_way_conflicts():
     assert (write.shared_wavefronts, write.bank_conflict_ways) == (32, 1)
 
 
-def test_transpose_through_33_columns_has_none():
+def test_transpose_through_33_columns_has_no_conflicts():
     totals = report("transpose_33").totals
     assert totals["bank_conflict_ways"] == 1
     assert totals["shared_wavefronts"] == totals["ideal_wavefronts"] == 64
@@ -107,7 +107,7 @@ def test_strides_in_shared_memory(stride, ways):
     assert (read.shared_requests, read.shared_wavefronts) == (1, ways)
 
 
-def test_lanes_that_want_the_same_word_do_not_conflict():
+def test_lanes_that_read_the_same_word_do_not_conflict():
     read = line("shared_broadcast", "tile[7]")
     assert (read.shared_requests, read.shared_wavefronts, read.ideal_shared_wavefronts) == (2, 2, 2)
 
@@ -126,7 +126,7 @@ def test_vectors_in_one_column_conflict_within_each_quarter():
 
 
 @pytest.mark.parametrize(("lanes", "wavefronts"), [(32, 2), (17, 2), (16, 1), (1, 1)])
-def test_lanes_that_want_the_same_16_bytes_take_a_pass_for_each_half(lanes, wavefronts):
+def test_lanes_that_read_the_same_16_bytes_take_a_wavefront_for_each_half(lanes, wavefronts):
     read = line("shared_float4_broadcast", "tile[lanes % 8]", lanes)
     assert (read.shared_requests, read.shared_wavefronts, read.ideal_shared_wavefronts) == (1, wavefronts, wavefronts)
     assert read.bank_conflict_ways == 1
@@ -147,7 +147,7 @@ def test_atomics():
 @pytest.mark.parametrize(
     ("place", "wavefronts", "ideal"), [("[lane]", 1, 1), ("[0]", 32, 32), ("[lane / 4]", 4, 4), ("[32 * lane]", 32, 1)]
 )
-def test_atomics_on_shared_memory_serve_a_lane_of_each_bank_at_a_time(place, wavefronts, ideal):
+def test_shared_memory_atomics_process_one_lane_of_each_bank_at_a_time(place, wavefronts, ideal):
     entry = line("shared_atomics", f"atomicAdd(&bins{place}, 1)")
     assert (entry.atomics, entry.shared_requests) == (32, 1)
     assert (entry.shared_wavefronts, entry.ideal_shared_wavefronts) == (wavefronts, ideal)
@@ -186,7 +186,7 @@ def test_warps_are_counted_one_by_one():
     assert totals["sectors"] == 64
 
 
-def test_barriers_are_counted_where_they_stand():
+def test_barriers_are_counted_at_their_line():
     assert line("warps", "__syncthreads").barriers == 1
     assert report("warps").totals["barriers"] == 1
 
@@ -197,7 +197,7 @@ def test_asynchronous_copies_are_loads_and_stores():
     assert (copy.shared_requests, copy.shared_wavefronts) == (1, 4)
 
 
-def test_copies_ahead_of_what_a_thread_waits_for():
+def test_prefetched_bytes_are_counted():
     totals = report("prefetched_copies").totals
     assert (totals["async_bytes"], totals["prefetched_bytes"]) == (3 * 512, 512)
     assert report("async_copies").totals["prefetched_bytes"] == 0
@@ -208,13 +208,13 @@ def test_the_launch_of_a_graph_is_one_submission():
     assert (totals["launches"], totals["submissions"], totals["graphs"]) == (7, 5, 1)
 
 
-def test_constant_memory_is_counted_apart():
+def test_constant_memory_is_counted_separately():
     totals = report("constants").totals
     assert totals["constant_bytes"] == 4
     assert totals["global_read_bytes"] == 128
 
 
-def test_copies_by_the_host_are_traffic_and_known_as_the_hosts():
+def test_copies_by_the_host_are_counted_as_host_traffic():
     totals = report("host_copies").totals
     assert totals["copied_bytes"] == totals["global_bytes"] == 128 + 128 + 128 + 100 + 60
     assert totals["host_bytes"] == 100 + 60
@@ -227,13 +227,13 @@ def test_memcpy_in_a_kernel_is_a_load_and_a_store():
     assert (copy.global_read_bytes, copy.global_written_bytes) == (128, 128)
 
 
-def test_scratch_memory_is_the_most_at_once():
+def test_scratch_memory_is_the_peak():
     totals = report("scratch").totals
     assert totals["scratch_bytes"] == 1300 + 400
     assert totals["launches"] == 3
 
 
-def test_requests_are_recorded_when_asked_for():
+def test_requests_are_recorded_on_request():
     found = report("strided", trace=2)
     load = next(request for request in found.trace if request.name == "x")
     assert load.addresses == {lane: lane * 128 for lane in range(32)}
@@ -247,7 +247,7 @@ def test_requests_are_recorded_when_asked_for():
     assert not report("strided").trace
 
 
-def test_kernels_are_told_apart():
+def test_kernels_are_counted_separately():
     kernels = {kernel.name: kernel for kernel in report("scratch").kernels}
     assert kernels["scratch_kernel"].launches == 2
     assert kernels["scratch_kernel"].block == [32, 1, 1]

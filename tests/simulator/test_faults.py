@@ -1,4 +1,4 @@
-"""Kernels that go wrong: a CUDA error, and a process that is as good as new."""
+"""Faulty kernels return a CUDA error, and the process can continue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_misaligned_vector(faults):
     x, out = np.arange(32, dtype=np.float32), np.zeros(1, dtype=np.float32)
     assert faults("misaligned", x, out, 4).error == 0
     assert out[0] == 4 + 5 + 6 + 7
-    # Without checks the compiler may split the access, which is harmless then.
+    # Without checks, the compiler may split the access, so that it does not fault.
     assert faults("misaligned", x, out, 3).error in (0, MISALIGNED)
 
 
@@ -59,7 +59,7 @@ def test_division_by_zero(faults):
     assert error == (0 if platform.machine() in ("aarch64", "arm64") else FAILURE)
 
 
-def test_recursion_is_fine_until_the_stack_ends(faults):
+def test_recursion_works_until_the_stack_overflows(faults):
     assert faults("recursion", ints(), 50).error == 0
     assert faults("recursion", ints(), 1_000_000).error == STACK
 
@@ -71,13 +71,13 @@ def test_a_local_array_that_is_larger_than_the_stack(faults):
 @pytest.mark.parametrize("launcher", ["forever", "stuck", "wait_for_ever", "barrier_for_ever"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_infinite_loops(faults, launcher, workers):
-    """They end at all: how soon depends on how busy the machine is."""
+    """Check only that they end, because the time depends on the machine's load."""
     faults.configure(workers=workers)
     assert faults(launcher, ints()).error == TIMEOUT
 
 
-def test_polling_in_vain_is_counted_not_timed(faults):
-    """However slow the machine: what is too long is a number of looks, and a thread that gets further starts anew."""
+def test_unsuccessful_polls_are_counted_not_timed(faults):
+    """Check that the limit is a number of unsuccessful polls, which starts again when a thread makes progress."""
     faults.configure(watchdog_seconds=1000, spin_rounds=1000)
     assert faults("wait_for_ever", ints()).error == TIMEOUT
     turn = ints()
@@ -87,12 +87,12 @@ def test_polling_in_vain_is_counted_not_timed(faults):
 
 
 @pytest.mark.parametrize("launcher", ["barrier_and_warp", "masks_differ"])
-def test_deadlocks_are_seen_at_once(faults, launcher):
+def test_deadlocks_are_detected_at_once(faults, launcher):
     faults.configure(watchdog_seconds=1000)
     assert faults(launcher, ints(192)).error == TIMEOUT
 
 
-def test_different_intrinsics_never_meet(faults):
+def test_different_intrinsics_do_not_synchronize(faults):
     assert faults("kinds_differ", ints()).error == FAILURE
 
 
@@ -104,7 +104,7 @@ def test_trap(faults):
     assert faults("trap", ints()).error == FAILURE
 
 
-def test_assertion_says_where(faults):
+def test_a_failed_assertion_names_its_line(faults):
     outcome = faults("assertion", np.array([1, 2, 5, 4, 5, 6, 7, 8], dtype=np.int32))
     assert outcome.error == ASSERT
     assert "thread 0\nthread 1\nthread 2\n" in outcome.output
@@ -156,7 +156,7 @@ ctypes.string_at(8)
 def test_an_interrupt_ends_the_launch(faults):
     faults.configure(watchdog_seconds=1000)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    # A shell that starts the tests in the background has them ignore it.
+    # A shell that starts the tests in the background makes them ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

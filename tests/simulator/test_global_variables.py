@@ -1,4 +1,4 @@
-"""``__device__`` and ``__constant__`` variables: their values, and what lies just past the end of each."""
+"""``__device__`` and ``__constant__`` variables: their values, and accesses just past the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def built(compiler: str) -> BuiltKernel:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("launcher", [f"read_{name}" for name in READ] + ["write_written"])
-def test_the_element_past_the_end_is_nobodys(launcher: str, compiler: str) -> None:
+def test_the_element_past_the_end_belongs_to_no_variable(launcher: str, compiler: str) -> None:
     kernel = built(compiler)
     simulation = Simulation(kernel.libsim)
     error, report, _ = simulation.run(kernel, 8, launcher, SOURCE)

@@ -1,4 +1,4 @@
-"""half and bfloat16: all 65536 bit patterns of both, against numpy and exact fractions."""
+"""half and bfloat16: all 65536 bit patterns of both, compared with numpy and exact fractions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PATTERNS = np.arange(65536, dtype=np.uint16)
 RNG = np.random.default_rng(7)
 FORMATS = ["f16", "bf16"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered")  # numpy, when it meets the NaNs
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered")  # numpy warns about NaNs
 
-# As ml formats are described: bits of the significand (with the hidden one), smallest and largest exponent.
+# For each format: bits of the significand (including the implicit one), smallest and largest exponent.
 SHAPE = {"f16": (11, -14, 15), "bf16": (8, -126, 127)}
 INFINITY = {"f16": 0x7C00, "bf16": 0x7F80}
 NAN = 0x7FFF
 
 
 def values(bits: np.ndarray, fmt: str) -> np.ndarray:
-    """Return the values of 16-bit patterns, as doubles."""
+    """Return the values of 16-bit patterns as doubles."""
     bits = bits.astype(np.uint16)
     if fmt == "f16":
         return bits.view(np.float16).astype(np.float64)
@@ -28,7 +28,7 @@ def values(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def nearest(value: Fraction, fmt: str) -> int:
-    """Return the pattern nearest to an exact value, ties to even, by the definition of the format."""
+    """Return the pattern nearest to an exact value, with ties to even, computed by the definition of the format."""
     precision, least, most = SHAPE[fmt]
     sign, size = (0x8000 if value < 0 else 0), abs(value)
     if size == 0:
@@ -52,7 +52,7 @@ def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def from_floats(numbers: np.ndarray, fmt: str) -> np.ndarray:
-    """Return numpy's own rounding of floats to f16; for bfloat16, torch's."""
+    """Return floats rounded to f16 by numpy, or to bfloat16 by torch."""
     if fmt == "f16":
         with np.errstate(over="ignore", invalid="ignore"):
             bits = numbers.astype(np.float16).view(np.uint16)
@@ -69,7 +69,7 @@ def run(kernel, launcher, *arguments):
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_every_pattern_becomes_its_number(load, fmt):
+def test_every_pattern_converts_to_its_value(load, fmt):
     floats = np.empty(65536, dtype=np.float32)
     down, truncated = np.empty((2, 65536), dtype=np.int32)
     pair = np.empty(65536, dtype=np.int16)
@@ -85,7 +85,7 @@ def test_every_pattern_becomes_its_number(load, fmt):
 
 
 def floats_to_round() -> np.ndarray:
-    """Every value of both formats, the midpoints between neighbors, what lies beside them, and random patterns."""
+    """Return every value of both formats, midpoints between neighbors, floats next to these, and random patterns."""
     exact = np.concatenate([values(PATTERNS, fmt).astype(np.float32) for fmt in FORMATS]).view(np.uint32)
     offsets = [base + step for base in (0, 0x1000, 0x8000) for step in (-1, 0, 1)]
     near = np.concatenate([exact + np.uint32(offset & 0xFFFFFFFF) for offset in offsets])
@@ -101,7 +101,7 @@ def test_rounding_of_floats(load):
     np.testing.assert_array_equal(bits["hp"], bits["h"])
     np.testing.assert_array_equal(bits["b"], from_floats(numbers, "bf16"))
     np.testing.assert_array_equal(bits["bp"], bits["b"])
-    # Directed rounding: on the right side, and the neighbor on the other side is not.
+    # Directed rounding: the result is on the right side, and its neighbor is on the other side.
     finite = np.isfinite(numbers)
     exact = numbers[finite].astype(np.float64)
     zero, up, down = (values(bits[k][finite], f) for k, f in (("hz", "f16"), ("hu", "f16"), ("bd", "bf16")))
@@ -115,7 +115,7 @@ def test_rounding_of_floats(load):
 
 def test_rounding_of_doubles_and_integers(load):
     doubles = RNG.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
-    # Doubles that two roundings, through float, would get wrong.
+    # Doubles for which rounding to float first gives a wrong result.
     tricky = values(PATTERNS[:0x7C00:7], "f16") * (1 + 2.0**-11) * (1 + 2.0**-40)
     doubles = np.concatenate([doubles[np.isfinite(doubles)], tricky, -tricky, tricky * (1 - 2.0**-39)])
     integers = RNG.integers(-(2**63), 2**63 - 1, doubles.size, dtype=np.int64) >> RNG.integers(0, 63, doubles.size)
@@ -133,7 +133,7 @@ OPERATIONS = ["add", "sub", "mul", "div", "fma", "max", "min", "max_nan", "neg",
 
 
 def operands(fmt: str, n: int) -> list[np.ndarray]:
-    """Random patterns, and triples close enough for sums to cancel."""
+    """Return random patterns, and triples that are close enough for sums to cancel."""
     a, b, c = RNG.integers(0, 65536, (3, n)).astype(np.uint16)
     product = values(a, fmt) * values(b, fmt)
     with np.errstate(all="ignore"):
@@ -181,7 +181,7 @@ def test_arithmetic_rounds_once(load, fmt, op):
             pattern = nearest(Fraction(min(max(number, 0.0), 1.0)), fmt) if number == number else 0
         if op == "relu" and pattern & 0x8000:
             pattern = 0
-        same = bits[i] == pattern or (pattern & 0x7FFF == 0 and bits[i] & 0x7FFF == 0)  # either zero
+        same = bits[i] == pattern or (pattern & 0x7FFF == 0 and bits[i] & 0x7FFF == 0)  # +0 or -0
         assert same, f"{op}({x[i]!r}, {y[i]!r}, {z[i]!r}) = {bits[i]:#06x}, expected {pattern:#06x}"
 
 
@@ -209,7 +209,7 @@ def test_minimum_maximum_sign(load, fmt):
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_pairs_do_both_halves(load, fmt):
+def test_pairs_compute_both_halves(load, fmt):
     n = 4096
     a, b, c = operands(fmt, 2 * n)
     b[:64] = a[:64]

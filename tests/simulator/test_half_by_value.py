@@ -1,4 +1,4 @@
-"""A half passed by value from memory into a function, or back, is counted as one access."""
+"""Passing a half by value from memory to a function, or returning it, counts as one access."""
 
 from __future__ import annotations
 

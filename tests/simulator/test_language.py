@@ -1,7 +1,7 @@
-"""nvcc's rejections are rejected here too, so that a kernel which runs on the simulator also compiles for a GPU.
+"""Code that nvcc rejects is rejected here as well, so a kernel that runs on the simulator compiles for a GPU.
 
-Above all the conversions of half, which are ambiguous as soon as another number is near. Each of these was compiled
-with nvcc 13.0. What it accepts stands in kernels/expressions.cu.
+Most cases are conversions of half, which are ambiguous in expressions with other types. Each case was compiled with
+nvcc 13.0. kernels/expressions.cu has expressions that nvcc accepts.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ extern "C" void run(cudaStream_t) {{}}
 """
 
 
-def test_what_nvcc_accepts_compiles():
+def test_expressions_that_nvcc_accepts_compile():
     assert compile_kernel(KERNELS / "expressions.cu", "cpu", checks=False).library.exists()
 
 
 @pytest.mark.parametrize("statement", REJECTED)
-def test_what_nvcc_rejects_does_not(statement, tmp_path):
+def test_expressions_that_nvcc_rejects_do_not_compile(statement, tmp_path):
     file = tmp_path / "rejected.cu"
     file.write_text(KERNEL.format(statement=statement))
     with pytest.raises(BuildError) as caught:

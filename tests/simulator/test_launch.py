@@ -1,4 +1,4 @@
-"""Launches: who a thread is, the forms a launch takes, and CUDA's limits."""
+"""Launches: thread and block indices, forms of launches, and CUDA's limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INVALID_VALUE = 1
         ((2, 1, 2), (1, 1, 64)),
     ],
 )
-def test_every_thread_knows_who_it_is(load, schedule, grid, block):
+def test_every_thread_has_its_indices(load, schedule, grid, block):
     kernel = load("identity")
     kernel.configure(**schedule)
     out = np.full((np.prod(grid), np.prod(block), 12), -1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The loop that does not end is found among those around the line where a thread was stopped."""
+"""An infinite loop is identified among the loops around the line where a thread was stopped."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_counting_loops_are_not_blamed(outer: str) -> None:
     assert endless_loop(NESTED.replace("{outer}", outer), 4) == 0
 
 
-def test_a_counter_that_the_body_sets_back() -> None:
+def test_a_counter_that_the_body_resets() -> None:
     text = "void f(int n) {\nfor (int i = 0; i < n; ++i) {\n  g();\n  i = 0;\n}\n}\n"
     assert endless_loop(text, 3) == 2
 
@@ -74,5 +74,5 @@ def test_loops_without_braces_and_do_loops() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "for", "for (", "while (1", "do", "do {} while", "for (;;", "}} while ("])
-def test_texts_that_are_no_code(text: str) -> None:
+def test_texts_that_are_not_code(text: str) -> None:
     assert endless_loop(text, 1) in (0, 1)

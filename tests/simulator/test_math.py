@@ -1,4 +1,4 @@
-"""Device math against numpy: exact where CUDA is exact, as inexact as the hardware where it is not."""
+"""Device math compared with numpy: exact if CUDA's function is exact, otherwise as inexact as the hardware."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 RNG = np.random.default_rng(11)
 N = 4096
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy, at infinities and NaN
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy warns about infinities and NaN
 
 
 def run(kernel, launcher, *arguments):
@@ -39,7 +39,7 @@ def wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float64)
 
 
-# Number in math.cu, scale of the arguments, the function in double, relative error allowed.
+# The number in math.cu, the scale of the arguments, the function in double, and the maximum relative error.
 ACCURATE = [
     ("rsqrtf", 8, 100, lambda a: 1 / np.sqrt(a), 2.4e-7),
     ("__frcp_rn", 7, 100, lambda a: 1 / a, 6e-8),
@@ -59,7 +59,7 @@ def test_accurate_functions(load, name, which, scale, function, error):
     np.testing.assert_allclose(of_floats(load, which, x), function(wide(x)).astype(np.float32), rtol=error, atol=1e-9)
 
 
-def test_fast_functions_near_zero_are_good(load):
+def test_fast_functions_are_accurate_near_zero(load):
     x = numbers(2.0)
     np.testing.assert_allclose(of_floats(load, 0, x), np.exp(wide(x)).astype(np.float32), rtol=1e-6)
     np.testing.assert_allclose(of_floats(load, 4, x[:N]), np.sin(wide(x[:N])), atol=1e-6)
@@ -74,10 +74,10 @@ def test_fast_functions_near_zero_are_good(load):
     np.testing.assert_allclose(of_floats(load, 24, x[:N] / 4), np.tan(wide(x[:N] / 4)), rtol=1e-3)
 
 
-def test_fast_functions_far_away_are_bad_as_on_a_gpu(load):
+def test_fast_functions_are_inaccurate_for_large_arguments_as_on_a_gpu(load):
     angles = np.arange(131072 - 4096, 131072, dtype=np.float32)
     errors = np.abs(of_floats(load, 4, angles) - np.sin(wide(angles)))
-    assert 1e-4 < errors.max() < 2e-2  # the angle in turns is rounded to a float: half a unit is 2^-10 turns here
+    assert 1e-4 < errors.max() < 2e-2  # the angle in turns is rounded to a float: half a unit is 2^-10 turns
     exponents = np.linspace(60, 88, 1000, dtype=np.float32)
     relative = of_floats(load, 0, exponents) / np.exp(wide(exponents)) - 1
     assert 1e-6 < np.abs(relative).max() < 1e-4
@@ -87,7 +87,7 @@ def test_division_clamping_extremes(load):
     a, b = numbers(10), np.roll(numbers(10), 1)
     got, expected = of_floats(load, 6, a, b), (a / b).astype(np.float32)
     small = np.abs(b) < 2.0**126
-    np.testing.assert_allclose(got[small], expected[small], rtol=2.4e-7)  # __fdividef: two units of the last place
+    np.testing.assert_allclose(got[small], expected[small], rtol=2.4e-7)  # __fdividef: two units in the last place
     assert of_floats(load, 6, [3.0], [2.0**127])[0] == 0
     np.testing.assert_array_equal(of_floats(load, 9, a), np.clip(np.nan_to_num(a, nan=0.0), 0, 1))
     np.testing.assert_array_equal(of_floats(load, 16, a, b), np.fmax(a, b) - np.fmin(a, b))
@@ -98,7 +98,7 @@ def test_division_clamping_extremes(load):
 
 
 def directed(exact: Fraction, mode: str) -> float:
-    """Return the float on the wanted side of an exact value."""
+    """Return the float on the given side of an exact value."""
     value = np.float32(float(exact))
     while Fraction(float(value)) > exact:
         value = np.nextafter(value, np.float32(-np.inf))

@@ -1,6 +1,6 @@
 """mbarriers, bulk copies and their groups, setmaxnreg.
 
-Right kernels give the right numbers, in any order of threads.
+Correct kernels give correct results in any order of threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def kernel(load, request):
 
 
 def run(kernel, schedule, launcher, *arguments):
-    """Run a launcher; these kernels are correct, so the checks must find nothing."""
+    """Run a launcher and assert that there are no findings, because these kernels are correct."""
     kernel.configure(**schedule)
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
@@ -40,8 +40,8 @@ def test_states_of_phases(kernel, schedule):
     out = np.zeros((2, 64), dtype=np.int32)
     run(kernel, schedule, "run_states", out)
     np.testing.assert_array_equal(out[0], 63 - np.arange(64))
-    # In the second phase 63 are expected: the states before the arrivals say 63, 62, ... 1; on a GPU the lanes of a
-    # warp arrive together and are told one number.
+    # The second phase expects 63 arrivals, so the states before them have 63, 62, ... 1 pending. On a GPU the lanes of
+    # a warp arrive together and get the same number.
     assert not kernel.in_order or sorted(out[1]) == [0, *range(1, 64)]
     assert out[1, 7] == 0 and (out[1] >= 0).all() and (out[1] < 64).all()
 
@@ -71,7 +71,7 @@ def test_one_lane_is_elected(kernel, schedule):
 
 
 @pytest.mark.parametrize("count", [20, 70, 264])
-def test_what_setmaxnreg_takes_is_checked_when_it_is_compiled(tmp_path, count):
+def test_setmaxnregs_count_is_checked_at_compile_time(tmp_path, count):
     file = tmp_path / "registers.cu"
     statement = f'asm volatile("setmaxnreg.dec.sync.aligned.u32 {count};");'
     file.write_text(
@@ -91,7 +91,7 @@ def test_bulk_copies_move_whole_sectors():
     assert totals["sectors"] == totals["ideal_sectors"] == 2 * 4 * 1024 / 32
 
 
-def test_a_wait_that_never_ends_says_what_is_missing():
+def test_a_deadlocked_wait_reports_what_is_missing():
     file = CorpusFile.read(CORPUS / "synccheck" / "bytes_that_never_arrive.cu")
     kernel = compile_kernel(file.path, "cpu", checks=True)
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)

@@ -1,4 +1,4 @@
-"""Floating-point operations and active lanes against what one works out on paper, with both compilers."""
+"""Floating-point operations and active lanes compared with counts derived by hand, with both compilers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def report(compiler: str, launcher: str, workers: int = 1, operations: bool = Tr
 
 
 def line(found: Report, text: str) -> LineCounters:
-    """Return the counters of the one line that contains a text."""
+    """Return the counters of the only line that contains the text."""
     (number,) = (i + 1 for i, row in enumerate(LINES) if text in row)
     return next(entry for entry in found.lines if entry.line == number)
 
@@ -61,7 +61,7 @@ def test_operations_are_those_of_the_line(compiler, launcher, flops, text):
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_a_template_computes_is_counted_in_the_template(compiler):
+def test_operations_of_a_template_are_counted_in_the_template(compiler):
     found = report(compiler, "helper")
     assert line(found, "// in the template").flops == 32 * 5
     caller = line(found, "// the caller")
@@ -77,17 +77,17 @@ def test_what_a_template_computes_is_counted_in_the_template(compiler):
         ("odd_warps", "// odd warps", 32, False),
         ("early", "// ten lanes stay", 10, True),
         ("dot", "// the products", 32, False),
-        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8: no lane is inactive
+        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8 threads, without inactive lanes
     ],
 )
-def test_lanes_that_stand_aside(compiler, launcher, text, lanes, diverges):
+def test_inactive_lanes(compiler, launcher, text, lanes, diverges):
     entry = line(report(compiler, launcher), text)
     assert entry.active_lanes == lanes
     assert entry.diverges == diverges
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_operations_of_halves_count_and_not_how_they_are_emulated(compiler):
+def test_operations_of_halves_are_counted_without_their_emulation(compiler):
     found = report(compiler, "halves")
     assert (found.totals["flops"], found.totals["special_functions"]) == (32 * 2, 0)
     assert line(found, "__hmul(__hadd(a, b), b)").flops == 32 * 2
@@ -124,7 +124,7 @@ def test_two_workers_count_the_same(launcher):
     assert [entry.counters for entry in one.lines] == [entry.counters for entry in two.lines]
 
 
-def test_nothing_is_counted_where_it_was_not_asked_for():
+def test_operations_are_not_counted_without_a_request():
     found = report("g++", "dot", operations=False)
     assert "flops" not in found.totals
     assert all(entry.flops == entry.executions == 0 for entry in found.lines)

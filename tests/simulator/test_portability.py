@@ -1,4 +1,4 @@
-"""The parts that depend on the processor: the same program, natively, without our own assembly, and on arm64."""
+"""Processor-dependent parts: one program, run natively, without our assembly code, and on arm64."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ static int settings = sim_configure("watchdog_seconds", "0.3");
 
 
 def build_program(folder: Path, command: tuple[str, ...], runtime: list[Path], *flags: str) -> Path:
-    """self_test.cu with the whole runtime (sources, or objects of the same compiler), as one program."""
+    """Build self_test.cu and the runtime (sources, or objects of the same compiler) as one program."""
     source, settings, program = folder / "self_test.cpp", folder / "settings.cpp", folder / "self_test"
     source.write_text(rewrite((KERNELS / "self_test.cu").read_text(), INCLUDE_DIRS).text)
     settings.write_text(_SETTINGS)
@@ -51,7 +51,7 @@ def check(*command: str, address_space: int | None = None) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
 def test_this_machine(tmp_path, flags):
-    """The runtime's objects are those of the simulator's library; only context.cpp knows the other way to switch."""
+    """Link the objects of the simulator's library; only context.cpp has a second way to switch stacks."""
     objects = [
         path
         for path in build_objects(plan_library(), open_cache())
@@ -62,7 +62,7 @@ def test_this_machine(tmp_path, flags):
         objects = [path for path in objects if path.name != "runtime_context.o"] + [RUNTIME / "context.cpp"]
     program = str(build_program(tmp_path, find_cxx().command, objects, *flags))
     check(program)
-    # As the runner of a submission lives: little address space.
+    # With a limited address space, like the runner of a submission.
     check(program, address_space=1 << 30)
     check(program, address_space=400 << 20)
 

@@ -1,4 +1,4 @@
-"""Inline PTX: what each instruction computes, and which lane holds which element of a matrix."""
+"""Inline PTX: the result of each instruction, and the lane that holds each element of a matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kernel(load, request):
 
 
 def run(kernel, launcher, *arguments):
-    """Run a launcher; these kernels are correct, so the checks must find nothing."""
+    """Run a launcher and assert that there are no findings, because these kernels are correct."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
 
@@ -35,7 +35,7 @@ def run(kernel, launcher, *arguments):
 
 
 def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """Return the registers of each lane for the 16 x k factor: [lane, register, element]."""
+    """Return the registers of each lane for the 16 x k matrix A: [lane, register, element]."""
     registers = []
     for block in range(0, matrix.shape[1], 4 * per_register):
         for row in (GROUP, GROUP + 8):
@@ -45,7 +45,7 @@ def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """Return the registers of each lane for the k x 8 factor."""
+    """Return the registers of each lane for the k x 8 matrix B."""
     registers = []
     for block in range(0, matrix.shape[0], 4 * per_register):
         rows = block + per_register * PAIR[:, None] + np.arange(per_register)
@@ -54,13 +54,13 @@ def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def sums(matrix: np.ndarray) -> np.ndarray:
-    """Return the four sums of each lane."""
+    """Return the four accumulators of each lane."""
     columns = 2 * PAIR[:, None] + np.array([0, 1])
     return np.hstack([matrix[GROUP[:, None], columns], matrix[GROUP[:, None] + 8, columns]])
 
 
 def as_words(registers: np.ndarray, count: int) -> np.ndarray:
-    """Return registers as int32, padded with zeros to `count` a lane."""
+    """Return registers as int32, padded with zeros to `count` for each lane."""
     words = np.ascontiguousarray(registers).reshape(32, -1).view(np.int32)
     return np.ascontiguousarray(np.hstack([words, np.zeros((32, count - words.shape[1]), dtype=np.int32)]))
 
@@ -70,7 +70,7 @@ def bfloat16_bits(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("kind", "k", "name"), [(0, 16, "f16"), (1, 16, "bf16"), (2, 8, "tf32"), (3, 8, "f16, k = 8")])
-def test_products_with_float_sums(kernel, kind, k, name):
+def test_mma_with_float_accumulators(kernel, kind, k, name):
     a, b, c = (RNG.integers(-8, 9, shape).astype(np.float32) / 4 for shape in ((16, k), (k, 8), (16, 8)))
     per_register = 1 if kind == 2 else 2
     convert = {1: bfloat16_bits, 2: lambda x: x.astype(np.float32)}.get(kind, lambda x: x.astype(np.float16))
@@ -88,7 +88,7 @@ def test_tf32_ignores_the_low_bits(kernel):
     assert (d == 8).all()
 
 
-def test_products_with_half_sums(kernel):
+def test_mma_with_half_accumulators(kernel):
     a, b, c = (RNG.standard_normal(shape).astype(np.float16) for shape in ((16, 16), (16, 8), (16, 8)))
     d = np.zeros((32, 2), dtype=np.int32)
     rc = np.ascontiguousarray(sums(c)).view(np.int32)
@@ -98,7 +98,7 @@ def test_products_with_half_sums(kernel):
 
 
 @pytest.mark.parametrize("is_signed", [0, 1])
-def test_products_of_bytes(kernel, is_signed):
+def test_mma_of_8_bit_integers(kernel, is_signed):
     dtype = np.int8 if is_signed else np.uint8
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     a, b = RNG.integers(low, high + 1, (16, 32)), RNG.integers(low, high + 1, (32, 8))
@@ -109,7 +109,7 @@ def test_products_of_bytes(kernel, is_signed):
     np.testing.assert_array_equal(d, sums(a @ b + c))
 
 
-def test_products_of_doubles(kernel):
+def test_mma_of_doubles(kernel):
     a, b, c = RNG.standard_normal((8, 4)), RNG.standard_normal((4, 8)), RNG.standard_normal((8, 8))
     d = np.zeros((32, 2))
     rc = np.ascontiguousarray(sums(np.vstack([c, c]))[:, :2])
@@ -126,7 +126,7 @@ def test_matrices_move_between_memory_and_lanes(kernel):
     run(kernel, "move_matrices", tiles, loaded, transposed, two, one, stored, stored_transposed, moved)
 
     def pairs(matrices: np.ndarray) -> np.ndarray:
-        """Each lane's pair of each 8x8 matrix."""
+        """Return each lane's pair of each 8x8 matrix."""
         picked = matrices[:, GROUP[:, None], 2 * PAIR[:, None] + np.array([0, 1])]
         return np.ascontiguousarray(picked.transpose(1, 0, 2)).view(np.int32)[:, :, 0]
 
@@ -180,7 +180,7 @@ def test_loads_stores_atomics(kernel):
 
 
 def permuted(a: int, b: int, selector: int) -> int:
-    """prmt: a nibble of the selector picks a byte, or with its top bit set eight times the byte's sign."""
+    """Return prmt's result. A nibble of the selector selects a byte, or, with its top bit, copies of its sign."""
     both, out = a | b << 32, 0
     for i in range(4):
         pick = selector >> (4 * i) & 15
@@ -189,7 +189,7 @@ def permuted(a: int, b: int, selector: int) -> int:
     return out
 
 
-def test_words(kernel):
+def test_integer_arithmetic(kernel):
     n = 64
     a, b, c = RNG.integers(0, 2**32, (3, n), dtype=np.uint32)
     out = np.zeros((17, n), dtype=np.int32)
@@ -226,7 +226,7 @@ def test_words(kernel):
         np.testing.assert_array_equal(row, np.array([int(w) & 0xFFFFFFFF for w in want], dtype=np.uint32))
 
 
-def test_floats(kernel):
+def test_float_arithmetic(kernel):
     n = 128
     x, y = RNG.standard_normal((2, n)).astype(np.float32)
     out, packed = np.zeros((9, n), dtype=np.float32), np.zeros((6, n), dtype=np.int32)
@@ -251,7 +251,7 @@ def test_floats(kernel):
     np.testing.assert_array_equal(packed[5].view(np.float16), (pairs + 1).astype(np.float16))
 
 
-def test_lanes_talk(kernel):
+def test_warp_instructions(kernel):
     out = np.zeros((6, 32), dtype=np.int32)
     run(kernel, "talk", out)
     np.testing.assert_array_equal(out[0], (LANE ^ 3) * 10)
@@ -282,5 +282,5 @@ def test_examples_in_messages_are_known():
     ["wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "ld.global.v3.f32", "cvt.rn.f8.f32",  # noqa: E501
      "cp.async.bulk.tensor.2d.shared::cluster.global.tile", "mul.u32", "ld"],
 )  # fmt: skip
-def test_what_is_not_simulated_is_not_known(opcode):
+def test_unsupported_instructions_are_unknown(opcode):
     assert function_for(opcode) is None

@@ -1,7 +1,7 @@
-"""Random accesses to shared memory: the checks find a race, or an access past the end, exactly where a model does.
+"""Random accesses to shared memory: the checks report a race or an access past the end exactly if a model does.
 
-The model looks at every pair of accesses, so it is slow and obviously right. Barriers cut the kernel into phases;
-two threads race when they touch one cell in one phase and at least one of them writes.
+The model examines every pair of accesses, so it is slow and obviously correct. Barriers divide the kernel into phases.
+Two threads race if they access one cell in one phase and at least one of them writes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.seeds import SEED
 from tests.simulator.harness import KERNELS, SimulatedKernel
 
-SIZE = 96  # kSize of the kernel
-ABSENT = -1  # a thread that does not take part in an access
+SIZE = 96  # kSize in the kernel
+ABSENT = -1  # a thread without this access
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def kernel() -> SimulatedKernel:
 
 @st.composite
 def indices(draw, threads: int) -> np.ndarray:
-    """Draw an index for each thread: a permutation, an affine expression, or anything at all, perhaps past the end."""
+    """Draw an index for each thread: a permutation, an affine expression, or any indices, some past the end."""
     t = np.arange(threads)
     step, start = draw(st.integers(0, 5)), draw(st.integers(0, SIZE - 1))
     kind = draw(st.sampled_from(["own", "affine", "rotated", "any", "past the end"]))

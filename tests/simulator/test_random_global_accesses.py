@@ -1,12 +1,11 @@
-"""Random accesses to global memory: the checks find a race, or an access past the end, exactly where a model does.
+"""Random accesses to global memory: the checks report a race or an access past the end exactly if a model does.
 
-The model looks at every pair of accesses. Two threads race when they touch one cell, at least one of them changes it,
-and not both do so by an atomic operation; unless they are of one block and a barrier lies between. Nothing orders two
-blocks.
+The model examines every pair of accesses. Two threads race if they access one cell, at least one of them changes it,
+not both accesses are atomic, and no barrier of their block separates them. Nothing orders two blocks.
 
-The checks keep for each cell the last write and a set of either reads or atomic operations. So a read that is ordered
-after an atomic operation hides it, and the other way round; of such programs only half is asserted: what is found is a
-race.
+The checks store for each cell the last write and a set of either reads or atomic operations. Therefore a read that is
+ordered after an atomic operation hides it, and vice versa. For such programs, the test asserts only that reported races
+are races.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.test_random_accesses import ABSENT, SIZE, indices
 
-READ, WRITE, ADD = range(3)  # as the kernel has them
+READ, WRITE, ADD = range(3)  # as in the kernel
 T = np.arange(64, dtype=np.int32)
 NOBODY = np.full(64, ABSENT, dtype=np.int32)
 
@@ -32,7 +31,7 @@ def kernel() -> SimulatedKernel:
 
 
 class Program(NamedTuple):
-    """Three accesses: the cell of each thread, and what it does to it."""
+    """Three accesses, each with the cell and the kind of access of each thread."""
 
     cells: list[np.ndarray]
     kinds: tuple[int, int, int]
@@ -50,16 +49,16 @@ def programs(draw) -> Program:
 
 class Truth(NamedTuple):
     between: bool
-    """Whether threads of different blocks race."""
+    """True if threads of different blocks race."""
     within: bool
     past: bool
-    """Whether an access is past the end."""
+    """True if an access is past the end."""
     hidden: bool
-    """Whether a read and an atomic operation of one cell are ordered."""
+    """True if a read and an atomic operation of one cell are ordered."""
 
 
 def truth(program: Program) -> Truth:
-    """From all pairs of accesses."""
+    """Return the expected result from all pairs of accesses."""
     cell, threads = np.concatenate(program.cells), len(program.cells[0])
     thread = np.tile(np.arange(threads), 3)
     block = thread // (threads // program.blocks)
@@ -97,10 +96,10 @@ def test_the_checks_agree_with_the_model(program: Program, schedule: str, worker
     found = {finding["kind"] for finding in outcome.report["findings"]}
     true = truth(program)
     assert ("out_of_bounds" in found) == true.past, found
-    if true.past:  # it may end the kernel before the race
+    if true.past:  # an access past the end may end the kernel before the race
         return
     assert found <= {"between_blocks", "within_block", "within_warp"}
-    if workers == 1:  # two keep the first reader of a cell and the number of another, not always that one's block
+    if workers == 1:  # a set of two readers stores the first one completely and only the thread of the other
         assert true.between or "between_blocks" not in found
         assert true.within or found <= {"between_blocks"}
     assert bool(found) == (true.between or true.within) or true.hidden

@@ -1,4 +1,4 @@
-"""Recordings of kernels whose every step is known: the actions of each thread, their addresses, and the waits."""
+"""Recordings of kernels with known steps: the accesses of each thread, their addresses, and waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def record(kernel: Kernel) -> Record:
     def run(name: str, *arguments: Any, block: tuple[int, int, int] = (0, 0, 0)) -> Report:
-        kernel._simulator.configure(schedule="forward", workers="1")  # whatever other tests of this process have set
+        kernel._simulator.configure(schedule="forward", workers="1")  # other tests may have changed these
         with kernel.recording(block):
             getattr(kernel, f"run_{name}")(*arguments)
         return kernel.report
@@ -44,7 +44,7 @@ def recorded(report: Report) -> Recording:
 
 
 def of(recording: Recording, kind: str, memory: str = "") -> list[Event]:
-    """Return the recorded events of a kind that access the memory of a name."""
+    """Return the recorded events of a kind that access the named memory."""
     return [
         event
         for event in recording.events
@@ -81,7 +81,7 @@ def test_coalesced_and_strided_addresses(record: Record) -> None:
 
 
 def test_shapes_and_memories(record: Record) -> None:
-    x, out = torch.zeros(129)[1:], torch.zeros(192)  # a GPU's memory begins at a multiple of 256
+    x, out = torch.zeros(129)[1:], torch.zeros(192)  # allocations on a GPU are aligned to 256 bytes
     recording = recorded(record("coalesced", x, out, block=(1, 0, 0)))
     assert recording.block == [64, 1, 1]
     for memory, tensor in zip(recording.memories, (x, out)):
@@ -92,7 +92,7 @@ def test_shapes_and_memories(record: Record) -> None:
     assert [event.offsets for event in of(recording, "write")] == [[4 * (5 * 32 + lane) for lane in ALL]]
 
 
-def test_values_of_what_is_written_twice_and_of_structures(record: Record) -> None:
+def test_values_of_elements_written_twice_and_of_structures(record: Record) -> None:
     recording = recorded(record("settles", torch.zeros(32)))
     assert [floats(event) for event in of(recording, "write", "part")] == [[1.0] * 32, [2.0] * 32]
     pieces = of(recording, "write", "pairs")
@@ -107,7 +107,7 @@ def test_values_of_what_is_written_twice_and_of_structures(record: Record) -> No
 
 
 def test_requests_are_those_that_are_counted(record: Record) -> None:
-    """Events of accesses are the requests of the counters, with the lanes that those have."""
+    """Compare the access events with the requests of the counters, lane by lane."""
     for name, size in (("conflicts", 32), ("waits", 96), ("diverges", 128), ("shuffles", 64)):
         report = record(name, torch.zeros(size))
         events = [e for e in recorded(report).events if e.kind in ("read", "write")]
@@ -127,7 +127,7 @@ def test_bank_conflict_and_values(record: Record) -> None:
     assert recording.shared_bytes == 4096
 
 
-def test_who_waits_at_a_barrier(record: Record) -> None:
+def test_waits_at_a_barrier(record: Record) -> None:
     recording = recorded(record("waits", torch.zeros(96)))
     kinds = [(event.kind, event.warp) for event in recording.events]
     done = kinds.index(("barrier_done", -1))
@@ -135,7 +135,7 @@ def test_who_waits_at_a_barrier(record: Record) -> None:
     assert sorted(event.warp for event in arrivals) == [0, 1, 2]
     barrier = line_of("if (threadIdx.x < 32) part") + 1
     assert {(len(event.lanes), event.name, event.line) for event in arrivals} == {(32, "__syncthreads", barrier)}
-    # Those with nothing to do are there before warp 0 has done its work; no thread reads before all have arrived.
+    # Warps without work arrive before warp 0 has finished its work. No thread reads before all have arrived.
     assert kinds.index(("arrives", 1)) < kinds.index(("arrives", 0))
     assert kinds.index(("arrives", 0)) > kinds.index(("write", 0))
     reads = [
@@ -158,17 +158,17 @@ def test_both_sides_of_a_race(record: Record) -> None:
         warp, lane = divmod(side.thread[0], 32)
         (event,) = [e for e in of(recording, kind, "part") if e.warp == warp and e.line == side.line]
         assert event.offsets[event.lanes.index(lane)] - start == side.memory.offset
-    # Warp 0 ran first: what it read of warp 1's part had not been written, and the recording says what it saw.
+    # Warp 0 ran first, before warp 1 wrote its part. The recording has the values that warp 0 read.
     first = of(recording, "read", "part")[0]
     assert first.warp == 0 and first.values[0] == b"\xff" * 4
 
 
-def test_lanes_of_each_way_of_a_branch(record: Record) -> None:
+def test_lanes_of_both_sides_of_a_branch(record: Record) -> None:
     recording = recorded(record("diverges", torch.zeros(128)))
     masks = [event.lanes for event in of(recording, "write", "out")]
     trips = [[lane for lane in ALL if lane % 4 > k] for k in range(3)]
     assert masks == [ALL[:8], ALL[8:], *trips, ALL]
-    # Lanes that leave the loop early wait for the others at the warp's barrier.
+    # Lanes that exit the loop early wait for the others at the warp's barrier.
     waiting = [event for event in of(recording, "waits") if event.name == "__syncwarp"]
     assert [event.lanes for event in waiting] == [ALL[0:8:4], ALL[8::4], ALL[1::4], ALL[2::4]]
     (meeting,) = of(recording, "meets")
@@ -181,8 +181,7 @@ def test_shuffles_of_all_and_of_some_lanes(record: Record) -> None:
         ("__shfl_xor_sync", ALL),
         ("__shfl_xor_sync", ALL[16:]),
     ]
-    # The lower half has ended before the upper one meets again, for all who live: the counters take that for two
-    # requests.
+    # The lower half exits before the upper half synchronizes again, so the counters have two requests.
     assert [event.lanes for event in of(recording, "write", "out")] == [ALL[16:], ALL[:16], ALL[16:]]
 
 
@@ -209,7 +208,7 @@ def test_atomic_operations_leave_their_results(record: Record) -> None:
     assert sorted(sums) == list(range(8, 72))
 
 
-def test_who_waits_for_ever(record: Record) -> None:
+def test_deadlocked_threads(record: Record) -> None:
     report = record("hangs", torch.zeros(64))
     assert [finding.kind for finding in report.findings if finding.check == "synccheck"] == ["deadlock"]
     (stuck,) = of(recorded(report), "stuck")
@@ -218,7 +217,7 @@ def test_who_waits_for_ever(record: Record) -> None:
     assert [event.warp for event in of(recorded(report), "exits")] == [1]
 
 
-def test_what_is_too_much_is_cut_where_all_threads_still_agree(record: Record) -> None:
+def test_a_long_recording_is_cut_at_a_point_that_all_threads_reached(record: Record) -> None:
     recording = recorded(record("endless", torch.zeros(128), 2000))
     assert recording.cut
     done = len(of(recording, "barrier_done"))
@@ -230,7 +229,7 @@ def test_what_is_too_much_is_cut_where_all_threads_still_agree(record: Record) -
     assert not recorded(record("endless", torch.zeros(128), 100)).cut
 
 
-def test_one_warp_is_cut_where_its_lanes_agree(record: Record) -> None:
+def test_a_warp_is_cut_at_a_point_that_its_lanes_reached(record: Record) -> None:
     recording = recorded(record("apart", torch.zeros(96), 2000))
     assert recording.cut
     writes = [sum(event.kind == "write" and event.warp == warp for event in recording.events) for warp in range(3)]
@@ -238,7 +237,7 @@ def test_one_warp_is_cut_where_its_lanes_agree(record: Record) -> None:
     assert all(event.lanes == ALL for event in recording.events)
 
 
-def test_nothing_is_recorded_unasked(kernel: Kernel) -> None:
+def test_nothing_is_recorded_without_a_request(kernel: Kernel) -> None:
     kernel.run_coalesced(torch.zeros(128), torch.zeros(128))
     assert kernel.report.recording is None
     with kernel.recording((2, 0, 0)):  # no such block
@@ -280,7 +279,7 @@ HONEST = {
         {"more": 1},
     ],
 )
-def test_a_made_up_recording_is_refused(change: dict[str, Any]) -> None:
+def test_a_forged_recording_is_refused(change: dict[str, Any]) -> None:
     assert read(json.dumps({"recording": HONEST})).recording is not None
     with pytest.raises(MadeUp):
         read(json.dumps({"recording": HONEST | change}))

@@ -1,4 +1,4 @@
-"""Reports: what a finding says, where it points, and what is counted together."""
+"""Reports: texts of findings, their places, and how findings are merged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def line_of(text: str) -> int:
 
 
 class Run:
-    """One call with tensors of any shape; ``address`` has where each lies while ``inspect`` runs."""
+    """A call with tensors of any shape. While ``inspect`` runs, ``address`` has the address of each tensor."""
 
     def __init__(self, launcher: str, *arguments: Any, inspect: Any = None, **settings: object) -> None:
         kernel, simulation = built()
@@ -79,7 +79,7 @@ class Run:
         return list(who) if sim.sim_writer(address, who) else None
 
 
-def test_an_access_past_the_end_says_by_how_much_of_what_and_who():
+def test_an_access_past_the_end_names_distance_memory_and_thread():
     run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
     (finding,) = run.report.findings
     line = line_of("k[(row + 1)")
@@ -130,7 +130,7 @@ def test_a_race_hides_the_uninitialized_read_on_its_line():
         assert [finding.check for finding in findings] == ["racecheck"]
 
 
-def test_elements_that_nobody_wrote_are_counted_and_named():
+def test_unwritten_elements_are_counted_and_named():
     (finding,) = Run("checkered", (4, 6), 4, 6).report.findings
     assert finding.kind == "output_not_written"
     assert message(finding) == (
@@ -179,7 +179,7 @@ def test_without_the_source_there_are_still_lines():
     assert (finding.line, finding.source_line) == (line_of("k[(row + 1)"), "")
 
 
-def test_the_json_is_json_whatever_names_hold():
+def test_names_are_escaped_in_json():
     run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
     assert json.loads(run.text)["version"] == 1
 

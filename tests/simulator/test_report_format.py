@@ -1,4 +1,4 @@
-"""Reports that libsim did not write are refused as a whole; what is let through breaks nothing behind."""
+"""Invalid reports are refused completely, and accepted ones cause no errors in later code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WHOLE = {"version": 1, "findings": [FINDING], "sites": [[1, 0, 64]], "modules": 
 
 
 def payload(kind: str) -> dict[str, Any]:
-    """Return the sample payload of a kind as the simulator writes it."""
+    """Return the sample payload of a kind in the simulator's format."""
     sample = KINDS[kind].sample
     found: dict[str, Any] = msgspec.to_builtins(sample) if sample else {}
     found.pop("of", None)
@@ -54,7 +54,7 @@ def payload(kind: str) -> dict[str, Any]:
 
 
 def changed(path: str, value: Any) -> str:
-    """Return the report with one value replaced, or removed (``...``)."""
+    """Return the report with one value replaced, or removed if it is ``...``."""
     report = copy.deepcopy(WHOLE)
     *where, last = path.split(".")
     part: Any = report
@@ -67,7 +67,7 @@ def changed(path: str, value: Any) -> str:
     return json.dumps(report)
 
 
-def test_what_libsim_writes_is_read_whole() -> None:
+def test_reports_of_libsim_are_read_completely() -> None:
     assert read(json.dumps(WHOLE)).findings[0].memory.shape == [4]
     assert read("") == read("{}") == report_format.Report()
 
@@ -106,13 +106,13 @@ def test_what_libsim_writes_is_read_whole() -> None:
         ("version", 2),
     ],
 )
-def test_what_it_never_writes_is_refused(path: str, value: Any) -> None:
+def test_invalid_reports_are_refused(path: str, value: Any) -> None:
     with pytest.raises(MadeUp):
         read(changed(path, value))
 
 
 @pytest.mark.parametrize("kind", ["leak", "use_after_free", "uninitialized_read", "output_not_written", "within_warp"])
-def test_a_finding_has_what_its_sentence_needs(kind: str) -> None:
+def test_a_finding_has_the_values_of_its_text(kind: str) -> None:
     report = copy.deepcopy(WHOLE)
     report["findings"][0] |= {"kind": kind, "check": KINDS[kind].check, "payload": payload(kind), "other": SIDE}
     read(json.dumps(report))
@@ -122,7 +122,7 @@ def test_a_finding_has_what_its_sentence_needs(kind: str) -> None:
 
 
 @pytest.mark.parametrize("first", [["0"], [0.5], [1 << 64], 0, [0] * 17])
-def test_elements_that_are_no_numbers(first: Any) -> None:
+def test_elements_that_are_not_numbers(first: Any) -> None:
     report = copy.deepcopy(WHOLE)
     unwritten = {"missing": 1, "first": first}
     report["findings"][0] |= {"kind": "output_not_written", "check": "initcheck", "payload": unwritten}
@@ -155,12 +155,12 @@ def test_long_texts_of_a_payload_are_refused() -> None:
     ],
     ids=range(12),
 )
-def test_texts_that_are_no_report(text: str) -> None:
+def test_texts_that_are_not_a_report(text: str) -> None:
     with pytest.raises(MadeUp):
         read(text)
 
 
-def test_control_characters_go_no_further() -> None:
+def test_control_characters_are_removed() -> None:
     report = copy.deepcopy(WHOLE)
     report["findings"][0]["kernel"] = report["findings"][0]["memory"]["name"] = "\x1b[2J\u0000x"
     report["modules"] = ["\x00"]
@@ -169,14 +169,14 @@ def test_control_characters_go_no_further() -> None:
     assert whole.modules == ["\ufffd"]
 
 
-# -- whatever is let through can be told --
+# -- accepted reports can be rendered --
 
 NUMBERS = [0, 1, 2, 255, (1 << 32) - 1, (1 << 63) - 1]
 TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(KINDS)]
 
 
 def places(part: Any) -> Iterator[tuple[Any, Any]]:
-    """All numbers and texts of a report: what holds each, and under which key."""
+    """Yield all numbers and texts of a report: each container and key."""
     for key, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
         if isinstance(value, (dict, list)):
             yield from places(value)
@@ -184,8 +184,8 @@ def places(part: Any) -> Iterator[tuple[Any, Any]]:
             yield part, key
 
 
-def test_what_is_let_through_can_be_told() -> None:
-    """Reports of real runs with other numbers and texts in a few places, or without one: refused, or told whole."""
+def test_accepted_reports_can_be_rendered() -> None:
+    """Check that reports of real runs with a few changed or missing values are refused or rendered completely."""
     random = Random(SEED)
     refused = told = 0
     for _ in range(600):
@@ -208,7 +208,7 @@ def test_what_is_let_through_can_be_told() -> None:
 
 @cache
 def texts() -> list[str]:
-    """One report of each sort: findings of all checks, and counters."""
+    """Return reports of real runs: findings of all checks, and counters."""
     calls: list[tuple[Any, ...]] = [
         ("past_end", (2, 4, 5), (2, 4, 5), 8, 5),
         ("unordered", (64,), 64),

@@ -1,4 +1,4 @@
-"""The runtime API, as launchers and plain programs use it."""
+"""The runtime API in launchers and in complete programs."""
 
 from __future__ import annotations
 

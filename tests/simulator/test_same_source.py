@@ -1,7 +1,6 @@
-"""The kernels of these tests are CUDA: nvcc, where there is one, accepts them.
+"""The kernels of these tests are valid CUDA: nvcc accepts them if it is installed.
 
-Files that nvcc reads together stand in namespaces of one file, below the headers of all: those take nvcc longer than
-the kernels.
+Files are compiled together, as namespaces of one file, because nvcc needs longer for the headers than for the kernels.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ HOPPER = ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "
 
 
 def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
-    """To machine code for the GPU.
+    """Compile to machine code for the GPU.
 
-    Nvcc reads the code of the host with it, and leaves out what g++ would make of that.
+    nvcc also parses the host code, but g++ does not compile it.
     """
     nvcc = find_nvcc(required=False)
     if nvcc is None:
@@ -53,7 +52,7 @@ def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
 
 
 def together(files: list[Path]) -> str:
-    """Return the files as one; a message of nvcc names the file and the line that it is about."""
+    """Return the files as one source text, in which nvcc's messages name the original file and line."""
     texts = {file: file.read_text() for file in files}
     includes = {line for text in texts.values() for line in text.splitlines() if line.startswith("#include")}
     bodies = [
@@ -69,8 +68,8 @@ def test_nvcc_accepts_the_kernels(tmp_path):
     compile_with_nvcc(file, tmp_path, "90")
 
 
-def test_nvcc_accepts_what_the_corpus_has_of_hopper(tmp_path):
-    """The faults too: they are faults of what a kernel does, not of how it is written."""
+def test_nvcc_accepts_the_corpus_for_hopper(tmp_path):
+    """Compile both twins, because the faults are errors at run time, not at compile time."""
     found = {name: sorted(CORPUS.glob(f"*/{name}.cu")) for name in HOPPER}
     assert all(found.values()), found
     file = tmp_path / "corpus.cu"
@@ -79,8 +78,8 @@ def test_nvcc_accepts_what_the_corpus_has_of_hopper(tmp_path):
     compile_with_nvcc(file, tmp_path, "90a")
 
 
-def test_nvcc_accepts_what_the_corpus_has_of_tensor_memory(tmp_path):
-    """But for one fault, which ptxas sees as well."""
+def test_nvcc_accepts_the_corpus_for_tensor_memory(tmp_path):
+    """Exclude one fault, which ptxas also rejects."""
     refused = CORPUS / "tensor_memory/pair_after_allocating_alone.cu"
     file = tmp_path / "corpus.cu"
     paths = sorted((CORPUS / "tensor_memory").glob("*.cu"))

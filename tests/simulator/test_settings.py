@@ -43,7 +43,7 @@ def test_larger_stacks(load):
     assert kernel("recursion", x, 5000).error != 0
 
 
-def test_tensors_are_aligned_apart_and_poisoned(load):
+def test_tensors_are_aligned_separate_and_poisoned(load):
     sim = load("faults").sim
     sim.sim_reset()
     shape = (ctypes.c_int64 * 1)(0)
@@ -61,7 +61,7 @@ def test_tensors_are_aligned_apart_and_poisoned(load):
     sim.sim_reset()
 
 
-def test_memory_is_found_again_after_a_reset(load):
+def test_memory_is_available_again_after_a_reset(load):
     sim = load("faults").sim
     shape = (ctypes.c_int64 * 1)(0)
     first = None

@@ -1,4 +1,4 @@
-"""Streams, events and CUDA graphs: what the calls return. What they order is in the corpus."""
+"""Streams, events and CUDA graphs: return values of calls. The corpus tests what they order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_graph_holds_arguments_by_value(load):
     assert out[:15].tolist() == [0, 0, 1, 1, 100, 0, 0, 0, 0, 5, 0, 0, INVALID_VALUE, INVALID_VALUE, INVALID_VALUE]
     assert total[0] == 101 + 11
     kinds = {f["kind"] for f in outcome.report["findings"]}
-    assert kinds == {"refused", "host_access"}  # the launcher writes its notes to `out` itself
+    assert kinds == {"refused", "host_access"}  # the launcher writes results to `out` on the host
 
 
 CIRCLE = """
@@ -71,7 +71,7 @@ extern "C" void run(int* out, cudaStream_t stream) {
 """
 
 
-def test_a_graph_is_put_together_node_by_node(load):
+def test_a_graph_is_built_node_by_node(load):
     out, total = np.full(64, -1, dtype=np.int32), np.zeros(1, dtype=np.int32)
     outcome = load("streams", checks=True)("nodes", out, total)
     made = [0] * 7 + [1, 0, 1, 0, 1, 0, 1, 1]
@@ -84,7 +84,7 @@ def test_a_graph_is_put_together_node_by_node(load):
     assert {f["kind"] for f in outcome.report["findings"]} == {"refused", "host_access"}
 
 
-def test_a_circle_of_nodes_is_refused(tmp_path):
+def test_a_cycle_of_nodes_is_refused(tmp_path):
     file = tmp_path / "circle.cu"
     file.write_text(CIRCLE)
     kernel = SimulatedKernel(file, checks=True)
@@ -95,7 +95,7 @@ def test_a_circle_of_nodes_is_refused(tmp_path):
     assert "the dependencies have a cycle" in finding["payload"]["reason"]
 
 
-def test_what_a_capture_forbids(load):
+def test_calls_that_a_capture_forbids(load):
     out = np.full(64, -1, dtype=np.int32)
     assert load("streams")("capture_errors", out).error == 0
     spoiled = [
@@ -110,7 +110,7 @@ def test_what_a_capture_forbids(load):
         *(IMPLICIT, INVALIDATED),  # cudaMemcpy
         *(CAPTURED_EVENT, INVALIDATED),  # cudaEventSynchronize
         *(CAPTURED_EVENT, INVALIDATED),  # cudaEventQuery
-        *(ISOLATION, INVALIDATED),  # waits for what was not captured
+        *(ISOLATION, INVALIDATED),  # waits for work that was not captured
         *(UNMATCHED, INVALIDATED),  # ended in another stream
         *(MERGE, INVALIDATED, INVALIDATED),  # waits for another capture
         UNJOINED,
@@ -138,7 +138,7 @@ def test_allocations_of_a_capture_are_refused(load):
         ("cudaGraphDebugDotPrint(0, 0, 0)", "DOT files of a graph"),
     ],
 )
-def test_what_graphs_lack_is_refused_by_name(tmp_path, call, what):
+def test_unsupported_graph_functions_are_refused_by_name(tmp_path, call, what):
     file = tmp_path / "by_hand.cu"
     file.write_text(
         f'#include <cuda_runtime.h>\nextern "C" void run(float* out, cudaStream_t stream) {{\n    {call};\n}}\n'
@@ -166,7 +166,7 @@ CORPUS = [
 
 
 def test_nvcc_takes_the_same_files(tmp_path):
-    """``kernels/streams.cu`` is compiled with its neighbors, in test_same_source.py."""
+    """Compile the other file; test_same_source.py compiles ``kernels/streams.cu``."""
     if not shutil.which("nvcc"):
         pytest.skip("no nvcc on the PATH")
     file = tmp_path / "corpus.cu"

@@ -1,6 +1,6 @@
-"""A structure that goes by value into a function, or comes from one, is read and written like anything else.
+"""Reads and writes of structures that are passed or returned by value are checked and counted.
 
-Neither compiler instruments the copy that such a call makes, so the calls are inlined: see host_defines.h.
+Compilers do not instrument the copy for such a call, so these calls are inlined (host_defines.h).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
     _, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, "read_past_the_end", SOURCE)
     findings = [f for f in report.findings if f.kind == "out_of_bounds"]
     assert findings
-    # g++ blames the call, clang++ the parameter.
+    # g++ reports the line of the call, clang++ that of the parameter.
     call, parameter = (
         next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
         for text in ("threadIdx.x + 1", "float scaled(Eight p)")
@@ -67,12 +67,12 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
     ("launcher", "loads"), [("three_apart", 3), ("two_apart", 2), ("pair", 1), ("pack", 1), ("read_scaled", 2)]
 )
 def test_requests_are_those_of_nvcc(launcher: str, loads: int) -> None:
-    """With g++; clang++ takes a structure apart before its instrumentation sees it.
+    """Use g++, because clang++ splits structures into members before instrumentation.
 
-    The expected numbers are those of ``ld.global`` in what ``nvcc -ptx`` makes of the file, but for the last: a
-    structure of 32 bytes that is not aligned is read in steps of 16 bytes here and of 4 bytes there.
+    The expected numbers are those of ``ld.global`` in the output of ``nvcc -ptx``. The last one differs: an unaligned
+    structure of 32 bytes is read in 16-byte accesses here, and in 4-byte accesses by nvcc.
     """
     kernel = built("g++")
     error, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, launcher, SOURCE)
     assert error == 0
-    assert sum(line.requests for line in report.lines) == loads + 1  # the result is written with one
+    assert sum(line.requests for line in report.lines) == loads + 1  # one request writes the result

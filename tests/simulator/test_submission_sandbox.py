@@ -1,6 +1,6 @@
-"""Memory that a submission may touch, place by place.
+"""Memory that a submission may access, case by case.
 
-``submission_sandbox/calls.cpp`` asks, without kernels and checks.
+``submission_sandbox/calls.cpp`` calls the sandbox directly, without kernels and checks.
 """
 
 from __future__ import annotations

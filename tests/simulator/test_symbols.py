@@ -1,4 +1,4 @@
-"""No other library of a process can come between a kernel and the simulator, whoever is loaded first."""
+"""No other library in a process can interpose symbols between a kernel and the simulator, in any load order."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from grader.simulator import hooks, library
 from tests.simulator.harness import KERNELS
 
 ROOT = Path(__file__).parents[2]
-# What compilers call in place of a call through a pointer has their names; other libraries keep theirs to themselves.
+# Helper functions that compilers generate for indirect calls have compiler-defined names, which are not exported
+# elsewhere.
 OURS = re.compile(r"_ZN3sim\w+|sim_\w+|__wrap_\w+|__x86_indirect_thunk_\w+|__llvm_external_retpoline_r11")
-# The C and C++ libraries of the system, by the versions that are in every symbol of theirs.
+# The system's C and C++ libraries, recognized by the versions of their symbols.
 SYSTEM = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(\.\d+)*)")
-# What every shared library asks for without need.
+# Weak symbols that every shared library references.
 WEAK = ("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize")
 COMPILERS = [pytest.param(compiler, id=compiler.family) for compiler in available_cxx()]
-# Loads these before anything else, for everybody to see, and calls the simulator in all the ways there are.
+# Loads the given libraries first, with global visibility, and calls the simulator in all ways.
 BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
 
 
@@ -37,20 +38,20 @@ def listed(path: Path, which: str) -> list[str]:
 
 
 def kernel_files() -> list[Path]:
-    """Kernels that ask for much: the runtime API, the C++ library, tensor cores, copies of structures."""
+    """Kernels that import many symbols: the runtime API, the C++ library, tensor cores, copies of structures."""
     names = ("runtime_api", "program", "cooperative_groups", "wmma", "structures_by_value", "math")
     return [*(KERNELS / f"{name}.cu" for name in names), ROOT / "solutions/day02_reductions/softmax.cu"]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_the_simulator_exports_has_names_of_its_own(compiler):
+def test_exported_names_of_the_simulator_are_unique(compiler):
     names = listed(library.ensure_library(compiler), "--defined-only")
     assert {"sim_cudaGetLastError", "sim_printf", "__wrap___tsan_read4"} <= set(names)
     assert [name for name in names if not OURS.fullmatch(name)] == []
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_linker_is_told_of_every_hook_that_the_simulator_has(compiler):
+def test_the_linker_knows_every_hook_of_the_simulator(compiler):
     names = listed(library.ensure_library(compiler), "--defined-only")
     assert {name for name in names if name.startswith("__wrap_")} == {
         hooks.wrapped(name) for name in (*hooks.INSERTED, *hooks.LIBRARY)
@@ -58,21 +59,21 @@ def test_the_linker_is_told_of_every_hook_that_the_simulator_has(compiler):
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_kernels_ask_for_nothing_but_the_simulator_and_the_systems_libraries(compiler):
+def test_kernels_import_only_the_simulator_and_system_libraries(compiler):
     for file in kernel_files():
         built = compile_kernel(file, compiler=compiler)
         provided = set(listed(built.libsim, "--defined-only"))
         for name in listed(built.library, "--undefined-only"):
             plain, _, version = name.partition("@")
-            # What a kernel was linked against in place of libstdc++ names no versions.
+            # Symbols from the library that replaces libstdc++ at link time have no versions.
             system = SYSTEM.fullmatch(version.lstrip("@")) or plain in (*WEAK, *FUNCTIONS)
             assert plain in provided or system, f"{file.name}: {name}"
             assert not re.match(r"cu[A-Z]|cuda|__tsan|__ubsan|__sanitizer", plain), f"{file.name}: {name}"
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_an_older_c_plus_plus_library_that_came_first_is_enough(compiler):
-    """Accept the libstdc++ of GCC 9: conda's Python and some wheels bring one older than the compiler's."""
+def test_an_older_libstdcxx_that_is_loaded_first_is_sufficient(compiler):
+    """Check libstdc++ of GCC 9, because conda's Python and some wheels bring one that is older than the compiler's."""
     newest = {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9, 0, 0)}
     plan = library.plan_library(compiler)
     libraries = [library.ensure_library(compiler)]
@@ -85,8 +86,8 @@ def test_an_older_c_plus_plus_library_that_came_first_is_enough(compiler):
                 assert tuple(map(int, version[2].split("."))) <= newest[version[1]], f"{path.name}: {name}"
 
 
-def test_a_kernel_may_not_bring_hooks_of_its_own(tmp_path):
-    """Neither under the name that the compiler calls nor under the one that the linker makes of it."""
+def test_a_kernel_may_not_define_hooks(tmp_path):
+    """Check the name that the compiler calls, and the name that the linker replaces it with."""
     for name in ("__tsan_read4", "__wrap___tsan_read4", "__sanitizer_cov_trace_pc", "sim_cudaGetLastError"):
         source = tmp_path / f"{name}.cpp"
         source.write_text(f'extern "C" __attribute__((visibility("hidden"), used)) void {name}(void*) {{}}\n')
@@ -96,7 +97,7 @@ def test_a_kernel_may_not_bring_hooks_of_its_own(tmp_path):
         assert imports.refused(made, library.ensure_library()) == [name]
 
 
-# -- processes that hold other people's libraries ----------------------------------------------------------------------
+# -- processes with other libraries ------------ ----------------------------------------------------------------------
 
 
 def run_beside(*words: str | Path, **environment: str) -> subprocess.CompletedProcess:
@@ -105,7 +106,7 @@ def run_beside(*words: str | Path, **environment: str) -> subprocess.CompletedPr
 
 
 def decoy(folder: Path) -> Path:
-    """Return a library with each name that a kernel could ask for, which ends the process when one is called."""
+    """Return a library that defines every symbol that a kernel could import, and ends the process if one is called."""
     provided = listed(library.ensure_library(), "--defined-only")
     names = {name.removeprefix("sim_") for name in provided if name.startswith("sim_cuda")}
     names |= {"cudaMalloc", "cudaLaunchKernel", "cudaMallocManaged", "__cudaRegisterFunction", *hooks.INSERTED}
@@ -124,7 +125,7 @@ def decoy(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cuda_runtime() -> Path:
-    """NVIDIA's libcudart, as the package nvidia-cuda-runtime brings it."""
+    """Return NVIDIA's libcudart from the package nvidia-cuda-runtime."""
     spec = importlib.util.find_spec("nvidia")
     folders = [Path(folder) for folder in spec.submodule_search_locations or []] if spec else []
     found = sorted(path for folder in folders for path in folder.glob("**/libcudart.so*"))
@@ -132,7 +133,7 @@ def cuda_runtime() -> Path:
     return found[0]
 
 
-def test_the_real_runtime_really_comes_first(cuda_runtime):
+def test_nvidias_runtime_is_loaded_first(cuda_runtime):
     """Check the precondition of the next tests: this process has NVIDIA's cudaGetLastError visible to all."""
     program = (
         f"import ctypes; ctypes.CDLL({str(cuda_runtime)!r}, mode=ctypes.RTLD_GLOBAL);"
@@ -155,17 +156,17 @@ def test_beside_nvidias_runtime_that_the_loader_put_first(cuda_runtime):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("how", ["opened", "preloaded"])
-def test_beside_a_library_with_every_name_there_is(tmp_path, compiler, how):
+def test_beside_a_library_that_defines_every_symbol(tmp_path, compiler, how):
     made = decoy(tmp_path)
     environment = {"GRADER_CXX": " ".join(compiler.command)}
     if how == "preloaded":
         environment["LD_PRELOAD"] = str(made)
-    # PyTorch built for CUDA would call the decoy as soon as it is imported.
+    # PyTorch built for CUDA would call the decoy when it is imported.
     done = run_beside(*([made] if how == "opened" else []), "without:torch", **environment)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done
 
 
-def test_the_decoy_does_end_a_process_that_calls_it(tmp_path):
+def test_the_decoy_ends_a_process_that_calls_it(tmp_path):
     program = f"import ctypes; ctypes.CDLL({str(decoy(tmp_path))!r}, mode=ctypes.RTLD_GLOBAL).cudaGetLastError()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode < 0 and "cudaGetLastError of the decoy" in done.stderr
@@ -180,6 +181,6 @@ def test_beside_other_packages(module):
 
 
 def test_a_library_opened_afterwards_changes_nothing(cuda_runtime):
-    """The simulator's calls are bound lazily: the first call of each may come after another library."""
+    """Check lazy binding: the first call of a simulator function may follow the load of another library."""
     done = run_beside(f"after:{cuda_runtime}")
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["all of it was the simulator's"]), done

@@ -1,4 +1,4 @@
-"""TMA: boxes of a tensor between global and shared memory, beside a model in numpy."""
+"""TMA: boxes of a tensor between global and shared memory, compared with a reference in numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.seeds import SEED
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.tensor_box import FLOATS, REDUCTIONS, TYPES, Box, reduce, storage
 
-#: cp.reduce.async.bulk.tensor: the reductions that there are of each type.
+#: The reductions of cp.reduce.async.bulk.tensor for each type.
 REDUCES = {
     "u4": ["add", "min", "max", "inc", "dec", "and", "or", "xor"],
     "i4": ["add", "min", "max", "and", "or", "xor"],
@@ -23,7 +23,7 @@ REDUCES = {
     "f4": ["add"],
     "bf16": ["add", "min", "max"],
 }
-#: The forms of cp.reduce.async.bulk, as `run_reduce` of the kernels numbers them.
+#: The forms of cp.reduce.async.bulk, in the order of `run_reduce` in the kernels.
 RUNS = [
     *[("u4", "add"), ("i4", "add"), ("u8", "add"), ("f4", "add"), ("f8", "add"), ("f2", "add"), ("bf16", "add")],
     *[("i8", "min"), ("u8", "max"), ("f2", "max"), ("bf16", "min"), ("i4", "min")],
@@ -42,7 +42,7 @@ def kernel(checks: bool = False) -> SimulatedKernel:
 
 
 def values(type_: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Random elements, as bytes. Floats are small multiples of 1/8 and thousands, so that sums are rounded; no NaN."""
+    """Return random elements as bytes. Floats are small multiples of 1/8 and thousands, so sums are rounded; no NaN."""
     if type_ not in FLOATS:
         return rng.integers(0, 256, count * storage(type_).itemsize, dtype=np.uint8)
     numbers = (rng.integers(-64, 64, count) / 8 + 1000 * rng.integers(-3, 4, count)).astype(np.float32)
@@ -52,13 +52,13 @@ def values(type_: str, count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def padded(data: np.ndarray) -> np.ndarray:
-    """Bytes as whole words, which the kernels take."""
+    """Return bytes padded to 4-byte words, which the kernels take."""
     return np.pad(data, (0, -data.size % 16)).view(np.int32).copy()
 
 
 @st.composite
 def boxes(draw, reduced: bool = False, stored: bool = False) -> Box:
-    """Draw boxes; ``stored`` (and reduced) ones begin within the tensor or behind it, never before it."""
+    """Draw boxes. Boxes of stores and reductions (``stored``) do not begin before the tensor."""
     type_ = draw(st.sampled_from(sorted(REDUCES) if reduced else TYPES))
     item = storage(type_).itemsize
     rank = 2 if reduced else draw(st.integers(1, 5))
@@ -78,7 +78,7 @@ def boxes(draw, reduced: bool = False, stored: bool = False) -> Box:
         strides.append(-(-extent // 16) * 16 + 16 * draw(st.integers(0, 2)))
         extent = strides[-1] * n
     at = tuple(draw(st.integers(0 if stored or reduced else -b - 1, n + 1)) for n, b in zip(size, box, strict=True))
-    at = (at[0] - at[0] % (16 // item), *at[1:])  # a row begins at a multiple of 16 bytes
+    at = (at[0] - at[0] % (16 // item), *at[1:])  # rows are aligned to 16 bytes
     fill_nan = type_ in FLOATS and draw(st.booleans())
     return Box(type_, size, tuple(strides), box, step, at, swizzle, fill_nan, reduction)
 
@@ -88,7 +88,7 @@ SEEDS = st.integers(0, 999).map(lambda seed: np.random.default_rng([SEED, seed])
 
 
 def loaded(box: Box, memory: np.ndarray, offset: int = 0, by: int = 0, checks: bool = False):
-    """Return the bytes that arrive in shared memory, and the outcome."""
+    """Return the bytes in shared memory after the load, and the outcome."""
     tile, error = np.zeros(box.bytes, dtype=np.uint8).view(np.int32), np.ones(1, dtype=np.int32)
     outcome = kernel(checks)("run_load", padded(memory), box.numbers(), tile, error, offset, box.bytes, by)
     return tile.view(np.uint8), int(error[0]), outcome
@@ -128,7 +128,7 @@ def test_reductions(box, offset, rng, checks):
 
 @pytest.mark.parametrize("which", range(len(RUNS)), ids=[f"{name}.{type_}" for type_, name in RUNS])
 def test_reductions_of_runs(which, schedule):
-    """Three blocks combine the same operand with one array."""
+    """Check that three blocks reduce the same operand into one array."""
     type_, name = RUNS[which]
     rng = np.random.default_rng([SEED, which])
     operand, before = values(type_, 64, rng), values(type_, 64, rng)
@@ -142,7 +142,7 @@ def test_reductions_of_runs(which, schedule):
     np.testing.assert_array_equal(out.view(np.uint8)[: before.size], before)
 
 
-#: A right map: 64 x 20 floats, boxes of 32 x 8.
+#: A valid map: 64 x 20 floats, boxes of 32 x 8.
 RIGHT = Box("f4", (64, 20), (256,), (32, 8), (1, 1), (0, 0), swizzle=3)
 
 
@@ -172,7 +172,7 @@ def test_a_box_is_one_request_of_the_sectors_that_its_rows_touch():
         (changed(type="i4", fill_nan=True), "not a floating-point type"),
     ],
 )
-def test_what_the_driver_refuses_is_refused_with_the_argument(box, says):
+def test_errors_of_encoding_name_the_argument(box, says):
     _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
     assert error == 1 and finding["kind"] == "refused"
@@ -180,8 +180,8 @@ def test_what_the_driver_refuses_is_refused_with_the_argument(box, says):
 
 
 @pytest.mark.parametrize("column", [1, -3, 33])
-def test_a_box_that_begins_between_16_bytes_is_a_finding(column):
-    """An H200 ends such a kernel with an illegal instruction."""
+def test_a_box_that_is_not_aligned_to_16_bytes_is_a_finding(column):
+    """Such a kernel ends with an illegal instruction on an H200."""
     _, _, outcome = loaded(changed(at=(column, 0)), np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
     assert (
@@ -193,8 +193,8 @@ def test_a_box_that_begins_between_16_bytes_is_a_finding(column):
 
 @pytest.mark.parametrize(("type_", "wrong"), [("i8", True), ("u8", False), ("i4", False)])
 @pytest.mark.parametrize("name", ["and", "or", "xor"])
-def test_the_bits_of_signed_64_bit_numbers_are_not_combined(type_, wrong, name):
-    """An H200 ends such a kernel with an illegal instruction."""
+def test_bitwise_reductions_of_signed_64_bit_integers_are_refused(type_, wrong, name):
+    """Such a kernel ends with an illegal instruction on an H200."""
     box = changed(type=type_, box=(8, 8), swizzle=0, reduction=REDUCTIONS.index(name))
     memory = np.zeros(8192, dtype=np.uint8)
     _, _, outcome = stored(box, np.zeros(box.bytes, dtype=np.uint8), memory, checks=True)
@@ -203,7 +203,7 @@ def test_the_bits_of_signed_64_bit_numbers_are_not_combined(type_, wrong, name):
 
 
 @pytest.mark.parametrize(("elements", "wrong"), [(61, True), (64, False)])
-def test_a_store_ends_at_a_multiple_of_16_bytes_behind_the_row(elements, wrong):
+def test_a_store_ends_at_the_next_multiple_of_16_bytes_after_the_row(elements, wrong):
     box = Box("f4", (elements,), (), (32,), (1,), (32,))
     out, error = np.zeros(elements, dtype=np.int32), np.ones(1, dtype=np.int32)
     tile = np.ones(32, dtype=np.int32)
@@ -217,14 +217,14 @@ def test_a_store_ends_at_a_multiple_of_16_bytes_behind_the_row(elements, wrong):
     ("box", "what"),
     [(changed(box=(16, 8)), "shorter than the swizzle span"), (changed(swizzle=5), "SWIZZLE_128B_ATOM")],
 )
-def test_what_is_not_simulated_is_refused_by_name(box, what):
+def test_unsupported_features_are_refused_by_name(box, what):
     _, error, outcome = loaded(box, np.zeros(8192, dtype=np.uint8), checks=True)
     assert error == 801 and what in outcome.report["findings"][0]["payload"]["reason"]
 
 
 @pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
 @pytest.mark.parametrize(("m", "n", "k"), [(32, 16, 32), (40, 20, 300), (5, 36, 4)])
-def test_a_product_through_a_ring_of_stages(load, schedule, checks, m, n, k):
+def test_a_gemm_through_a_ring_of_stages(load, schedule, checks, m, n, k):
     rng = np.random.default_rng([SEED, m])
     a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((n, k)).astype(np.float32)
     c = np.zeros((m, n), dtype=np.float32)
@@ -242,8 +242,8 @@ def test_the_driver_s_function_is_found(load):
     assert [f["payload"]["reason"] for f in outcome.report["findings"] if "OnToast" in f["payload"]["reason"]]
 
 
-def test_the_driver_s_function_is_there_by_its_name(tmp_path):
-    """A program that is linked with -lcuda calls it so."""
+def test_the_driver_s_function_can_be_called_by_name(tmp_path):
+    """Call it like a program that is linked with -lcuda."""
     file = tmp_path / "named.cu"
     file.write_text(
         "#include <cuda.h>\n#include <cuda_runtime.h>\n"

@@ -1,4 +1,4 @@
-"""Products on tensor cores: each row of the table computes and counts what it says, and no other number is a kind."""
+"""mma shapes: each row of the table has the right result and counters, and other numbers are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 
 
 def registers(shape: tuple) -> tuple[int, int, int]:
-    """How many a lane holds of A, of B, and of C: of 32 bits, or of 64 for f64."""
+    """Return the number of registers of a lane for A, B and C (32 bits; 64 bits for f64)."""
     m, n, k, d, a, b = shape
     each = max(BITS[d], 32)
     return m * k * BITS[a] // 32 // each, n * k * BITS[b] // 32 // each, m * n * BITS[d] // 32 // each
@@ -50,7 +50,7 @@ def opcode(shape: tuple) -> str:
 
 
 def kernel_of(number: int, shape: tuple) -> str:
-    """Return a kernel that gives each lane's registers to one instruction."""
+    """Return a kernel that executes one instruction with the given registers of each lane."""
     count_a, count_b, count_d = registers(shape)
     kind, type_ = {"f64": ("d", "double")}.get(shape[3], ("r", "unsigned"))
     result, held = ("f", "float") if shape[3] == "f32" else (kind, type_)
@@ -79,9 +79,9 @@ EVERY_SHAPE = "#include <cuda_runtime.h>\n" + "".join(kernel_of(i, shape) for i,
 
 
 def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
-    """Return the lanes' registers of an operand, [lane][register]: rows g and g + 8, along k four neighbors' words.
+    """Return the lanes' registers of an operand, [lane][register]: rows g and g + 8, words of four lanes along k.
 
-    matrix: A as [M, K], or B transposed, as [N, K].
+    ``matrix`` is A as [M, K], or B transposed, as [N, K].
     """
     rows, k = matrix.shape
     each = max(1, 32 // BITS[type_])
@@ -98,7 +98,7 @@ def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
 
 
 def encode(values: np.ndarray, type_: str) -> np.ndarray:
-    """Numbers as the bits of registers."""
+    """Return numbers as the bits of registers."""
     if type_ == "f64":
         return values.astype(np.float64)
     if type_ in ("f16", "s8", "u8"):
@@ -133,8 +133,8 @@ def every_shape(tmp_path_factory: pytest.TempPathFactory) -> SimulatedKernel:
 
 
 @EACH_SHAPE
-def test_a_product_is_that_of_the_matrices_and_is_counted(every_shape: SimulatedKernel, shape: tuple) -> None:
-    """Whole numbers, so small that every format holds them and every sum."""
+def test_mma_multiplies_the_matrices_and_is_counted(every_shape: SimulatedKernel, shape: tuple) -> None:
+    """Use integers so small that every format represents them and all sums exactly."""
     m, n, k, d, a, b = shape
     random = np.random.default_rng(SHAPES.index(shape))
     lowest = {"u8": 0}
@@ -143,7 +143,7 @@ def test_a_product_is_that_of_the_matrices_and_is_counted(every_shape: Simulated
     right = random.integers(lowest.get(b, 1 - end), end, (k, n))
     added = random.integers(-50, 50, (m, n))
     if a == "u8":
-        left[0, 0] = 255  # no sign
+        left[0, 0] = 255  # unsigned
     if b == "s8":
         right[0, 0] = -128
     out = np.zeros_like(accumulators(added, d))
@@ -164,7 +164,7 @@ def test_nvcc_takes_every_shape(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [-1, len(SHAPES), 1 << 30])
-def test_what_is_no_kind_is_refused_by_name(kernel: SimulatedKernel, kind: int) -> None:
+def test_unknown_kinds_are_refused_by_name(kernel: SimulatedKernel, kind: int) -> None:
     outcome = kernel("of_kind", kind, np.zeros(32, dtype=np.int32))
     assert outcome.error == 715  # cudaErrorIllegalInstruction
     (finding,) = outcome.report["findings"]
@@ -172,8 +172,8 @@ def test_what_is_no_kind_is_refused_by_name(kernel: SimulatedKernel, kind: int) 
     assert finding["payload"]["reason"] == "unsupported mma shape or types"
 
 
-def test_the_table_of_loads_is_a_table() -> None:
-    """It is the only specification: four kinds of access, each beginning in one column, what it is in another."""
+def test_the_table_of_loads_is_well_formed() -> None:
+    """Check the format of the table, which is the specification of four kinds of access."""
     text = (INCLUDE_DIR / "mma.h").read_text()
     head = text[: text.index("#pragma once")]
     rows = re.findall(r"^//   (\S.*?)  +(\S.*)$", head, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Tensor memory (tcgen05): allocation, loads, stores and products, on random numbers and with each fault."""
+"""Tensor memory (tcgen05): allocation, loads, stores and mma on random numbers, and each fault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWIZZLES = {"none": 0, "128": 2, "64": 4, "32": 6}
 
 @dataclass(frozen=True)
 class Form:
-    """One product: its shape, by one block or two, its types and what its instruction descriptor says of A and B."""
+    """An mma: shape, number of blocks, types, and the settings of A and B in its instruction descriptor."""
 
     m: int
     n: int
@@ -59,7 +59,7 @@ def kernel() -> SimulatedKernel:
 
 
 def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
-    """Elements as they lie in memory, as numbers of 16 bits."""
+    """Return elements in memory order, as 16-bit numbers."""
     numbers = (random.standard_normal(shape) * 2.0 ** random.integers(-6, 4, shape)).astype(np.float32)
     return (
         numbers.astype(np.float16).view(np.uint16) if type_ == "f16" else (numbers.view(np.uint32) >> 16).astype("u2")
@@ -73,7 +73,7 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
 
 
 def layout_of(mn_major: bool, rows: int, swizzle: str) -> Layout:
-    """Return the layout of operands of 16 along k, one behind the other."""
+    """Return the layout of consecutive operands, each with 16 elements along k."""
     if not mn_major:
         return Layout(swizzle, False, 128, 256) if swizzle == "none" else Layout(swizzle, False, 16, 8 * int(swizzle))
     if swizzle == "none":
@@ -102,9 +102,9 @@ def cells(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int) -> np.ndarray:
-    """[m, n] as the 32 bits of each cell.
+    """Return [m, n] as the 32 bits of each cell.
 
-    Products and sums in float64, one after the other, one rounding at the end.
+    Products are summed in float64, one after another, and rounded once at the end.
     """
     left, right = (
         (-1 if negated else 1) * numbers(x, form.type) for x, negated in zip((a, b), form.negates, strict=True)
@@ -122,7 +122,7 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_a_product(kernel: SimulatedKernel, form: Form) -> None:
+def test_mma(kernel: SimulatedKernel, form: Form) -> None:
     random = np.random.default_rng([SEED, FORMS.index(form)])
     for swizzle, adds in (("128", 0), ("none", 1), ("64", 1), ("32", 0)):
         a, b = draw(form.type, (form.m, 16), random), draw(form.type, (form.n, 16), random)
@@ -201,7 +201,7 @@ def test_copies_from_shared_memory(kernel: SimulatedKernel) -> None:
         ('"wgmma.fence.sync.aligned; tcgen05.fence::after_thread_sync;"', "exists only on sm_90a"),
     ],
 )
-def test_what_is_not_simulated_is_refused_by_name(statement: str, says: str) -> None:
+def test_unsupported_features_are_refused_by_name(statement: str, says: str) -> None:
     with pytest.raises(RewriteError) as caught:
         rewrite(f"__global__ void f(unsigned d, unsigned long long a) {{ asm volatile({statement}); }}")
     assert says in caught.value.message

@@ -1,4 +1,4 @@
-"""Programs that read a kernel's library: what they print is read, what goes beyond the limits is not."""
+"""Programs that read a kernel's library: their output is read up to limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def python(program: str, said: str = "") -> str | None:
     return tools.read_with([sys.executable, "-S", "-c", program], said)
 
 
-def test_what_is_printed_is_read() -> None:
+def test_output_is_read() -> None:
     assert python("print(input() + '!')", "0x10\n") == "0x10!\n"
     assert python("print('\\x80')") == "\x80\n"
 
@@ -36,7 +36,7 @@ def test_what_is_printed_is_read() -> None:
     ],
     ids=["fails", "says too much", "too large", "endless"],
 )
-def test_what_goes_beyond_the_limits_is_not(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_beyond_the_limits_is_refused(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "OUTPUT", 1 << 20)
     monkeypatch.setattr(tools, "MEMORY", 1 << 30)
     monkeypatch.setattr(tools, "SECONDS", 1)
@@ -60,7 +60,7 @@ def server(program: str) -> tools.Server:
     return tools.Server([sys.executable, "-S", "-c", program])
 
 
-def test_a_server_is_asked_again_and_ends_with_its_last_user() -> None:
+def test_a_server_is_reused_and_ends_with_its_last_user() -> None:
     echo = server(ECHO)
     process = echo._process
     assert [echo.ask(f"{i}\n", END) for i in range(3)] == ["last 0\n", "last 1\n", "last 2\n"]
@@ -79,9 +79,7 @@ def test_a_server_is_asked_again_and_ends_with_its_last_user() -> None:
     ],
     ids=["ends", "says too much", "too large", "endless", "silent"],
 )
-def test_a_server_that_goes_beyond_the_limits_has_no_answer_any_more(
-    program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_beyond_the_limits_is_not_used_again(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "OUTPUT", 1 << 20)
     monkeypatch.setattr(tools, "MEMORY", 1 << 30)
     monkeypatch.setattr(tools, "SECONDS", 1)
@@ -102,7 +100,7 @@ def test_addresses_are_looked_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     assert [symbolize._addr2line(kernel.library, [address])[0] for address in addresses[:40]] == together[:40]
 
 
-def test_a_forked_process_asks_a_server_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_process_starts_its_own_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "PATIENCE", 0.2)
     kernel = compile_kernel(KERNELS / "findings.cu", "cpu", checks=True)
     addresses = range(0x1000, 0x5000, 64)
@@ -127,7 +125,7 @@ def test_a_large_library_has_lines_but_no_columns(monkeypatch: pytest.MonkeyPatc
         symbolize._debug_info(kernel.library)
 
 
-def test_a_number_of_the_line_table_has_an_end() -> None:
+def test_numbers_in_the_line_table_have_a_maximum_length() -> None:
     assert _number(b"\xe5\x8e\x26", 0) == (624485, 3)
     with pytest.raises(ValueError, match="more than 64 bits"):
         _number(b"\xff" * 1000, 0)

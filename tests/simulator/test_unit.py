@@ -1,6 +1,6 @@
-"""The checks' own parts, each by itself.
+"""Unit tests of the checks' C++ classes.
 
-The cases of ``unit/*.cpp``, linked with the objects that libsim is made of.
+The cases of ``unit/*.cpp`` are linked with the objects of libsim.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INCLUDES = (*include_flags(), f"-I{INCLUDE_DIR.parent}", f"-I{UNIT}")
 
 @functools.cache
 def program(compiler_name: str) -> Path:
-    """All cases in one program; warnings are errors."""
+    """Build all cases as one program, with warnings as errors."""
     compiler, cache = find_cxx(compiler_name), open_cache()
     plan = plan_library(compiler)
 

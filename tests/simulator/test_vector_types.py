@@ -1,4 +1,4 @@
-"""Vector types move as one access each, as a GPU's wide loads and stores do."""
+"""Vector types are loaded and stored in one access each, like on a GPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RNG = np.random.default_rng(19)
 
 
 def lines_of(kernel, launcher, *arguments):
-    """Return the counters of the lines marked as counted: all of one, or the load's and the store's."""
+    """Return the counters of the lines marked as counted: one line, or those of the load and the store."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     report = Report.from_json(json.dumps(outcome.report), kernel.built.library, source=kernel.built.file)
     return [line for line in report.lines if "counted" in line.source]
 
 
-# Name, elements of an array that a thread moves, their type, bytes of one access, accesses of a thread and direction.
+# Name, array elements for each thread, their type, bytes in one access, and accesses for each thread and direction.
 TYPES = [
     ("float", 1, np.float32, 4, 1),
     ("float2", 2, np.float32, 8, 1),
@@ -76,7 +76,7 @@ def test_eight_halves_at_once(load, way):
     assert [(line.accesses, line.requests, line.sectors) for line in lines] == [(32, 1, 16), (32, 1, 16)]
 
 
-def test_every_way_to_make_one(load):
+def test_all_constructors_and_make_functions(load):
     out = np.zeros(15, dtype=np.float32)
     assert load("vector_types")("make_all", out).error == 0
     assert out.tolist() == [7, 8, 9, 3, 11, 14, 16, 20, 255, 21, 0.75, -1, 7, 32, 8]

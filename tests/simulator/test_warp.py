@@ -1,4 +1,4 @@
-"""Warp intrinsics, against the same written with numpy."""
+"""Warp intrinsics compared with numpy."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_parts_of_a_warp(load, schedule):
 
 
 @pytest.mark.parametrize(("threads", "leave"), [(32, 32), (20, 20), (32, 9), (7, 3)])
-def test_lanes_that_are_not_there(load, schedule, threads, leave):
+def test_absent_lanes(load, schedule, threads, leave):
     kernel = load("warp_intrinsics")
     kernel.configure(**schedule)
     out = np.zeros(32, dtype=np.int32)

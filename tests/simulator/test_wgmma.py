@@ -1,4 +1,4 @@
-"""wgmma: each form computes what a second description of layouts, fragments and rounding says, to the last bit."""
+"""wgmma: each form agrees bit for bit with a reference of layouts, fragments and rounding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def kernel(request: pytest.FixtureRequest, path: Path) -> SimulatedKernel:
 
 @functools.cache
 def eight_bits(type_: str) -> np.ndarray:
-    """Return the number of each code of an 8-bit format."""
+    """Return the value of each code of an 8-bit format."""
     exponent_bits, mantissa_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[type_]
     values = []
     for code in range(256):
@@ -73,7 +73,7 @@ def eight_bits(type_: str) -> np.ndarray:
 
 
 def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
-    """Elements as they lie in memory."""
+    """Return elements as they are stored in memory."""
     if type_ in ("s8", "u8"):
         return random.integers(0, 256, shape).astype(np.uint8)
     if type_ in ("e4m3", "e5m2"):
@@ -86,7 +86,7 @@ def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.
 
 
 def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
-    """Return the values that tensor cores read for elements."""
+    """Return the values that tensor cores use for elements."""
     if type_ in ("e4m3", "e5m2"):
         return eight_bits(type_)[elements]
     if type_ == "s8":
@@ -107,7 +107,7 @@ def aligned_sum(left: np.ndarray, right: np.ndarray, c: np.ndarray) -> np.ndarra
 
 
 def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int) -> np.ndarray:
-    """[64, n]: products and sums in float64, one after the other, and one rounding at the end."""
+    """Return D [64, n]: products are summed in float64, one after another, and rounded once at the end."""
     left, right = form.scale_a * numbers(a, form.a), form.scale_b * numbers(b, form.b)
     if form.a in ("e4m3", "e5m2") and form.d == "f32":
         return aligned_sum(left, right, c.astype(np.float64) * (adds != 0))
@@ -129,7 +129,7 @@ def expected(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adds: int)
 
 
 def layouts(mn_major: bool, rows: int, k_bytes: int = 32) -> list[Layout]:
-    """Ways in which an operand may lie, each with another swizzle, distance or beginning."""
+    """Return layouts of an operand with different swizzles, strides and start offsets."""
     found = []
     for swizzle, line in LINES.items():
         if mn_major:
@@ -148,7 +148,7 @@ def layouts(mn_major: bool, rows: int, k_bytes: int = 32) -> list[Layout]:
         elif line == 16:
             found += [Layout(swizzle, False, 128, 256), Layout(swizzle, False, 16 * rows, 128, start=80)]
         else:
-            # Tiles of one line and of several, and every place along k where a product may begin.
+            # Tiles with one line and with several, and every start offset along k.
             found += [Layout(swizzle, False, 16, 8 * line, start) for start in range(0, line, k_bytes)]
             found += [Layout(swizzle, False, 0, 16 * line, start=2048)]
     return found
@@ -199,7 +199,7 @@ def multiplied(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda f: f.name)
-def test_a_form_computes_what_it_says(kernel: SimulatedKernel, form: Form) -> None:
+def test_each_form_agrees_with_the_reference(kernel: SimulatedKernel, form: Form) -> None:
     random = np.random.default_rng([SEED, FORMS.index(form)])
     a, b = layouts(form.transpose_a, 64)[-1], layouts(bool(form.transpose_b), form.n)[-1]
     for adds in (0, 1):
@@ -227,7 +227,7 @@ def test_sums_of_8_bit_products_keep_14_bits(kernel: SimulatedKernel) -> None:
 
 @pytest.mark.parametrize("type_", ["e4m3", "e5m2"])
 def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) -> None:
-    """A holds them all, B is a part of the identity."""
+    """A contains all codes, and B is a part of the identity matrix."""
     form = Form(24, "f32", type_, type_)
     one = {"e4m3": 0x38, "e5m2": 0x3C}[type_]
     layout = Layout("32", False, 0, 256)
@@ -237,7 +237,7 @@ def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) ->
         b = np.zeros((24, 32), np.uint8)
         for column in range(min(24, 32 - first)):
             b[column, first + column] = one
-        # NaNs and infinities would spread along k: each row keeps one of them at most.
+        # NaN and infinity propagate along k, so each row has at most one of them.
         strange = ~np.isfinite(eight_bits(type_)[codes])
         for row in range(64):
             for k in np.flatnonzero(strange[row]):
@@ -258,7 +258,7 @@ def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) ->
     assert set(finite) <= set(seen)
 
 
-def test_what_is_no_number_stays_none(kernel: SimulatedKernel) -> None:
+def test_nan_and_infinity_propagate(kernel: SimulatedKernel) -> None:
     form = Form(24, "f32", "e5m2", "e4m3")
     layout = Layout("32", False, 0, 256)
     a, b = np.zeros((64, 32), np.uint8), np.zeros((24, 32), np.uint8)
@@ -277,7 +277,7 @@ def test_what_is_no_number_stays_none(kernel: SimulatedKernel) -> None:
 
 
 @pytest.mark.parametrize("from_registers", [False, True])
-def test_products_are_counted(path: Path, from_registers: bool) -> None:
+def test_wgmma_is_counted(path: Path, from_registers: bool) -> None:
     kernel = SimulatedKernel(path, checks=True)
     form = Form(128, "f32", "bf16", "bf16", from_registers)
     layout, out = Layout("128", False, 0, 1024), np.zeros((128, 64), np.float32)
@@ -290,9 +290,9 @@ def test_products_are_counted(path: Path, from_registers: bool) -> None:
 
 @pytest.mark.parametrize("mn_major", [False, True])
 def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
-    """The 8 pieces of 16 bytes of each core matrix lie in 8 different groups of four banks.
+    """Check that the 8 pieces of 16 bytes of each core matrix are in different groups of four banks.
 
-    128 bytes are one wavefront.
+    A core matrix then takes one wavefront.
     """
     for layout in layouts(mn_major, 64):
         for group in range(8):
@@ -310,7 +310,7 @@ def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
 
 
 def of_the_corpus(name: str, clean: bool, tmp_path: Path) -> SimulatedKernel:
-    """Without checks: what is wrong shows in the results alone."""
+    """Run without checks, so that a fault is visible only in the results."""
     file = tmp_path / f"{'clean' if clean else 'faulty'}.cu"
     file.write_text(("#define CLEAN\n" if clean else "") + (CORPUS / f"{name}.cu").read_text())
     return SimulatedKernel(file)
@@ -322,13 +322,13 @@ def results(name: str, clean: bool, tmp_path: Path) -> np.ndarray:
     return out
 
 
-def test_accumulators_are_no_numbers_until_they_are_waited_for(tmp_path: Path) -> None:
+def test_accumulators_are_nan_until_the_wait(tmp_path: Path) -> None:
     name = "synccheck/wgmma_accumulators_read_too_early"
     assert np.isnan(results(name, False, tmp_path)).all()
     assert np.isfinite(results(name, True, tmp_path)).all()
 
 
-def test_operands_are_read_as_late_as_the_program_allows(tmp_path: Path) -> None:
+def test_operands_are_read_as_late_as_possible(tmp_path: Path) -> None:
     name = "racecheck/wgmma_operands_overwritten"
     assert (results(name, False, tmp_path) != results(name, True, tmp_path)).any()
 
@@ -353,7 +353,7 @@ def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
         ("memcheck/wgmma_descriptor_past_end", "16-byte read by wgmma (wgmma.mma_async)"),
     ],
 )
-def test_what_a_finding_says(name: str, says: str) -> None:
+def test_texts_of_findings(name: str, says: str) -> None:
     file = CorpusFile.read(CORPUS / f"{name}.cu")
     kernel = compile_kernel(file.path, "cpu", checks=True)
     _, report, _ = Simulation(kernel.libsim).run(kernel, file.n)
@@ -380,7 +380,7 @@ def test_what_a_finding_says(name: str, says: str) -> None:
         ("m64n8k16.f16.f16.f16 {%0, %1}, %2, %3, p, 1, 1, 0, 2", "0 or 1"),
     ],
 )
-def test_what_is_no_form_is_refused(tmp_path: Path, statement: str, says: str) -> None:
+def test_invalid_forms_are_refused(tmp_path: Path, statement: str, says: str) -> None:
     file = tmp_path / "form.cu"
     file.write_text(f"""__global__ void f(unsigned long long a, unsigned long long b, int adds) {{
     unsigned d[2] = {{}};
@@ -410,7 +410,7 @@ def test_nvcc_takes_every_form(path: Path) -> None:
 
 @NVCC
 def test_nvcc_takes_the_kernels_of_the_corpus(tmp_path: Path) -> None:
-    """Both twins of all, each in a namespace."""
+    """Compile both twins of all kernels, each in a namespace."""
     files = [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*wgmma*.cu"))]
     assert len(files) >= 16
     (tmp_path / "corpus.cu").write_text(corpus_text(files))

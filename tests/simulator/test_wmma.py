@@ -1,4 +1,4 @@
-"""WMMA: products of every shape, type and layout against numpy; who holds which element; how memory is accessed."""
+"""WMMA: products of every shape, type and layout compared with numpy, the layout of fragments, and memory accesses."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def kernel(load, request):
 
 
 def run(kernel, launcher, *arguments):
-    """Run a launcher; these kernels are correct, so the checks must find nothing."""
+    """Run a launcher and assert that there are no findings, because these kernels are correct."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     return outcome
 
 
 def bfloat16(x: np.ndarray) -> np.ndarray:
-    """Floats cut to 8 bits of precision: exact bfloat16 values."""
+    """Return floats truncated to 8 bits of precision, which are exact bfloat16 values."""
     return (np.ascontiguousarray(x, dtype=np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def stored(matrix: np.ndarray, ld: int, by_row: bool, dtype) -> np.ndarray:
-    """Return a matrix in memory: rows (or columns) `ld` elements apart, with something else in the gaps."""
+    """Return a matrix in memory with rows (or columns) `ld` elements apart, and other values in the gaps."""
     lines = matrix if by_row else matrix.T
     memory = np.full((32, ld), 777, dtype=np.float32)
     memory[: lines.shape[0], : lines.shape[1]] = lines
@@ -71,7 +71,7 @@ def test_products(kernel, launcher, shape, dtype, sum_type, layouts, shared):
     assert (out[rows:] == 555).all() and (out[:, columns:] == 555).all()
 
 
-def test_who_holds_which_element(kernel):
+def test_the_layout_of_fragments(kernel):
     numbers = np.arange(256, dtype=np.float32)
     a, b = np.zeros((2, 32, 16), dtype=np.float32)
     sums, counts = np.zeros((32, 8), dtype=np.float32), np.zeros(7, dtype=np.float32)
@@ -82,8 +82,8 @@ def test_who_holds_which_element(kernel):
     places = [(0, 0), (8, 0), (0, 8), (8, 8)]
     by_row = np.hstack([16 * (group + row) + pair + column for row, column in places])
     np.testing.assert_array_equal(sums, by_row)
-    np.testing.assert_array_equal(a, np.hstack([by_row, by_row]))  # f16 factors are held twice
-    # matrix_b in row_major: the lane's group is its column, its pair goes along k, and so do the first two tiles.
+    np.testing.assert_array_equal(a, np.hstack([by_row, by_row]))  # f16 operands are stored twice
+    # matrix_b in row_major: the lane's group is its column; its pair and the first two tiles are along k.
     by_column = np.hstack([16 * (pair + k) + group + n for k, n in places])
     np.testing.assert_array_equal(b, np.hstack([by_column, by_column]))
 
@@ -97,7 +97,7 @@ def test_epilogue_through_the_elements(kernel):
 
 
 def test_sums_are_truncated_not_rounded(kernel):
-    """1 + 2^-24 + 2^-24 + ... of one product: the tensor core drops what does not fit a float."""
+    """Check 1 + 2^-24 + 2^-24 + ... in one product: the tensor core truncates sums to a float."""
     a = np.zeros((16, 16), dtype=np.float16)
     a[:, 0], a[:, 1] = 1, 2.0**-12
     b = np.zeros((16, 16), dtype=np.float16)
@@ -107,7 +107,7 @@ def test_sums_are_truncated_not_rounded(kernel):
     big_a, big_b = big.copy(), big.copy()
     big_a[:16], big_b[:16] = a, b
     run(kernel, "f16_16x16x16", big_a, big_b, zero, out, 16, 16, 16, 4, False)
-    assert (out[:16] == 1.0).all()  # to nearest it would be 1 + 2^-23
+    assert (out[:16] == 1.0).all()  # rounding to nearest would give 1 + 2^-23
 
 
 def test_tf32_rounds_to_ten_bits(kernel):

@@ -1,6 +1,6 @@
 """Blocks on several OS threads.
 
-Outputs, reports and what was printed are those of one block after another, to the byte.
+Outputs, reports and printed text are byte for byte the same as with one block after another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     },
 }
 UNDEFINED = ("conflict", "locks", "fault", "last_block")
-"""Without checks: plain accesses conflict, or the launch ends half way and later blocks may have begun."""
+"""Cases that differ without checks: conflicting plain accesses, or a launch that ends while later blocks run."""
 
 
 def outcome(kernel: SimulatedKernel, launcher: str, arguments: tuple[Any, ...], workers: int) -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def outcome(kernel: SimulatedKernel, launcher: str, arguments: tuple[Any, ...], 
 
 @pytest.mark.parametrize("checks", [True, False])
 @pytest.mark.parametrize("case", CASES)
-def test_blocks_seem_to_run_one_after_another(load, case: str, checks: bool):
+def test_blocks_appear_to_run_one_after_another(load, case: str, checks: bool):
     kernel, launcher = load("blocks_in_order", checks), case.split(",")[0]
     expected = outcome(kernel, launcher, CASES[case], 1)
     for workers in (2, 4, 2):
@@ -67,7 +67,7 @@ def random_accesses() -> SimulatedKernel:
 
 @settings(max_examples=100)
 @given(st.data(), st.sampled_from([(6, 16), (3, 32), (12, 8)]), st.integers(0, 26), st.integers(0, 3))
-def test_random_accesses_come_to_the_same(data, shape: tuple[int, int], kinds: int, barriers: int):
+def test_random_accesses_have_the_same_result(data, shape: tuple[int, int], kinds: int, barriers: int):
     blocks, threads = shape
     cells = [data.draw(indices(blocks * threads)) for _ in range(3)]
     arguments = (*cells, np.zeros(SIZE, I), np.zeros(blocks * threads, I), blocks, threads, kinds, barriers)

@@ -1,4 +1,4 @@
-"""Kernels around one wgmma.mma_async, and the layouts of its operands in shared memory, written down a second time."""
+"""Kernels with one wgmma.mma_async, and a reference of its operands' layouts in shared memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
 
 @dataclass(frozen=True)
 class Form:
-    """One instruction. ``from_registers``: A; ``transpose_*``: whether elements along M or N are neighbors."""
+    """An instruction. ``from_registers`` is for A; ``transpose_*`` if elements along M or N are contiguous."""
 
     n: int
     d: str
@@ -26,7 +26,7 @@ class Form:
     scale_a: int = 1
     scale_b: int = 1
     immediate: int | None = None
-    """scale-d as a constant."""
+    """scale-d is an immediate."""
     saturates: bool = False
 
     @property
@@ -73,8 +73,9 @@ class Form:
     def kernel(self) -> str:
         """Return a kernel of one warpgroup, and its launcher ``run_<name>``.
 
-        image: what shared memory holds; a_bits, b_bits: descriptors without their addresses, which are a_start and
-        b_start bytes after the beginning; registers: A, [128][4]; c and out: accumulators, [128][registers].
+        Its parameters are the contents of shared memory (``image``), descriptors without addresses (``a_bits``,
+        ``b_bits``), byte offsets of the operands (``a_start``, ``b_start``), A in registers as [128][4]
+        (``registers``), and accumulators as [128][registers] (``c``, ``out``).
         """
         held = "float" if self.d == "f32" else "int"
         count = self.registers
@@ -118,7 +119,7 @@ def source_of(forms: list[Form]) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """How an operand of `rows` (along M or N) lies in shared memory, from `start` on."""
+    """The layout of an operand with `rows` (along M or N) in shared memory, beginning at `start`."""
 
     swizzle: str
     mn_major: bool
@@ -128,18 +129,18 @@ class Layout:
 
     @property
     def bits(self) -> int:
-        """The descriptor without its address."""
+        """The descriptor without the address."""
         value = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
         return value - (1 << 64) if value >= 1 << 63 else value
 
     def offset(self, row: Any, byte_k: Any, bits: int) -> Any:
-        """Return where elements (row, k) begin, k in bytes along a K-major row; MN-major elements have 16 bits."""
+        """Return the byte offsets of elements (row, k). k is in bytes if K-major; MN-major elements have 16 bits."""
         line = LINES[self.swizzle]
         if not self.mn_major:
             step = self.leading if line == 16 else 16
             at = row % 8 * line + row // 8 * self.stride + byte_k // 16 * step + byte_k % 16
         else:
-            k, across = byte_k // 2, line // 2  # elements of a line
+            k, across = byte_k // 2, line // 2  # elements in a line
             if line == 16:
                 at = row // 8 * self.stride + k // 8 * self.leading + k % 8 * 16 + row % 8 * 2
             else:
@@ -158,9 +159,9 @@ class Layout:
 
 
 def words_of(a: np.ndarray) -> np.ndarray:
-    """Return a [64, 32 bytes] as the registers of its fragments, [128][4].
+    """Return A [64, 32 bytes] as the registers of its fragments, [128][4].
 
-    Rows i / 4 and 8 below, then the second 16 bytes.
+    The registers are rows i / 4 and i / 4 + 8, then the second 16 bytes of these.
     """
     words = np.ascontiguousarray(a).view(np.uint8).reshape(64, 32).view(np.int32)
     registers = np.zeros((128, 4), np.int32)
@@ -172,11 +173,9 @@ def words_of(a: np.ndarray) -> np.ndarray:
 
 
 def accumulators(matrix: np.ndarray, d: str) -> np.ndarray:
-    """[64, n] as threads hold it, [128][registers]: rows i / 4 and 8 below it, two neighbors of each 8 columns."""
+    """Return [64, n] in threads' registers, [128][registers]: rows i / 4 and i / 4 + 8, two columns of every 8."""
     n = matrix.shape[1]
     dtype = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[d]
-    warps = matrix.reshape(
-        4, 2, 8, n // 8, 4, 2
-    )  # warp, row i / 4 or 8 below, i / 4, group of columns, i % 4, neighbor
+    warps = matrix.reshape(4, 2, 8, n // 8, 4, 2)  # warp, row half, i / 4, group of columns, i % 4, column of the pair
     held = np.ascontiguousarray(warps.transpose(0, 2, 4, 3, 1, 5).reshape(128, n // 2), dtype)
     return held.view(np.int32) if d == "f16" else held
