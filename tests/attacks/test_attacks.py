@@ -79,7 +79,7 @@ def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> 
         assert max(map(len, texts(verdict, tmp_path).values())) < 500_000
 
 
-def test_every_attack_says_what_it_tries() -> None:
+def test_every_attack_has_a_description() -> None:
     for folder, least in (("run", 45), ("compile", 16), ("honest", 3)):
         sources = sorted((HERE / folder).glob("*.cu"))
         assert len(sources) >= least

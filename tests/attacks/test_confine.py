@@ -133,7 +133,7 @@ def made(asked: Callable[..., list[str]], what: str) -> Filter:
 
 
 @pytest.mark.parametrize("what", ["computing", "gpu", "compiler"])
-def test_another_machines_calls_end_the_process(asked: Callable[..., list[str]], what: str) -> None:
+def test_system_calls_of_another_architecture_end_the_process(asked: Callable[..., list[str]], what: str) -> None:
     filter_ = made(asked, what)
     for machine in (0, 0x40000003, filter_.machine ^ 1):
         assert filter_("read", machine=machine) == KILL
@@ -144,7 +144,7 @@ def test_another_machines_calls_end_the_process(asked: Callable[..., list[str]],
         assert "gives 0" in asked(what, failing=failing), "a failed call must be reported"
 
 
-def test_a_kernel_on_the_simulator_computes_and_no_more(asked: Callable[..., list[str]]) -> None:
+def test_a_kernel_on_the_simulator_may_only_compute(asked: Callable[..., list[str]]) -> None:
     filter_ = made(asked, "computing")
     allowed, by_arguments = filter_.named(COMPUTES), filter_.named(ASKED[:7])
     assert len(by_arguments) == 7
@@ -167,7 +167,7 @@ def test_a_kernel_on_the_simulator_computes_and_no_more(asked: Callable[..., lis
 
 
 @pytest.mark.parametrize("call", ["write", "writev", "sendto"])
-def test_what_is_not_printed_is_written_by_the_runner_alone(asked: Callable[..., list[str]], call: str) -> None:
+def test_only_the_runner_writes_to_other_files(asked: Callable[..., list[str]], call: str) -> None:
     filter_ = made(asked, "computing")
     own = filter_.own_place
     assert own > 1 << 32, "a position-independent executable has a 64-bit address"
@@ -177,7 +177,7 @@ def test_what_is_not_printed_is_written_by_the_runner_alone(asked: Callable[...,
             assert filter_(call, file, at=place) == (ALLOW if file in (1, 2) else EPERM), (file, place)
 
 
-def test_a_kernel_on_a_gpu_reaches_nobody(asked: Callable[..., list[str]]) -> None:
+def test_a_kernel_on_a_gpu_cannot_reach_processes_or_networks(asked: Callable[..., list[str]]) -> None:
     filter_ = made(asked, "gpu")
     refused = filter_.named(REACHES)
     by_arguments = filter_.named([name for name in ASKED if name not in ("openat", "write", "writev")])
@@ -207,7 +207,7 @@ def test_a_kernel_on_a_gpu_reaches_nobody(asked: Callable[..., list[str]]) -> No
             assert filter_(call, *arguments) == (EPERM if value in no else ALLOW), (call, value)
 
 
-def test_a_compiler_stays_with_its_own(asked: Callable[..., list[str]]) -> None:
+def test_a_compiler_cannot_reach_other_processes(asked: Callable[..., list[str]]) -> None:
     filter_ = made(asked, "compiler")
     refused = filter_.named(COMPILER_REACHES)
     for number in range(1000):
@@ -239,7 +239,7 @@ Version 2 adds moving files between folders, version 3 truncation, and version 5
 
 
 @pytest.mark.parametrize("version", RIGHTS)
-def test_only_files_that_are_named(asked: Callable[..., list[str]], version: int, tmp_path: Path) -> None:
+def test_only_named_files_are_accessible(asked: Callable[..., list[str]], version: int, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     file = tmp_path / "file"
     places = [3, 2, tmp_path, file, tmp_path / "missing", tmp_path, file, tmp_path]
@@ -259,7 +259,7 @@ def test_only_files_that_are_named(asked: Callable[..., list[str]], version: int
     ]
 
 
-def test_without_landlock_or_where_it_fails_that_is_told(asked: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_a_missing_or_failing_landlock_is_reported(asked: Callable[..., list[str]], tmp_path: Path) -> None:
     both = [1, 1, tmp_path, tmp_path]
     assert asked("files", 0, *both)[:2] == asked("files", -1, *both)[:2] == ["left open 0", "gives 0"]
     for failing in range(4):

@@ -70,7 +70,7 @@ def test_pragmas_that_no_kernel_has(pragma: str) -> None:
         ("__launch_bounds__(256) __global__ void f(float4* __restrict__ x) { __builtin_assume(__popc(3)); }", ""),
     ],
 )
-def test_where_a_word_is_one_of_them(text: str, word: str) -> None:
+def test_forbidden_identifiers_are_found(text: str, word: str) -> None:
     assert refused(text) == word
 
 
@@ -95,7 +95,7 @@ def nobody(command: Command) -> Finished:
         ('void f() { printf("sanitize"); }  // no_sanitize', ""),
     ],
 )
-def test_what_leaves_checks_out_is_found_by_its_name(text: str, word: str) -> None:
+def test_attacks_that_bypass_checks_use_forbidden_identifiers(text: str, word: str) -> None:
     plan = plan_kernel(Path("kernel.cu"), text="__global__ void k() {}\n")
     object.__setattr__(plan, "source", Source(text))
     assert unchecked_word(plan, nobody) == word
@@ -124,11 +124,11 @@ GLUE = "#define GLUE(a, b) a##b\n"
         (GLUE + "void f(float* x) { GLUE(_m, m_load_ps)(x); }", "_mm_load_ps"),
     ],
 )
-def test_nor_does_it_help_to_have_the_preprocessor_put_a_word_together(text: str, word: str) -> None:
+def test_identifiers_built_by_the_preprocessor_are_found(text: str, word: str) -> None:
     assert unchecked_word(plan_kernel(Path("kernel.cu"), text=text), run_command) == word
 
 
-def test_without_what_the_preprocessor_made_there_is_no_word() -> None:
+def test_without_preprocessed_text_no_identifier_is_found() -> None:
     """Preprocessing failed, so compilation fails as well and there will be no library."""
     plan = plan_kernel(Path("kernel.cu"), text=GLUE)
     assert unchecked_word(plan, lambda command: Finished(1, "")) == ""

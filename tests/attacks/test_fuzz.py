@@ -63,7 +63,7 @@ def memory_used(call: Callable[[], None]) -> int:
 
 
 @pytest.mark.parametrize("name", FRONT_END)
-def test_work_grows_as_the_text_does(name: str) -> None:
+def test_work_is_linear_in_the_text(name: str) -> None:
     family = FRONT_END[name]
     _read(family, 2)  # fill the caches
     few, many = (lines_run(lambda n=n: _read(family, n)) for n in (FEW, MANY))  # type: ignore[misc]
@@ -72,7 +72,7 @@ def test_work_grows_as_the_text_does(name: str) -> None:
     assert many < 1.5 * MANY / FEW * max(few, 1 << 20)
 
 
-def test_made_up_findings_have_sentences() -> None:
+def test_forged_findings_have_texts() -> None:
     draw, shown = random.Random(5), 0
     for _ in range(1500):
         data = json.loads(fuzz.seeds("report")[1])
@@ -110,7 +110,7 @@ def test_nothing_fails(name: str) -> None:
     assert not tried.crashes
 
 
-def test_what_half_an_hour_found() -> None:
+def test_the_record_has_no_failures() -> None:
     data = json.loads(fuzz.RECORD.read_text())
     again = "run `python -m tests.attacks.fuzz --minutes 30 --seed 1 --out tests/attacks/fuzz.json`"
     assert data["minutes"] >= 30 and set(data["readers"]) == set(fuzz.READERS), again

@@ -25,7 +25,7 @@ def test_the_canary_is_contained(tier: str) -> None:
     assert canary.escapes(Jail(tier, gpu=True), tiers._secrets(), build_runner()) == []
 
 
-def test_without_a_jail_the_canary_says_what_it_could_do() -> None:
+def test_without_a_jail_the_canary_reports_its_access() -> None:
     could = canary.escapes(NO_JAIL, tiers._secrets(), build_runner())
     for what in ("read ", "write ", "change the rights of ", "change the time of ", "connect to ", "send to "):
         assert any(line.startswith(what) for line in could), (what, could)
@@ -39,6 +39,6 @@ def test_an_honest_kernel_passes(on_gpu: str, judged: Judge) -> None:
 
 
 @pytest.mark.parametrize("name", REACHES_OUTSIDE)
-def test_what_reaches_outside_is_contained(on_gpu: str, judged: Judge, name: str) -> None:
+def test_attacks_on_the_outside_are_contained(on_gpu: str, judged: Judge, name: str) -> None:
     verdict = judged(HERE / "run" / f"{name}.cu")
     assert verdict.stage("builds").passed and not verdict.passed, as_text(verdict)

@@ -48,7 +48,7 @@ SIMULATOR = """_ZN3sim9configureEv _ZNK3sim4nameEv sim_cudaMalloc sim_cuTensorMa
 sim___assert_fail __wrap_memcpy sim_store_4"""  # noqa: E501
 
 
-def test_what_kernels_may_take() -> None:
+def test_allowed_imports() -> None:
     """Allow standard functions that do not write to memory, builtins, and symbols of the language and the simulator."""
     names = [f + of for f in MATHEMATICS.split() for of in ("", "f", "l")]
     names += [*ARITHMETIC.split(), *LANGUAGE.split(), *SIMULATOR.split()]
@@ -77,7 +77,7 @@ def test_what_kernels_may_take() -> None:
         "memset",
     ],
 )
-def test_what_they_do_not(name: str) -> None:
+def test_refused_imports(name: str) -> None:
     assert not imports.is_allowed(name)
 
 
@@ -153,7 +153,7 @@ def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
         ('asm(".text; movl $0x0ffa1e0f, -13(%rax)");', True),
     ],
 )
-def test_the_beginning_of_a_function_in_a_constant(code: str, found: bool, tmp_path: Path) -> None:
+def test_a_function_entry_inside_a_constant(code: str, found: bool, tmp_path: Path) -> None:
     argv = [*find_cxx().command, "-shared", "-fPIC", "-O1", "-fcf-protection=branch", "-x", "c++", "-"]
     subprocess.run([*argv, "-o", str(tmp_path / "real.so")], input=code, text=True, check=True)
     assert imports.entries_in_constants((tmp_path / "real.so").read_bytes()) is found
@@ -170,7 +170,7 @@ def test_the_beginning_of_a_function_in_a_constant(code: str, found: bool, tmp_p
         (".bss", 8, 6, 0x1000, False),  # has no content in the file
     ],
 )
-def test_where_the_beginning_of_a_function_is_looked_for(
+def test_sections_that_are_searched_for_function_entries(
     section: str, kind: int, flags: int, begins: int, found: bool, tmp_path: Path
 ) -> None:
     """Sections with the ELF format's numbers for types and flags (2: SHF_ALLOC, 4: SHF_EXECINSTR)."""
@@ -187,7 +187,7 @@ def test_where_the_beginning_of_a_function_is_looked_for(
     assert imports.entries_in_constants(bytes(head) + tables) is found
 
 
-def test_numbers_that_no_library_holds_are_an_answer() -> None:
+def test_invalid_numbers_are_refused() -> None:
     content = fuzz.seeds("symbols")[0].encode("latin-1")
     assert imports.refused_of(content, {"sim_launch"}) == ["_ZNSolsEi", "fork", "mine", "sim_launch"]
     (sections,) = struct.unpack_from("<Q", content, 40)
@@ -212,7 +212,7 @@ def test_lists_and_names_that_overlap_are_refused(tmp_path: Path) -> None:
         imports.symbols(bytes(lists), imports._DYNAMIC, defined=False)
 
 
-def test_what_is_used_and_what_is_defined(tmp_path: Path) -> None:
+def test_used_and_defined_symbols(tmp_path: Path) -> None:
     symbols = [
         ("fork", FUNCTION, 0),
         ("mine", FUNCTION, 7),

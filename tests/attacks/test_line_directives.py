@@ -35,12 +35,12 @@ HONEST = (
 
 @pytest.mark.parametrize("text", RENUMBERING)
 @pytest.mark.parametrize("before", ["", "#pragma once\n", "int x;\r\n"])
-def test_renumbering_is_seen(text: str, before: str) -> None:
+def test_line_directives_are_found(text: str, before: str) -> None:
     assert renumbers_lines(f"{before}{text}\nint y;\n")
 
 
 @pytest.mark.parametrize("text", HONEST)
-def test_what_honest_files_hold_is_not(text: str) -> None:
+def test_honest_files_are_accepted(text: str) -> None:
     assert not renumbers_lines(f"#pragma once\n{text}\nint y;\n")
 
 

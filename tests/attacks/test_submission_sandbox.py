@@ -19,7 +19,7 @@ FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_is_not_its_own(judged: Judge, path: Path, tmp_path: Path) -> None:
+def test_accesses_to_the_simulator_are_stopped(judged: Judge, path: Path, tmp_path: Path) -> None:
     if path.stem == "offset_of_a_local" and find_cxx().family == "clang":
         pytest.skip("clang++ removes stores that are out of bounds at compile time")
     text = path.read_text()

@@ -65,7 +65,7 @@ def test_a_cluster_without_nodes_yet_is_left_to_ray() -> None:
     assert not none.room
 
 
-def test_what_is_late_has_another_attempt_and_the_first_answer_counts(two: Attempts, clock: Clock) -> None:
+def test_a_late_job_is_retried_and_the_first_answer_counts(two: Attempts, clock: Clock) -> None:
     (first, job), (_, other) = hand_out(two, "a"), hand_out(two, "b", "cuda")
     clock.now = LATE - 1
     assert not list(two.late())
@@ -79,7 +79,7 @@ def test_what_is_late_has_another_attempt_and_the_first_answer_counts(two: Attem
     assert two.end("b on big", lambda: b"b") == (other, b"b") and not two.busy
 
 
-def test_a_node_that_has_no_room_has_no_second_attempt(two: Attempts, clock: Clock) -> None:
+def test_a_busy_node_gets_no_second_attempt(two: Attempts, clock: Clock) -> None:
     job = a_job(text=b"late")
     two.add("late", job, "big")
     clock.now = LATE
@@ -96,7 +96,7 @@ def test_new_jobs_go_where_nothing_is_late(two: Attempts, clock: Clock) -> None:
     assert [hand_out(two, str(number))[0] for number in range(3)] == ["small"] * JOBS_FOR_EACH_CORE + ["big"]
 
 
-def test_a_loss_is_told_when_nobody_is_left(two: Attempts) -> None:
+def test_a_lost_job_is_reported_when_no_attempt_is_left(two: Attempts) -> None:
     job = a_job()
     two.add("here", job, "big")
     two.add("there", job, "small")
@@ -179,7 +179,7 @@ def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, cl
     assert clock.now <= LATE + LOOK
 
 
-def test_a_head_that_says_nothing_is_a_message(course: Course, no_ray, clock: Clock, monkeypatch) -> None:
+def test_a_silent_head_is_reported(course: Course, no_ray, clock: Clock, monkeypatch) -> None:
     nodes, woken = Nodes(clock, falls_silent=0, wakes=0.0), threading.Event()
     no_ray(nodes)
     monkeypatch.setattr(nodes, "nodes", woken.wait)

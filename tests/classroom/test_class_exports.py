@@ -99,7 +99,7 @@ def totals(out: Path) -> dict[str, float]:
     return {grade.student: grade.total for grade in load(out).grades}
 
 
-def test_everybody_is_graded_by_the_instructors_points(graded: Path) -> None:
+def test_all_students_are_graded_with_the_instructors_points(graded: Path) -> None:
     found = totals(graded)
     assert len(found) == len(HONEST) + len(hostile.KINDS)
     assert {student: found[student] for student in HONEST} == {
@@ -142,7 +142,7 @@ class Page(html.parser.HTMLParser):
         self.text += f"{data} "
 
 
-def test_pages_run_and_load_nothing(graded: Path) -> None:
+def test_pages_contain_no_scripts_or_external_resources(graded: Path) -> None:
     pages = sorted(graded.rglob("*.html"))
     assert len(pages) == len(HONEST) + len(hostile.KINDS) + 2
     folders = {path.parent.name for path in graded.glob("*/feedback.html")}
@@ -171,7 +171,7 @@ def test_the_instructors_page(graded: Path) -> None:
     assert len(marked) >= 2 * 12 and not any("extern" in line for line in marked if "part" in line)
 
 
-def test_the_leaderboard_names_who_opted_in_and_passed(graded: Path) -> None:
+def test_the_leaderboard_lists_students_who_opted_in_and_passed(graded: Path) -> None:
     text = " ".join(Page((graded / "leaderboard.html").read_text()).text.split())
     assert "The Warpers" in text and "Eve" in text
     for hidden in ("Ann Lee", "Bob Ray", "Cem", "Dan", "fay@", "script"):
@@ -301,7 +301,7 @@ def test_points_above_moodles_maximum(graded: Path, tmp_path: Path) -> None:
         moodle.export(load(graded), graded, tmp_path, tmp_path / "worksheet.csv")
 
 
-def test_who_could_not_be_graded_gets_no_zero(graded: Path, tmp_path: Path) -> None:
+def test_students_who_could_not_be_graded_get_no_zero(graded: Path, tmp_path: Path) -> None:
     book = load(graded)
     for grade in book.grades:
         grade.failed = grade.student.startswith("Ann")
@@ -310,7 +310,7 @@ def test_who_could_not_be_graded_gets_no_zero(graded: Path, tmp_path: Path) -> N
     assert "could not be graded yet" in made.left_out[0]
 
 
-def test_no_results_are_no_crash(graded: Path, tmp_path: Path) -> None:
+def test_exports_without_results(graded: Path, tmp_path: Path) -> None:
     with pytest.raises(GraderError, match=r"grades.json cannot be read"):
         load(tmp_path)
     for text in ("{}", "[", '{"format": 9, "maxima": {}, "grades": []}', "[" * 100_000):
@@ -319,7 +319,7 @@ def test_no_results_are_no_crash(graded: Path, tmp_path: Path) -> None:
             load(tmp_path)
 
 
-def test_other_points_grade_nobody_anew(graded: Path) -> None:
+def test_changed_points_need_no_new_grading(graded: Path) -> None:
     """Points are computed from the existing verdicts."""
     place = graded.parent
     before = {path: path.stat().st_mtime_ns for path in graded.glob("*/results.json")}

@@ -32,7 +32,7 @@ def timed(verified: float | None, own: float) -> Stage:
     return Stage("fast", "passed", timings=[Timing("large", "f32", "gpu", median_us=own, verified_us=verified)])
 
 
-def test_only_times_that_were_verified_count() -> None:
+def test_only_verified_times_count() -> None:
     students = [
         student("ann", counted(100), timed(9.0, 9.0), nickname="Ann"),
         student("bob", counted(150), timed(None, 0.1), nickname="Bob"),  # only timed by its own clock
@@ -47,7 +47,7 @@ def test_only_times_that_were_verified_count() -> None:
     assert size == "large (f32)" and [(row.rank, row.name) for row in rows] == [(1, "Cem"), (2, "Ann")]
 
 
-def test_no_board_without_anybody_who_opted_in() -> None:
+def test_no_leaderboard_if_no_student_opted_in() -> None:
     assert leaderboard.boards([student("ann", counted(100))]) == []
 
 
@@ -76,7 +76,7 @@ def test_one_mistake_under_many_names_is_one() -> None:
     assert found[1].title == "wrong elements" and "in the case 'one'" in found[1].text
 
 
-def test_what_the_course_gives_is_nobodys_own(course: Course) -> None:
+def test_code_of_the_course_is_not_compared(course: Course) -> None:
     entry = course.find("twice")
     headers = course.root / "lessons/llmk"
     headers.mkdir(parents=True)
@@ -102,7 +102,7 @@ def test_code_in_macros_is_compared_too() -> None:
     assert similar.similar("twice", {"ann": similar.k_grams(BODY), "bob": similar.k_grams(macro)})
 
 
-def test_who_is_like_somebody_of_a_group_belongs_to_it() -> None:
+def test_a_file_similar_to_one_of_a_group_joins_the_group() -> None:
     pairs = [Pair("e", "a", "b", 0.9), Pair("e", "c", "d", 0.8), Pair("e", "b", "c", 0.95), Pair("f", "a", "d", 1.0)]
     grouped = similar.groups(pairs)
     assert [[(pair.first, pair.second) for pair in group] for group in grouped] == [

@@ -71,9 +71,7 @@ def half_pass(job: Job) -> Graded:
     return Graded([Verdict(job.exercise, "", "", job.device, 0, stages=stages, passed=right, score=10.0 * right)])
 
 
-def test_a_node_that_falls_silent_and_wakes(
-    nodes, instead, course: Course, hand_in, tmp_path: Path, monkeypatch
-) -> None:
+def test_a_node_that_hangs_and_resumes(nodes, instead, course: Course, hand_in, tmp_path: Path, monkeypatch) -> None:
     for number in range(12):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())
@@ -211,7 +209,7 @@ def test_a_whole_gpu_for_each_job_on_cuda(nodes, instead, course: Course) -> Non
     )
 
 
-def test_a_fault_of_a_node_stops_the_class(nodes, instead, course: Course, monkeypatch) -> None:
+def test_an_error_of_a_node_stops_the_class(nodes, instead, course: Course, monkeypatch) -> None:
     """A grader of another version could give other grades."""
     monkeypatch.setattr(jobs, "code_digest", lambda: "another")
     cluster = Cluster(nodes.address, course)
@@ -224,7 +222,7 @@ def test_a_fault_of_a_node_stops_the_class(nodes, instead, course: Course, monke
         cluster.close()
 
 
-def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatch) -> None:
+def test_a_head_that_hangs_is_reported(nodes, course: Course, monkeypatch) -> None:
     monkeypatch.setattr("grader.classroom.cluster.SILENT", 10.0)
     cluster = Cluster(nodes.address, course)
     head = Silence(nodes.head_node)
@@ -238,7 +236,7 @@ def test_a_head_that_falls_silent_is_a_message(nodes, course: Course, monkeypatc
         cluster.close()
 
 
-def test_a_head_that_is_silent_from_the_beginning_is_a_message(nodes, course: Course, hand_in, tmp_path: Path) -> None:
+def test_a_head_that_never_answers_is_reported(nodes, course: Course, hand_in, tmp_path: Path) -> None:
     """After the network is cut, Ray's address is still known but never answers, and Ray would retry forever."""
     command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
     head = Silence(nodes.head_node)
@@ -273,9 +271,7 @@ def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("address", "says"), [("ray://127.0.0.1:10001", "ray start --address"), ("127.0.0.1:{free}", "Connection refused")]
 )
-def test_an_address_at_which_no_class_is_graded(
-    course: Course, hand_in, tmp_path: Path, capsys, address: str, says: str
-) -> None:
+def test_an_address_without_a_cluster(course: Course, hand_in, tmp_path: Path, capsys, address: str, says: str) -> None:
     """The error appears at once, while Ray itself would retry for minutes."""
     with socket.socket() as bound:  # nothing listens on this port
         bound.bind(("127.0.0.1", 0))

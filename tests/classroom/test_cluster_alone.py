@@ -83,9 +83,7 @@ def test_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("error", ["NodeDiedError", "ObjectLostError", "TaskUnschedulableError"])
-def test_a_node_that_goes_away_takes_no_grade(
-    begin: Begin, course: Course, a_class: Path, tmp_path: Path, error: str
-) -> None:
+def test_a_lost_node_changes_no_grade(begin: Begin, course: Course, a_class: Path, tmp_path: Path, error: str) -> None:
     ray = begin(None, *[ERRORS[error]("gone")] * 3)
     found = graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
     assert sorted(found.values()) == ["0", "0", "0", "10", "10", "10"]
@@ -112,7 +110,9 @@ def test_a_job_that_ends_its_process(begin: Begin, course: Course, a_class: Path
         (ConnectionError("cable\n  pulled"), "cannot be reached any more: cable pulled"),
     ],
 )
-def test_what_stops_a_class(begin: Begin, course: Course, a_class: Path, tmp_path: Path, error, says: str) -> None:
+def test_errors_that_stop_a_class(
+    begin: Begin, course: Course, a_class: Path, tmp_path: Path, error, says: str
+) -> None:
     ray = begin(None, error)
     with pytest.raises(GraderError, match=says):
         graded(course, a_class, tmp_path / "out", lambda: Cluster("auto", course))
@@ -142,7 +142,7 @@ def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, t
     assert ray.over
 
 
-def test_a_job_on_cuda_has_a_whole_gpu_and_what_is_at_work_is_cancelled(begin: Begin, course: Course) -> None:
+def test_a_job_on_cuda_has_a_whole_gpu_and_running_jobs_are_cancelled(begin: Begin, course: Course) -> None:
     ray = begin()
     executor = Cluster("auto", course)
     steps = jobs.plan(course.find("twice"), b"0", 7, [], course.root, "cuda").steps

@@ -169,7 +169,7 @@ def test_a_node_whose_network_is_cut_and_comes_back(machines: Machines, a_class:
     assert (there / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
 
 
-def test_a_driver_whose_network_is_cut_goes_on_later(machines: Machines, a_class: Path, tmp_path: Path) -> None:
+def test_a_driver_whose_network_is_cut_continues_later(machines: Machines, a_class: Path, tmp_path: Path) -> None:
     there, gates = tmp_path / "there", tmp_path / "gates"
     driver = grade(machines, FAR, "waits_after_a_few", a_class)
     until(lambda: driver.poll() is not None or finished(there) >= 3)

@@ -46,14 +46,14 @@ def test_classroom(course: Course) -> None:
     assert reporter["env"] == {"DAY01_START_TWICE_RESULTS": "${{ steps.day01_start_twice.outputs.result }}"}
 
 
-def test_titles_are_texts_whatever_they_hold(course: Course) -> None:
+def test_titles_are_escaped(course: Course) -> None:
     manifest = course.root / "exercises/course.toml"
     manifest.write_text(manifest.read_text().replace('"Twice"', "'on: \"yes\" # $x'"))
     data = workflow(Course(course.root), False)
     assert 'on: "yes" # $x' in [step.get("name") for step in data["jobs"]["check"]["steps"]]
 
 
-def test_the_command_writes_it_where_github_looks(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_workflow_to_githubs_folder(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", "github", "-e", "twice"]) == 0
     assert yaml.safe_load(Path(".github/workflows/classroom.yml").read_text())["jobs"]
     assert run(["export", "github"]) == 2 and "no exercise is named" in capsys.readouterr().err

@@ -156,7 +156,7 @@ def test_nothing_to_grade(autograder: Path) -> None:
     assert results["score"] == 0 and "It was not graded: it contains no .cu file." in results["output"]
 
 
-def test_what_the_grader_cannot_judge_is_no_grade(autograder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_grader_gives_no_grade(autograder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hand_in(autograder, {"twice.cu": KERNEL})
     result = {"references": ["1234"], "verdicts": []}
     monkeypatch.setattr(gradescope_run.Session, "run", lambda *_: [result])
@@ -164,7 +164,7 @@ def test_what_the_grader_cannot_judge_is_no_grade(autograder: Path, monkeypatch:
     assert not (autograder / "results/results.json").exists()
 
 
-def test_a_fault_that_is_not_the_students_is_no_grade(autograder: Path) -> None:
+def test_a_failure_that_is_not_the_students_gives_no_grade(autograder: Path) -> None:
     hand_in(autograder, {"twice.cu": KERNEL}, {"created_at": "2018-07-01T14:22:32-07:00"})
     done = run_autograder(autograder)
     assert (
@@ -173,7 +173,7 @@ def test_a_fault_that_is_not_the_students_is_no_grade(autograder: Path) -> None:
     assert not (autograder / "results/results.json").exists()
 
 
-def test_what_is_in_the_archive(archive: Path) -> None:
+def test_contents_of_the_archive(archive: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         members = {member.filename: member for member in file.infolist()}
         assert file.read("instructor.toml").decode() == POLICY
@@ -185,7 +185,7 @@ def test_what_is_in_the_archive(archive: Path) -> None:
     assert {member.date_time for member in members.values()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_what_cannot_be_exported(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_courses_that_cannot_be_exported(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", "gradescope", "--out", str(tmp_path / "a.zip")]) == 2
     assert "no exercise is named" in capsys.readouterr().err
     entries = [course.find("twice")]

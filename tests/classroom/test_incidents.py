@@ -87,7 +87,7 @@ def test_a_fault_is_one_students_error(
     assert kept == {name: (out / name / "results.json").stat().st_mtime_ns for name in kept}
 
 
-def test_where_no_process_works_the_class_stops(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_the_class_stops_if_no_process_works(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(worker, "begin", end)
     assert run(arguments) == 2
     assert "the same command to continue" in capsys.readouterr().err
@@ -176,7 +176,7 @@ def deep(hand_in, tmp_path: Path):
     subprocess.run(["rm", "-r", "--", tmp_path / "class"], check=True)
 
 
-def test_folders_that_are_no_submissions(course: Course, deep: Path, tmp_path: Path, capsys) -> None:
+def test_folders_that_are_not_submissions(course: Course, deep: Path, tmp_path: Path, capsys) -> None:
     folder = deep
     for name in ("deep", "pipe", "link", "grades.csv", "seed.json", "errors.log", "Ann", "similar.csv"):
         (folder / name).mkdir()
@@ -207,12 +207,12 @@ def test_folders_that_are_no_submissions(course: Course, deep: Path, tmp_path: P
     assert "is a link" in refused["link"] and "is a link" in refused["out.zip"]
 
 
-def test_a_device_is_no_file() -> None:
+def test_a_device_file_is_refused() -> None:
     with pytest.raises(submissions.Refused, match="neither a file nor a folder"):
         submissions._from_archive(Path("/dev/zero"))
 
 
-def test_results_of_no_two_students_meet(tmp_path: Path) -> None:
+def test_results_of_students_are_in_different_folders(tmp_path: Path) -> None:
     hashed = next(s.folder_name for s in named(tmp_path / "one", ["ann.smith"]))
     names = ["ann.smith", hashed, "Ann", "ANN", "ann", "seed.json", "results.json", "-", "ann.zip", "con.", "_"]
     raw = [os.fsdecode(b"a\xff"), os.fsdecode(b"a\xfe")]
@@ -286,7 +286,7 @@ def test_names_and_files_that_only_one_student_has(course: Course, hand_in, tmp_
     ],
     ids=["empty", "cut", "a list", "deep", "other types", "null", "other stages", "a long number"],
 )
-def test_results_that_cannot_be_read_are_none(tmp_path: Path, kept: str) -> None:
+def test_unreadable_results_count_as_missing(tmp_path: Path, kept: str) -> None:
     submission = submissions.Submission("ann", tmp_path)
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann/results.json").write_text(kept)

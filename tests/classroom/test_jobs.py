@@ -75,7 +75,7 @@ def grade(course: Course, folder: Path, out: Path, judge=passes, **options) -> t
     return executor, session.run(lambda student, result, before: None)
 
 
-def test_a_key_changes_with_all_that_decides_a_grade(course: Course) -> None:
+def test_a_key_changes_with_everything_that_affects_a_grade(course: Course) -> None:
     entry = course.find("twice")
 
     def key(entry=entry, content=b"x", seed=7, cases=()) -> str:
@@ -91,7 +91,7 @@ def test_a_key_changes_with_all_that_decides_a_grade(course: Course) -> None:
     assert len({first, *others}) == 8
 
 
-def test_who_hands_in_the_same_shares_a_job(course: Course, hand_in, tmp_path: Path) -> None:
+def test_identical_submissions_share_a_job(course: Course, hand_in, tmp_path: Path) -> None:
     for student in ("ann", "bob"):
         folder = hand_in(student)
     hand_in("eve", KERNEL + "// eve\n")
@@ -100,7 +100,7 @@ def test_who_hands_in_the_same_shares_a_job(course: Course, hand_in, tmp_path: P
     assert [result["verdicts"][0]["file"] for result in results] == ["twice.cu"] * 3
 
 
-def test_what_takes_long_begins_early() -> None:
+def test_long_jobs_start_first() -> None:
     schedule = Schedule()
     for name in ("day/short", "day/long"):
         schedule.learn(a_job(name), 1.0 if name == "day/short" else 9.0)
@@ -115,14 +115,14 @@ def test_what_takes_long_begins_early() -> None:
         schedule.pop()
 
 
-def test_a_machine_that_goes_away_is_not_the_jobs_fault(course: Course, hand_in, tmp_path: Path) -> None:
+def test_a_lost_machine_does_not_fail_the_job(course: Course, hand_in, tmp_path: Path) -> None:
     folder = hand_in("ann")
     fates = [Died("gone", machine=True)] * 5 + [Died("killed")]
     executor, results = grade(course, folder, tmp_path / "out", lambda job: fates.pop() if fates else passes(job))
     assert len(executor.asked) == 7 and results[0]["score"] == 10
 
 
-def test_a_gpu_judges_what_the_simulator_passed(course: Course, hand_in, tmp_path: Path) -> None:
+def test_a_gpu_judges_submissions_that_passed_on_the_simulator(course: Course, hand_in, tmp_path: Path) -> None:
     def judge(job: Job) -> bytes:
         if b"wrong" in job.content:
             return Graded([verdict(job, builds=PASSED, correct=FAILED)]).to_json()
@@ -164,7 +164,7 @@ def test_a_gpu_that_failed_is_asked_again(course: Course, hand_in, tmp_path: Pat
     assert not merged.passed
 
 
-def test_one_student_or_one_exercise_anew(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+def test_one_student_or_one_exercise_is_graded_again(course: Course, hand_in, tmp_path: Path, capsys) -> None:
     for student in ("ann", "bob"):
         folder = hand_in(student, f"// {student}")
     out = tmp_path / "out"
@@ -178,7 +178,7 @@ def test_one_student_or_one_exercise_anew(course: Course, hand_in, tmp_path: Pat
     assert "Did you mean 'bob'?" in capsys.readouterr().err
 
 
-def test_killed_while_it_grades_anew(course: Course, hand_in, tmp_path: Path) -> None:
+def test_killed_while_it_grades_again(course: Course, hand_in, tmp_path: Path) -> None:
     folder, out = hand_in("ann"), tmp_path / "out"
     grade(course, folder, out)
 
@@ -190,7 +190,7 @@ def test_killed_while_it_grades_anew(course: Course, hand_in, tmp_path: Path) ->
     assert len(grade(course, folder, out)[0].asked) == 1
 
 
-def test_how_far_it_is(tmp_path: Path, capsys) -> None:
+def test_progress(tmp_path: Path, capsys) -> None:
     store = Store(tmp_path)
     store.make()
     store.write_plan(Plan("8 processes", 1000.0, 3, {"a": "day/one", "b": "day/two", "c": "day/two", "d": "day/two"}))
@@ -224,12 +224,12 @@ def test_two_runs_do_not_write_to_one_folder(course: Course, hand_in, tmp_path: 
     ("arguments", "says"),
     [(["FOLDER"], "--out DIR is missing"), (["--out", "x"], "FOLDER is missing")],
 )
-def test_what_is_missing_is_said(arguments: list[str], says: str, capsys) -> None:
+def test_missing_results_are_reported(arguments: list[str], says: str, capsys) -> None:
     assert run(["grade", *arguments]) == 2
     assert says in capsys.readouterr().err
 
 
-def test_a_damaged_job_is_done_anew(course: Course, hand_in, tmp_path: Path) -> None:
+def test_a_damaged_job_is_run_again(course: Course, hand_in, tmp_path: Path) -> None:
     folder, out = hand_in("ann"), tmp_path / "out"
     grade(course, folder, out)
     (out / "ann/results.json").unlink()

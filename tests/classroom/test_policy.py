@@ -62,7 +62,7 @@ def test_lateness(late: timedelta, points: float) -> None:
     assert total(policy, "builds", "correct", "safe", late=late) == points
 
 
-def test_late_days_cost_no_more_than_there_is() -> None:
+def test_late_days_cost_at_most_all_points() -> None:
     policy = Policy(late=Late(due=DUE, percent_per_day=60))
     assert total(policy, "builds", "correct", "safe", late=timedelta(days=9)) == 0
 
@@ -100,7 +100,7 @@ def test_extra_points_come_after_lateness_and_never_below_zero() -> None:
         ('[[extra]]\nstudent = "ann"\npoints = 1e9', "extra 1: Expected `float` <= "),
     ],
 )
-def test_mistakes_are_said_with_file_and_key(course: Course, tmp_path: Path, text: str, says: str) -> None:
+def test_mistakes_name_the_file_and_the_key(course: Course, tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "instructor.toml"
     path.write_text(text)
     (tmp_path / "head.csv").write_text("name,time\n")
@@ -132,13 +132,13 @@ def test_points_for_fast_are_earned_on_a_gpu_alone(tmp_path: Path) -> None:
         (Policy(late=Late(due=DUE, submitted="x.csv"), times={"ann": None}), "has no row for 'bob'"),
     ],
 )
-def test_what_does_not_fit_the_class(policy: Policy, says: str) -> None:
+def test_a_policy_that_does_not_match_the_class(policy: Policy, says: str) -> None:
     with pytest.raises(GraderError, match=says) as error:
         policy.check_class(["ann", "bob"])
     assert error.value.hint
 
 
-def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+def test_a_policy_that_does_not_match_grades_no_student(course: Course, hand_in, tmp_path: Path, capsys) -> None:
     (tmp_path / "instructor.toml").write_text('[[extra]]\nstudent = "eve"\npoints = 1\n')
     arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 2
@@ -146,7 +146,7 @@ def test_nobody_is_graded_by_a_policy_that_does_not_fit(course: Course, hand_in,
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_printed_are_the_instructors_points(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+def test_the_instructors_points_are_printed(course: Course, hand_in, tmp_path: Path, capsys) -> None:
     (tmp_path / "times.csv").write_text("student,submitted\nann,2026-03-01T13:00:00+00:00\n")
     late = f'{LATE}percent_per_day = 20\nsubmitted = "times.csv"\n'
     (tmp_path / "instructor.toml").write_text(f"[points.twice]\nbuilds = 1\ncorrect = 4\n{late}")

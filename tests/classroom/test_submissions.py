@@ -50,7 +50,7 @@ def test_links_bombs_and_damage(tmp_path: Path) -> None:
         assert "not a zip archive" in find_submissions(tmp_path)[0].refused
 
 
-def test_a_size_that_lies(tmp_path: Path) -> None:
+def test_a_wrong_size_in_the_header(tmp_path: Path) -> None:
     archive(tmp_path, "twice.cu", bytes(3 << 20))
     content = (tmp_path / "student.zip").read_bytes()
     (tmp_path / "student.zip").write_bytes(content.replace((3 << 20).to_bytes(4, "little"), (9).to_bytes(4, "little")))
@@ -95,7 +95,7 @@ def test_names_of_result_folders(tmp_path: Path) -> None:
     assert len(set(names)) == 3 and all(name.isascii() and "/" not in name and name[0] != "." for name in names)
 
 
-def test_what_learning_systems_make_of_it(tmp_path: Path) -> None:
+def test_archives_of_learning_systems(tmp_path: Path) -> None:
     """Archives in students' folders, upper case, macOS metadata, and loose files."""
     moodle = tmp_path / "Jörg_1_file_"
     moodle.mkdir()
@@ -117,5 +117,5 @@ def test_what_learning_systems_make_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
-def test_text_of_other_systems(encoding: str) -> None:
+def test_text_encodings_and_line_ends(encoding: str) -> None:
     assert "// größer" in in_utf8("// größer\r\n".encode(encoding)).decode()

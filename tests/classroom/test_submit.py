@@ -48,7 +48,7 @@ def members(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_what_is_solved_is_packed_and_nothing_else(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_solved_exercises_are_packed(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["submit"]) == 0
     said = capsys.readouterr()
     assert "1 exercise" in said.out and "left out, because no check passed: begun" in said.err
@@ -74,7 +74,7 @@ def test_unfinished_work_and_a_nickname(learner: Course, capsys: pytest.CaptureF
     assert sorted(submission.kernels) == ["day01_start/begun.cu", "day01_start/solved.cu"]
 
 
-def test_what_is_missing_is_said(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_work_is_reported(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["submit", "solved", "begun", "untouched"]) == 1
     said = capsys.readouterr().err
     assert "no check passed: begun" in said and "the skeleton is unchanged: untouched" in said
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said(learner: Course, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("kind", ["link", "folder link", "pipe", "large", "folder"])
-def test_what_is_no_plain_file_is_refused(learner: Course, tmp_path: Path, kind: str) -> None:
+def test_only_regular_files_are_accepted(learner: Course, tmp_path: Path, kind: str) -> None:
     path = learner.root / "exercises/day01_start/solved.cu"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/solved.cu").write_text("secret")
@@ -115,7 +115,7 @@ def test_what_is_no_plain_file_is_refused(learner: Course, tmp_path: Path, kind:
 
 
 @pytest.mark.parametrize("name", ["\n", "a\x1b[2J", "x" * 41, "a\u202eb"])
-def test_names_that_no_leaderboard_shows(learner: Course, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_the_leaderboard_refuses(learner: Course, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["submit", "--leaderboard", name]) == 2
     assert "cannot be shown" in capsys.readouterr().err
     assert run(["submit", "--out", "x.tar"]) == 2 and not Path("submission.zip").exists()
@@ -125,7 +125,7 @@ def test_both_sides_agree_on_sizes() -> None:
     assert packing.MOST_BYTES == submissions.MOST_KERNEL_BYTES
 
 
-def test_what_was_packed_is_graded(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_packed_files_are_graded(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pristine.keep_copies(course)
     (course.root / "exercises/day01_start/twice.cu").write_text(KERNEL)
     ProgressFile(course.root).record_check("day01_start/twice", True)
@@ -184,7 +184,7 @@ def test_an_archive_of_a_class(tmp_path: Path) -> None:
         ("ann\\twice.cu", "another operating system"),
     ],
 )
-def test_an_archive_of_a_class_that_reaches_out(tmp_path: Path, name: str, says: str) -> None:
+def test_an_archive_of_a_class_with_paths_outside_of_it(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(GraderError, match=says):
         find_submissions(packed(tmp_path / "class.zip", {name: b"x"}))
     assert not list(tmp_path.rglob("twice.cu"))

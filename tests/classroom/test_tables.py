@@ -54,7 +54,7 @@ def test_other_cells_stay_as_they_are() -> None:
         assert no_formula(text) == text
 
 
-def test_separators_of_other_languages_begin_no_cell(tmp_path: Path) -> None:
+def test_separators_of_other_locales_begin_no_cell(tmp_path: Path) -> None:
     """The semicolon: spreadsheets use it as the separator in locales with a decimal comma."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
     assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'

@@ -71,7 +71,7 @@ def test_every_construct_runs(compiler, checks):
     assert x[0] == 10
 
 
-def test_it_is_built_once_and_found_again(file):
+def test_a_build_is_cached(file):
     first = compile_kernel(file, checks=False)
     again = compile_kernel(file, checks=False)
     assert again.cached and again.library == first.library and first.libsim and first.libsim.is_file()
@@ -79,7 +79,7 @@ def test_it_is_built_once_and_found_again(file):
     assert sorted(p.name for p in first.library.parent.iterdir()) == ["kernel.cpp", "kernel.so"]
 
 
-def test_the_same_text_elsewhere_is_the_same_build(file, tmp_path):
+def test_the_same_text_at_another_path_is_the_same_build(file, tmp_path):
     (tmp_path / "other").mkdir()
     copy = tmp_path / "other" / file.name
     copy.write_text(GOOD)
@@ -141,7 +141,7 @@ def test_mistakes_are_at_the_learners_line(file, compiler, old, new, says):
     assert caught.value.diagnostics[0].severity == "error"
 
 
-def test_a_function_that_is_defined_nowhere(file, compiler):
+def test_an_undefined_function(file, compiler):
     text = GOOD.replace("__global__", "__device__ float helper(float);\n__global__", 1).replace(
         "*= 2", "= helper(x[i])"
     )

@@ -113,7 +113,7 @@ def test_a_change_of_a_header_in_a_header_is_another_build(kernel_file, own_head
     assert plan_kernel(file).key != before
 
 
-def test_no_file_beside_a_kernel_takes_the_place_of_a_header(kernel_file):
+def test_a_file_next_to_a_kernel_cannot_replace_a_header(kernel_file):
     file = kernel_file(SUM)
     key = plan_kernel(file).key
     for folder in (file.parent, file.parent / "lessons"):
@@ -149,7 +149,7 @@ def test_a_header_is_plain_cuda(header, tmp_path):
     assert done.returncode == 0 and "warning" not in done.stdout + done.stderr, done.stdout + done.stderr
 
 
-def test_nvcc_tells_what_a_kernel_with_a_header_takes(kernel_file):
+def test_nvcc_reports_resource_usage_of_a_kernel_with_a_header(kernel_file):
     if find_nvcc(required=False) is None:
         pytest.skip("nvcc is not installed")
     (usage,) = resource_usage(kernel_file(SUM))

@@ -45,7 +45,7 @@ def test_tabs_stay_so_that_the_caret_lines_up():
     assert text.splitlines()[1:] == ["  3 | \tint i = threadIdx.x;", "    | \t        ^~~~~~~~~"]
 
 
-def test_errors_come_before_warnings_and_notes_stay_with_theirs():
+def test_errors_come_before_warnings_and_notes_stay_with_their_message():
     found = read_messages(
         "relu.cu:3:9: warning: unused variable 'i' [-Wunused-variable]\n"
         "relu.cu:7:5: error: no matching function for call to 'relu(float*&)'\n"
@@ -149,7 +149,7 @@ def test_paths_of_this_machine_are_not_shown():
     assert "someone" not in problem.message and "thing: it broke" in problem.message
 
 
-def test_nothing_said_at_all():
+def test_a_compiler_without_output():
     assert "it printed nothing" in explain("", PATH, SOURCE, None, GXX).message
 
 

@@ -21,12 +21,12 @@ DEBUGGING = f"\t.section\t.debug_info\n{STORE}\t.size\tg, 1\n{STORE}"
 
 @pytest.mark.parametrize("length", [1, 7, 50, 10_000])
 @pytest.mark.parametrize("text", [ASSEMBLY + DEBUGGING, ASSEMBLY, DEBUGGING, STORE, ""])
-def test_parts_get_the_checks_of_the_whole(text: str, length: int) -> None:
+def test_text_in_parts_gets_the_same_checks_as_the_whole(text: str, length: int) -> None:
     parts = [text[at : at + length] for at in range(0, len(text), length)]
     assert "".join(checked_parts(parts)) == with_checks(text)
 
 
-def test_a_function_is_there_as_soon_as_it_ends() -> None:
+def test_a_function_is_passed_on_as_soon_as_it_is_complete() -> None:
     seen: list[str] = []
     parts = iter(checked_parts(seen.append(line) or line for line in ASSEMBLY.splitlines(keepends=True)))  # type: ignore[func-returns-value]
     assert next(parts).startswith("f\u00fc0:") and len(seen) == 7
@@ -45,19 +45,19 @@ def test_the_linker_gets_all_of_it_and_messages_stay_apart(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("linker", ["exit 5", "exec 0<&-; exit 5"])
-def test_a_linker_that_ends_early_costs_none_of_the_assembly(tmp_path: Path, linker: str) -> None:
+def test_a_linker_that_exits_early_loses_no_assembly_code(tmp_path: Path, linker: str) -> None:
     done, linked, assembly = piped(tmp_path, "cat made; for i in $(seq 20000); do echo '# more'; done", linker)
     assert linked is not None and (done.returncode, linked.returncode) == (0, 5)
     assert assembly == with_checks(ASSEMBLY) + "# more\n" * 20000
 
 
-def test_what_does_not_compile_is_not_linked(tmp_path: Path) -> None:
+def test_a_file_that_does_not_compile_is_not_linked(tmp_path: Path) -> None:
     done, linked, assembly = piped(tmp_path, "printf '\t.file'; echo no >&2; exit 1", "touch linked")
     assert (done, linked, assembly) == (Finished(1, "no\n"), None, "\t.file")
     assert not (tmp_path / "linked").exists()
 
 
-def test_a_compiler_that_cannot_be_started_leaves_nobody_waiting(tmp_path: Path) -> None:
+def test_a_compiler_that_cannot_be_started_blocks_no_thread(tmp_path: Path) -> None:
     def run(command: Command) -> Finished:
         raise GraderError("no jail")
 

@@ -47,7 +47,7 @@ extern "C" void launch(__half* x, cudaStream_t stream) { twice<<<1, 32, 0, strea
         ("#ifndef OTHER\n#define OTHER\n#include <cuda_fp16.h>\n", ()),
     ],
 )
-def test_only_what_stands_before_all_code_is_taken_ahead(text: str, found: tuple[str, ...]) -> None:
+def test_only_includes_before_all_code_are_precompiled(text: str, found: tuple[str, ...]) -> None:
     assert headers_at_head(text) == ("cuda_runtime.h", *found)
 
 
@@ -57,14 +57,14 @@ def test_the_demo_begins_with_headers_that_are_read_when_the_course_is_installed
         assert headers_at_head(plan_kernel(file).text) in USUAL
 
 
-def test_a_header_that_comes_later_gives_no_names_before(tmp_path: Path) -> None:
+def test_a_later_header_defines_no_names_earlier(tmp_path: Path) -> None:
     file = tmp_path / "late.cu"
     file.write_text("__half early;\n" + KERNEL)
     with pytest.raises(CompileError, match=r"late\.cu:1:1: error: '__half' does not name a type|unknown type name"):
         compile_kernel(file, cache=empty_cache(tmp_path))
 
 
-def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) -> None:
+def test_an_incompatible_precompiled_header_is_ignored(tmp_path: Path) -> None:
     """For example, a precompiled header from another compiler version is ignored."""
     file = tmp_path / "halves.cu"
     cache = empty_cache(tmp_path)
@@ -79,7 +79,7 @@ def test_a_form_that_the_compiler_does_not_take_is_done_without(tmp_path: Path) 
     assert again.library.is_file() and not again.cached and again.plan.key != first.key
 
 
-def test_the_jail_takes_them_but_does_not_write_them(tmp_path: Path) -> None:
+def test_the_jail_reads_precompiled_headers_but_does_not_write_them(tmp_path: Path) -> None:
     """Each jailed build can read the folder. Tests in tests/attacks cover what it cannot write."""
     from grader.execution.jail import compiling
     from grader.execution.runner.tiers import in_force

@@ -99,11 +99,11 @@ def test_a_store_is_checked(store: str, bytes_: str) -> None:
         "ret",
     ],
 )
-def test_what_stores_nothing_or_at_a_fixed_place_is_not(line: str) -> None:
+def test_other_instructions_and_stores_to_fixed_places_are_not_checked(line: str) -> None:
     assert checks(f"f:\n\t{line}\n\tret") == []
 
 
-def test_a_store_behind_the_check_of_its_address_needs_no_other() -> None:
+def test_a_store_after_a_check_of_its_address_needs_no_second_check() -> None:
     store = "\tmovl\t%eax, (%rbx)\n"
     assert checks(f"f:\n{HOOKED}{store}\tret") == []
     assert checks(f"f:\n{HOOKED}\t.loc 1 2 3\n.LVL3:\n{store}\tret") == []
@@ -125,11 +125,11 @@ def test_a_store_behind_the_check_of_its_address_needs_no_other() -> None:
     "between",
     ["\taddq\t$8, %rbx\n", "\tpopq\t%rbx\n", ".L3:\n", "\txchgq\t%rbx, %rcx\n", "\tmovl\t%ecx, %ebx\n"],
 )
-def test_not_when_the_address_may_be_another_by_then(between: str) -> None:
+def test_unless_the_address_may_have_changed(between: str) -> None:
     assert checks(f"f:\n{HOOKED}{between}\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
 
 
-def test_nor_when_more_bytes_are_written_or_the_call_has_changed_the_register() -> None:
+def test_unless_more_bytes_are_written_or_the_call_changed_the_register() -> None:
     assert checks(f"f:\n{HOOKED}\tmovq\t%rax, (%rbx)\n\tret") == ["8"]
     assert checks("f:\n\tmovq\t%rcx, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t%eax, (%rcx)\n\tret") == ["4"]
     assert checks("f:\n\tmovq\t%rbx, %rdi\n\tcall\t__tsan_read4@PLT\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
@@ -139,14 +139,14 @@ def test_nor_when_more_bytes_are_written_or_the_call_has_changed_the_register() 
     "between",
     ["addq\t$4, %rdi", "addq\t%rbx, %rdi", "addq\t$4, %rbx", "popq\t%rdi", "call\tg@PLT", "xchgq\t%rdi, %rax"],
 )
-def test_nor_when_the_hook_was_given_another_address(between: str) -> None:
+def test_unless_the_hook_got_another_address(between: str) -> None:
     assert checks(f"f:\n\tmovq\t%rbx, %rdi\n\t{between}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
     for other in ("movq\t%rbx, %rcx", "movq\t(%rbx), %rdi", "addq\t(%rbx), %rdi", "leaq\t(%rbx), %rcx"):
         assert checks(f"f:\n\t{other}\n\tcall\t__tsan_write4\n\tmovl\t%eax, (%rbx)\n\tret") == ["4"]
     assert checks("f:\n\tleaq\t8(%rdi), %rdi\n\tcall\t__tsan_write4\n\tmovl\t%eax, 8(%rdi)\n\tret") == ["4"]
 
 
-def test_flags_that_are_asked_for_later_are_kept() -> None:
+def test_flags_that_are_read_later_are_preserved() -> None:
     asked = with_checks("f:\n\tcmpl\t$1, %eax\n\tmovl\t%eax, (%rcx)\n\tjne\t.L2\n\tret")
     assert "\tpushfq\n" in asked and "\tpopfq\n" in asked
     assert "pushfq" not in with_checks("f:\n\tmovl\t%eax, (%rcx)\n\taddl\t$1, %eax\n\tjne\t.L2\n\tret")
@@ -172,12 +172,12 @@ def test_flags_that_are_asked_for_later_are_kept() -> None:
         (["movl\t%ecx, %eax"], True),  # at the end of the text
     ],
 )
-def test_whether_flags_are_asked_for_later(behind: list[str], kept: bool) -> None:
+def test_flags_are_live(behind: list[str], kept: bool) -> None:
     lines = [line if line.endswith(":") else f"\t{line}" for line in behind]
     assert ("pushfq" in with_checks("f:\n\tmovl\t%eax, (%rcx)\n" + "\n".join(lines))) is kept
 
 
-def test_which_instructions_ask_for_flags_and_which_set_them() -> None:
+def test_instructions_that_read_and_write_flags() -> None:
     set_ = [f"{name}l" for name in ("add", "sub", "cmp", "test", "and", "or", "xor", "neg", "imul")]
     set_ += ["comiss", "ucomisd", "vcomiss", "vucomisd", "call", "ret"]
     leave = [
@@ -218,18 +218,18 @@ def test_how_many_bytes_a_string_instruction_writes(store: str, bytes_: str) -> 
     assert with_checks(f"f:\n\t{store}\n\tret") == f"f:\n{check}\t{store}\n\tret"
 
 
-def test_what_a_check_of_one_store_is() -> None:
+def test_the_code_of_a_check() -> None:
     assert with_checks("f:\n\tmovl\t%eax, 8(%rbx)\n\tret") == (
         "f:\n\tpushq\t%r11\n\tleaq\t8(%rbx), %r11\n\tcall\tsim_store_4@PLT\n\tpopq\t%r11\n\tmovl\t%eax, 8(%rbx)\n\tret"
     )
 
 
-def test_a_place_that_counts_from_the_top_of_the_stack_is_counted_from_there() -> None:
+def test_addresses_relative_to_the_stack_pointer_are_adjusted() -> None:
     assert "\tleaq\t8+512(%rsp), %r11\n" in with_checks("f:\n\tmovl\t%eax, 512(%rsp)\n\tret")
     assert "\tleaq\t16+512(%rsp), %r11\n" in with_checks("f:\n\tmovl\t%eax, 512(%rsp)\n\tjne\t.L2")
 
 
-def test_where_exceptions_land_no_call_may_lead() -> None:
+def test_landing_pads_are_not_valid_call_targets() -> None:
     text = (
         "f:\n.LFB0:\n\t.cfi_startproc\n\tendbr64\n\tcall\tg@PLT\n.L7:\n\t.loc 1 2 "
         "3\n.LVL4:\n\tendbr64\n\tret\ng:\n.LFB1:\n\tendbr64\n\tret"
@@ -237,7 +237,7 @@ def test_where_exceptions_land_no_call_may_lead() -> None:
     assert with_checks(text) == text.replace(".LVL4:\n\tendbr64\n", ".LVL4:\n")
 
 
-def test_all_else_stays() -> None:
+def test_other_lines_are_unchanged() -> None:
     text = (
         'f:\n\t.loc 1 2 3\n\t.string "movl (%rax)"\n\tmovl\t%eax, %ebx\n\t.section\t.debug_info\n\tmovl\t%eax, (%rbx)\n'
     )
@@ -258,14 +258,14 @@ DEBUGGING = '\t.section\t.debug_info,"",@progbits\n\tmovl\t%eax, 8(%rbx)\n\t.siz
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 16, 40, 1000])
-def test_an_assembly_that_comes_in_parts_is_checked_as_a_whole(length: int) -> None:
+def test_assembly_code_in_parts_is_checked_like_the_whole(length: int) -> None:
     text = "\t.text\n" + FUNCTION.format("f") + FUNCTION.format("g") + DEBUGGING + "\tmovl\t%eax, 8(%rbx)\n"
     parts = [text[start : start + length] for start in range(0, len(text), length)]
     assert "".join(checked_parts(parts)) == with_checks(text)
     assert with_checks(text).count("sim_store_4") == 2, "debug sections must stay unchanged"
 
 
-def test_a_function_is_given_on_as_soon_as_it_is_there() -> None:
+def test_a_function_is_passed_on_as_soon_as_it_is_complete() -> None:
     taken = []
 
     def parts() -> Iterator[str]:
@@ -278,9 +278,9 @@ def test_a_function_is_given_on_as_soon_as_it_is_there() -> None:
 
 
 @pytest.mark.parametrize("line", ["ldmxcsr\t8(%rbx)", "notrack jmp\t*8(%rbx)", "fldcw\t8(%rbx)"])
-def test_what_only_reads_is_left_alone(line: str) -> None:
+def test_reads_are_not_checked(line: str) -> None:
     assert with_checks(f"f:\n\t{line}\n\tret") == f"f:\n\t{line}\n\tret"
 
 
-def test_a_place_that_nobody_understands_is_checked() -> None:
+def test_an_unknown_address_form_is_checked() -> None:
     assert "call\tsim_store_4@PLT" in with_checks("f:\n\tmovl\t%eax, a$b(%rbx)\n\tret")

@@ -68,7 +68,7 @@ def test_devices_alternate_and_neither_sees_the_errors_of_the_other(file, first)
     assert torch.ones(4, device="cuda").sum().item() == 4  # torch's own CUDA runtime still works
 
 
-def test_a_finding_of_the_simulator_leaves_the_gpu_as_it_was(file):
+def test_a_finding_of_the_simulator_does_not_affect_the_gpu(file):
     real, simulated = load_kernel(file, device="cuda"), load_kernel(file, device="cpu")
     x = torch.rand(1000)
     with pytest.raises(GraderError, match="past the end"):

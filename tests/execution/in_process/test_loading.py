@@ -79,7 +79,7 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["a folder with spaces", "Übung", "it's $HOME; (really)"])
-def test_it_works_where_torch_lies_in_a_folder_with_any_name(tmp_path, folder):
+def test_torch_may_be_in_a_folder_with_any_name(tmp_path, folder):
     """load_inline does not quote the path of torch's libraries, so the build uses a link without special characters."""
     place = tmp_path / folder
     place.mkdir()
@@ -95,7 +95,7 @@ def test_it_works_where_torch_lies_in_a_folder_with_any_name(tmp_path, folder):
     assert done.returncode == 0, done.stderr
 
 
-def test_it_works_where_ninja_is_not_on_the_path(tmp_path):
+def test_ninja_need_not_be_on_the_path(tmp_path):
     path = unseen(tmp_path / "add.cu", SOURCE)
     done = python(f"from grader import load_kernel; load_kernel({str(path)!r}, checks=False)", PATH="/usr/bin:/bin")
     assert done.returncode == 0, done.stderr
@@ -137,7 +137,7 @@ def test_a_syntax_error_is_at_the_learners_line(tmp_path):
     load_kernel(path, checks=False)  # the failed build left nothing behind
 
 
-def test_an_edited_file_is_built_anew(tmp_path):
+def test_an_edited_file_is_built_again(tmp_path):
     x, out = torch.ones(4), torch.zeros(4)
     path = unseen(tmp_path / "add.cu", SOURCE)
     load_kernel(path, checks=False).add(x, x, out, 4)
@@ -336,7 +336,7 @@ def test_without_checks_nothing_is_counted(kernel):
     assert kernel.report.findings == [] and kernel.report.lines == []
 
 
-def test_an_input_is_not_to_be_written(tmp_path):
+def test_a_write_to_an_input_is_a_finding(tmp_path):
     path = tmp_path / "add.cu"
     path.write_text(SOURCE.replace("out[i] = x[i]", "out[i] = const_cast<float*>(x)[i] = x[i]"))
     kernel = load_kernel(path)

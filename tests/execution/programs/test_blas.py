@@ -60,7 +60,7 @@ def test_results_are_numpys(program: Path, capfd: pytest.CaptureFixture[str]) ->
     np.testing.assert_allclose(said["geam"], (2 * matrix(a, 2, 3, 2)).ravel())
 
 
-def test_what_is_wrong_with_a_call_is_found_at_its_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_incorrect_calls_are_reported_at_their_line(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     report = execute(program, ["wrong"]).report
     assert report is not None
     said = capfd.readouterr().out.splitlines()[-4:]

@@ -19,14 +19,14 @@ def checks() -> Path:
     return build_program([unit(CHECKS, (), ())], Options())
 
 
-def test_nothing_is_found_where_nothing_is_wrong(checks: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_correct_programs_have_no_findings(checks: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(checks)
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and outcome.leaked == 0
     assert capfd.readouterr().out == "3 7 127 4000 80007e02 a\n"
 
 
-def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> None:
+def test_copies_of_uninitialized_memory_and_masks_are_reported(checks: Path) -> None:
     outcome = execute(checks, ["more"])
     assert outcome.report is not None
     shuffled, copied = sorted(outcome.report.findings, key=lambda finding: finding.line)
@@ -36,7 +36,7 @@ def test_copies_of_what_was_never_written_and_masks_are_told(checks: Path) -> No
     assert "0x0000ffff" in message(shuffled)  # not the sum of the masks of 16 threads
 
 
-def test_the_host_has_another_variable_under_the_name_of_one_of_the_device(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_device_variables_name_is_another_object_in_host_code(capfd: pytest.CaptureFixture[str]) -> None:
     file = CHECKS.with_name("host_names.cu")
     program = build_program([unit(file, (), ())], Options())
     right, wrong = execute(program), execute(program, ["wrong"])

@@ -37,13 +37,13 @@ def test_there_are_enough() -> None:
     assert len(CASES) >= 80
 
 
-def test_what_programs_are_made_of_is_taken(tmp_path: Path) -> None:
+def test_supported_constructs_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "all.cu"
     file.write_text(together(TAKEN))
     assert compile_unit(unit(file, (), ()), Options()).exists()
 
 
-def test_which_headers_were_included_can_be_asked(tmp_path: Path) -> None:
+def test_include_guards_of_headers_are_defined(tmp_path: Path) -> None:
     asked = "#if !defined(CUBLAS_API_H_) || !defined(CURAND_H_)\n#error not included\n#endif\n"
     for name in ("one.cu", "one.cpp"):
         (tmp_path / name).write_text("\ufeff#include <cublas_v2.h>\n#include <curand.h>\n" + asked)
@@ -59,7 +59,7 @@ def test_a_macro_may_name_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in TAKEN])
-def test_what_is_not_taken_is_named(name: str, tmp_path: Path) -> None:
+def test_unsupported_constructs_are_named(name: str, tmp_path: Path) -> None:
     file = tmp_path / "one.cu"
     file.write_text(CASES[name]["code"])
     with pytest.raises(GraderError) as caught:

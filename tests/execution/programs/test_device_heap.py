@@ -50,7 +50,7 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
         ("garbage", "uninitialized_read", "// uninitialized", "never written"),
     ],
 )  # fmt: skip
-def test_what_is_done_wrong_is_found(program: Path, how: str, kind: str, line: str, says: str) -> None:
+def test_misuse_is_reported(program: Path, how: str, kind: str, line: str, says: str) -> None:
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.exit_code == 1
     [finding] = outcome.report.findings
@@ -58,7 +58,7 @@ def test_what_is_done_wrong_is_found(program: Path, how: str, kind: str, line: s
     assert says in message(finding)
 
 
-def test_what_is_never_given_back_is_said(program: Path) -> None:
+def test_leaks_are_reported(program: Path) -> None:
     outcome = execute(program, ["leak"])
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and outcome.leaked == 64 * 24

@@ -23,7 +23,7 @@ def program() -> Path:
 
 
 @pytest.mark.parametrize("how", LEARNS)
-def test_a_thread_knows_what_a_function_in_a_stream_has_told_it(
+def test_a_thread_synchronizes_with_a_host_function_in_a_stream(
     program: Path, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = execute(program, [how])
@@ -33,7 +33,7 @@ def test_a_thread_knows_what_a_function_in_a_stream_has_told_it(
 
 
 @pytest.mark.parametrize("how", ["nothing", "another thread", "another mutex", "another order"])
-def test_a_thread_that_nobody_has_told_races(program: Path, how: str) -> None:
+def test_a_thread_without_synchronization_races(program: Path, how: str) -> None:
     report = execute(program, [how]).report
     assert report is not None
     [finding] = report.findings
@@ -44,7 +44,7 @@ def test_a_thread_that_nobody_has_told_races(program: Path, how: str) -> None:
     }
 
 
-def test_a_launch_by_a_thread_that_nobody_has_told_races(program: Path) -> None:
+def test_a_launch_by_a_thread_without_synchronization_races(program: Path) -> None:
     report = execute(program, ["another launch"]).report
     assert report is not None
     assert {finding.kind for finding in report.findings} == {"between_streams"}

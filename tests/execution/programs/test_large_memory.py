@@ -22,7 +22,7 @@ def program() -> Path:
 
 
 @pytest.mark.parametrize("how", ["managed", "bytes", "pinned"])
-def test_memory_of_the_host_may_be_larger_than_the_device_and_takes_none_of_it(
+def test_host_memory_may_exceed_the_device_and_uses_none_of_it(
     program: Path, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = execute(program, [how])
@@ -30,7 +30,7 @@ def test_memory_of_the_host_may_be_larger_than_the_device_and_takes_none_of_it(
     assert outcome.exit_code == 0 and capfd.readouterr().out == "2 1\n"
 
 
-def test_more_than_the_simulator_can_give_is_refused_and_not_a_finding(program: Path) -> None:
+def test_an_allocation_that_is_too_large_is_refused_without_a_finding(program: Path) -> None:
     outcome = execute(program, ["too much"])
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 2
@@ -40,7 +40,7 @@ def test_more_than_the_simulator_can_give_is_refused_and_not_a_finding(program: 
     )
 
 
-def test_a_program_may_ask_how_much_there_is(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_may_query_the_memory_size(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(program, ["probe"])
     assert outcome.report is not None and outcome.report.findings == []
     assert outcome.exit_code == 0 and capfd.readouterr().out == "2 0\n"
@@ -52,7 +52,7 @@ def test_a_program_may_ask_how_much_there_is(program: Path, capfd: pytest.Captur
     ("how", "line", "other"),
     [("ignore", "// ignores the error", "null_pointer"), ("set", "// also ignores the error", "refused")],
 )
-def test_who_ignores_that_there_is_no_room_is_told_with_what_came_of_it(
+def test_an_ignored_allocation_error_is_reported_with_its_consequence(
     program: Path, how: str, line: str, other: str
 ) -> None:
     outcome = execute(program, [how])

@@ -51,7 +51,7 @@ def test_a_usual_command_line() -> None:
 
 
 @pytest.mark.parametrize("line", ["-ptx a.cu", "-shared a.cu", "-o"])
-def test_what_it_does_not_make_is_told(line: str) -> None:
+def test_unsupported_outputs_are_named(line: str) -> None:
     with pytest.raises(GraderError):
         read_command_line(line.split())
 
@@ -118,7 +118,7 @@ target_compile_definitions(app PRIVATE N=64)
 
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
-def test_cmake_takes_it_for_nvcc(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_cmake_accepts_it_as_nvcc(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "go.h").write_text("void go(int* x);\n")
     (tmp_path / "kernel.cu").write_text(

@@ -124,7 +124,7 @@ def test_programs_are_fetched_run_compared_and_recorded(
 
 
 @pytest.mark.parametrize("url", ["file:///nowhere", "http://127.0.0.1:1"])
-def test_without_the_repository_or_a_network_it_says_so(
+def test_a_missing_repository_or_network_is_reported(
     record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
 ) -> None:
     monkeypatch.setattr(public, "GITHUB", url)

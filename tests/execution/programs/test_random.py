@@ -93,7 +93,7 @@ def test_an_output_that_is_too_short_is_found(program: Path, capfd: pytest.Captu
         ("void f(curandState* s) { curand_init(1, 2, 3, s); }", "the host cannot call it"),
     ],
 )
-def test_what_is_not_there_is_named(code: str, says: str, tmp_path: Path) -> None:
+def test_unsupported_functions_are_named(code: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "one.cu"
     file.write_text(f"#include <curand_kernel.h>\n{code}\n")
     with pytest.raises(GraderError) as caught:

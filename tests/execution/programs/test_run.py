@@ -138,7 +138,7 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
         ),
     ],
 )
-def test_what_is_wrong_with_a_program_is_said_at_its_line(
+def test_errors_in_a_program_name_their_line(
     text: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "wrong.cu"
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_program_is_said_at_its_line(
 @pytest.mark.parametrize(
     "arguments", [["missing.cu"], ["/tmp"], [__file__], ["--jail", "--device", "cuda", str(PROGRAM)]]
 )
-def test_a_wrong_command_line_is_told(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_line_is_reported(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["run", *arguments]) == 2
     assert capfd.readouterr().err.startswith("error: ")
 
@@ -159,7 +159,7 @@ def test_an_outcome_without_a_report_says_so() -> None:
     assert "left no report" in ending(Outcome(139, 1.0))
 
 
-def test_the_lessons_program_has_the_faults_that_its_page_names_and_the_mended_one_none() -> None:
+def test_the_lessons_program_has_the_described_faults_and_the_fixed_one_has_none() -> None:
     folder = Path(__file__).parents[3] / "lessons" / "bring_your_own_kernel"
     found: dict[str, list[tuple[str, int]]] = {}
     for name in ("row_sums.cu", "row_sums_fixed.cu"):

@@ -44,7 +44,7 @@ def test_results_are_right_and_nothing_is_found(program: Path, capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("compiler", ["", "clang++"])
-def test_what_is_wrong_is_found_at_its_line(
+def test_mistakes_are_reported_at_their_line(
     program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     if compiler and not shutil.which(compiler):
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_found_at_its_line(
         ("#include <thrust/sort.h>\nvoid f(int* x) { thrust::shuffle(x, x + 9, 1); }", "shuffle"),
     ],
 )
-def test_what_is_not_there_is_named(code: str, says: str, tmp_path: Path) -> None:
+def test_unsupported_functions_are_named(code: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "one.cu"
     file.write_text(code)
     with pytest.raises(GraderError) as caught:

@@ -52,7 +52,7 @@ def test_a_kernel_that_waits_for_the_host_is_refused_and_not_accused(
         ("t", "// no code writes 2 here"),
     ],
 )
-def test_a_kernel_that_waits_for_nobody_is_a_finding(
+def test_a_kernel_that_hangs_by_itself_is_a_finding(
     program: Path, how: str, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outcome = execute(program, [how])
@@ -87,7 +87,7 @@ def test_without_checks_it_is_refused_too(
     assert outcome.exit_code == 2 and outcome.place.line == line_of(line, FILE)
 
 
-def test_without_checks_a_kernel_that_waits_for_nobody_is_a_finding(
+def test_without_checks_a_kernel_that_hangs_by_itself_is_a_finding(
     unchecked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.execution.programs.execute.BLOCK_SECONDS", 1.0)
@@ -96,7 +96,7 @@ def test_without_checks_a_kernel_that_waits_for_nobody_is_a_finding(
     assert [finding.kind for finding in outcome.report.findings] == ["infinite_loop"]
 
 
-def test_what_was_not_looked_for_is_said(unchecked: Path) -> None:
+def test_skipped_checks_are_named(unchecked: Path) -> None:
     outcome = execute(unchecked, ["a"], checks=False)
     assert "The checks were disabled, in 1 launch." in ending(outcome)
     stopped = replace(outcome, refused="", timed_out=2.0)

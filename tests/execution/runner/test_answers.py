@@ -43,7 +43,7 @@ from tests.execution.runner.test_runner import exercise
         ("writer", "writer\n1 2 3 4 5 6\nunknown\n", Writers((([1, 2, 3], [4, 5, 6]), None))),
     ],
 )
-def test_what_the_runner_says(request_: str, packet: str, answer: object) -> None:
+def test_valid_replies(request_: str, packet: str, answer: object) -> None:
     assert parse(packet.encode(), request_) == answer
 
 
@@ -67,7 +67,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_the_runner_never_says(name: str) -> None:
+def test_invalid_replies(name: str) -> None:
     with pytest.raises(Malformed) as raised:
         parse(HOSTILE[name], "call")
     assert len(str(raised.value)) < 200 and str(raised.value).isprintable()
@@ -92,7 +92,7 @@ def test_an_answer_to_another_request(request_: str, packet: bytes) -> None:
         parse(packet, request_)
 
 
-def test_only_a_launcher_that_is_done_is_no_failure() -> None:
+def test_every_reply_except_done_is_a_failure() -> None:
     assert why_failed(Done(0)) == "" and why_failed(Done(0, (("changed", "x"),))) == ""
     for answer in (Done(9), Done(0, (("memory", "x"),)), Refused("x"), Ended("crash", "x"), Ok(), Writers(())):
         assert why_failed(answer)
@@ -118,7 +118,7 @@ def case_of(child: Child, launcher: str, x: torch.Tensor) -> CaseResult:
 
 
 @pytest.mark.parametrize("line", [b"nan", b"inf", b"1e400", "²".encode(), b"\xff", b"1" * 5000 + b".000", b"1.5 x"])
-def test_times_that_nobody_took(line: bytes) -> None:
+def test_impossible_times(line: bytes) -> None:
     assert parse_times(b"1.500\n0.125\n") == [1.5, 0.125]
     with pytest.raises(Malformed):
         parse_times(b"1.500\n" + line)
@@ -133,12 +133,12 @@ def test_a_report_of_any_size() -> None:
         assert len(buffers.report()) == MOST_REPORT
 
 
-def test_the_runner_sends_no_more() -> None:
+def test_the_length_of_replies_is_limited() -> None:
     wire = (SOURCE / "wire.h").read_text()
     assert re.search(rf"char bytes\[{MOST_BYTES}\];", wire)
 
 
-def test_the_table_of_requests_is_a_table() -> None:
+def test_the_table_of_requests_is_well_formed() -> None:
     """The table is the only specification: it has exactly one row for each request that the runner accepts."""
     head = (SOURCE / "protocol.h").read_text().partition("#pragma once")[0]
     taken = re.findall(r'strncmp\(text, "(\w+)', (SOURCE / "runner.cpp").read_text())

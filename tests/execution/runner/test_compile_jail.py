@@ -11,7 +11,7 @@ from grader.frontend.toolchain.process import Command
 from grader.setup import shipped
 
 
-def test_what_lies_among_the_systems_files_is_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CUDA's packages make /usr/local/cuda a symbolic link, and bubblewrap cannot bind a folder to a link."""
     system, course = tmp_path / "system", tmp_path / "course"
     (system / "cuda-13.0").mkdir(parents=True)

@@ -45,7 +45,7 @@ def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path)
     assert second != first and (second / "file").read_text() == "two"
 
 
-def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
+def test_folders_of_dead_processes_are_removed_except_in_other_containers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keep the locked folder of a process in another container that shares /tmp; remove those of dead processes."""
@@ -68,7 +68,7 @@ def test_folders_of_the_dead_go_and_those_of_other_containers_stay(
 @pytest.mark.parametrize(
     "alone", [["unshare", "--map-root-user"], ["setpriv", "--bounding-set=-all"]], ids=["only user", "no rights"]
 )
-def test_a_root_that_can_become_nobody_else_is_confined(alone: list[str], tmp_path: Path) -> None:
+def test_a_root_that_cannot_switch_users_is_confined(alone: list[str], tmp_path: Path) -> None:
     """Root cannot switch users as the only user of a namespace, or in a container without that capability.
 
     Compilers and kernels still run in a jail.
