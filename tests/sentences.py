@@ -33,7 +33,8 @@ def sentences(path: Path) -> Iterator[tuple[str, int, str]]:
     elif path.suffix in (".cu", ".cuh", ".h", ".cpp"):
         for found in _CXX_COMMENT.finditer(text):
             words = " ".join(line.strip().lstrip("/").strip() for line in found[0].splitlines())
-            yield "comment", text.count("\n", 0, found.start()) + 1, words
+            if not words.startswith(("namespace", 'extern "C"')):  # the end of a block
+                yield "comment", text.count("\n", 0, found.start()) + 1, words
     elif path.suffix == ".md":
         for number, paragraph in _paragraphs(text):
             yield "paragraph", number, paragraph

@@ -68,7 +68,7 @@ class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The whole file."""
+    """The content of course.toml."""
 
     format: int
     title: Text

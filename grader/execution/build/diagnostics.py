@@ -183,7 +183,7 @@ class _Reader:
         """Return the place in the learner's file that a message is about."""
         if head.file == self.name and head.line:
             return self.name, head.line, self._column(head.line, head.column, head.caret, head.text)
-        # In a header or in generated text: the line of the learner's file that led there.
+        # For a message in a header or in generated text, use the line of the learner's file that led there.
         for note in notes:
             if note.file == self.name and _INSTANTIATION.search(note.text):
                 return self.name, note.line, self._column(note.line, note.column, note.caret, head.text)
