@@ -41,6 +41,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     notebook.cells.insert(
         1, nbformat.v4.new_code_cell("predict(...)", outputs=[output], metadata={"tags": ["hide-input"]})
     )
+    notebook.cells.insert(2, nbformat.v4.new_markdown_cell(f"$$s = {' + '.join(f'x_{{{i}}}' for i in range(30))}$$"))
     nbformat.write(notebook, lesson)
     for page in root.glob("lessons/*.md"):
         page.write_text(without_links(page.read_text()))
@@ -111,6 +112,28 @@ def test_search(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
     expect(found.first).to_be_visible()
     found.get_by_text("Day 1").first.click()
     expect(page).to_have_url(re.compile("day01_residual_add/lesson.html"))
+
+
+SQUEEZED = """() => [...document.querySelectorAll('article table.docutils td')]
+    .filter(cell => cell.innerText.length > 60 && cell.clientWidth < 200).map(cell => cell.innerText)"""
+"""JavaScript that returns the long texts in narrow cells of a page's tables."""
+
+
+def test_wide_parts_on_a_phone(open_page: OpenPage, book: Path) -> None:
+    """Formulas and pictures are legible and scroll by themselves, also by keyboard; tables do not squeeze text."""
+    page = open_page(PHONE)
+    for lesson, part in (("day02_reductions", "div.math"), ("day01_residual_add", "div.picture")):
+        page.goto(file_url(book / "lessons" / lesson / "lesson.html"))
+        page.wait_for_function("MathJax.startup && MathJax.startup.promise && MathJax.startup.promise.then(() => true)")
+        wide = page.locator(part).first
+        assert wide.evaluate("each => each.scrollWidth > each.clientWidth && each.clientWidth < innerWidth")
+        wide.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.activeElement.scrollLeft > 0")
+        assert page.evaluate(SQUEEZED) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+    image = page.locator("div.picture img").first
+    assert image.evaluate("each => each.decode().then(() => each.clientWidth >= each.naturalWidth)")
 
 
 LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
