@@ -401,3 +401,101 @@ to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
     ],
     torch_baseline=nvfp4_numbers,
 )
+
+# ------------------------------------------------------------------------------------------------------------ fp8_gemm
+
+
+def from_e4m3(patterns):
+    """Return the float64 numbers of patterns."""
+    return patterns.to(torch.uint8).view(torch.float8_e4m3fn).double()
+
+
+def e4m3_normal(scale, mean=0.0):
+    """Return a distribution: patterns of e4m3 for normal numbers, with the full range of the format."""
+    return lambda shape, generator: to_e4m3(mean + scale * torch.randn(shape, generator=generator))
+
+
+FP8_OPERANDS = {
+    "x": Input("rows in_features", e4m3_normal(100.0, 20.0), dtype="u8"),
+    "w": Input("out_features in_features", e4m3_normal(100.0), dtype="u8"),
+}
+
+
+def torch_fp8(x, w, x_scales, w_scales):
+    """Return the operands of torch's own FP8 matmul, in its layout."""
+    return {
+        "left": x.to(torch.uint8).view(torch.float8_e4m3fn),
+        "right": w.to(torch.uint8).view(torch.float8_e4m3fn).t(),
+        "left_scales": x_scales.float()[:, None],
+        "right_scales": w_scales.float()[None, :],
+    }
+
+
+def torch_scaled_mm(left, right, left_scales, right_scales):
+    """Run torch's own FP8 matmul."""
+    return torch._scaled_mm(
+        left, right, scale_a=left_scales, scale_b=right_scales, out_dtype=torch.bfloat16, use_fast_accum=True
+    )
+
+
+def matmul_sizes(rows, in_features, out_features):
+    """Return the sizes of a matmul."""
+    return {"rows": rows, "in_features": in_features, "out_features": out_features}
+
+
+GEMM_BARS = [
+    Bar("tensor_operations / flops_needed", at_least=1, look="Multiply with wgmma."),
+    Bar(
+        "global_bytes / minimum",
+        at_most=2.6,
+        look="A block should compute at least 128 x 128 of y.",
+        naive="tiles of 64 columns",
+    ),
+    Bar("sectors / ideal", at_most=1.5, look="TMA loads whole rows; only y may touch a sector twice."),
+    Bar("bank_conflict_ways", at_most=2.1, look="Swizzle what you store to shared memory as the tensor map does."),
+    Bar("launches", at_most=1, look="Use one kernel."),
+    Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+]
+
+fp8_gemm = Exercise(
+    summary="""\
+Compute y = X W^T in FP8 on Hopper's tensor cores, with X[i, k] = x[i, k] * x_scales[i] and W[j, k] = w[j, k] *
+w_scales[j]. x [rows, in_features] and w [out_features, in_features] are patterns of e4m3, without NaN; the scales are
+f32, and y is bf16. TMA loads tiles, wgmma multiplies them with f32 accumulators, and the epilogue applies the scales.
+in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are 16-byte
+aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is nothing to
+do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
+    launchers="void fp8_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
+    "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        **FP8_OPERANDS,
+        "x_scales": Input("rows", uniform(0.001, 0.01), dtype="f32"),
+        "w_scales": Input("out_features", uniform(0.001, 0.01), dtype="f32"),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w, x_scales, w_scales: (
+        (from_e4m3(x) * x_scales[:, None]) @ (from_e4m3(w) * w_scales[:, None]).T
+    ),
+    cases=[
+        Case("one row, eight columns", **matmul_sizes(1, 16, 8)),
+        Case("two rows", **matmul_sizes(2, 128, 16)),
+        Case("a little more than a tile", **matmul_sizes(131, 144, 264)),
+        Case("more of k than a ring of tiles holds", **matmul_sizes(70, 1040, 136)),
+        Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
+        Case("the smallest numbers", inputs={"x": integers(0, 9), "w": integers(128, 137)}, **matmul_sizes(17, 64, 24)),
+        Case("random sizes", rows=between(1, 150), in_features=one_of(16, 112, 240), out_features=one_of(8, 72, 312)),
+        Case("no rows", **matmul_sizes(0, 64, 64)),
+        Case("no columns", **matmul_sizes(5, 64, 0)),
+    ],
+    efficient=Case("256 x 256 x 512", **matmul_sizes(256, 256, 512)),
+    bars=GEMM_BARS,
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("4096 x 4096 x 4096", **matmul_sizes(4096, 4096, 4096)),
+        Bench("8192 x 8192 x 8192", **matmul_sizes(8192, 8192, 8192)),
+        Bench("4096 x 7168 x 2048", **matmul_sizes(4096, 7168, 2048)),
+    ],
+    torch_baseline=torch_scaled_mm,
+    torch_prepare=torch_fp8,
+)
