@@ -713,3 +713,150 @@ intermediate = 0 there is nothing to do.""",
     ],
     torch_baseline=torch_swiglu,
 )
+
+
+# ------------------------------------------------------------------------------------------------------------ moe_decode
+
+
+def exactly_chosen(shape, dims, generator):
+    """Draw the experts of each token so that `chosen` different experts are used, all different within a token."""
+    tokens, top_k = shape
+    chosen = torch.randperm(dims["experts"], generator=generator)[: dims["chosen"]]
+    return chosen[(torch.arange(tokens * top_k) % dims["chosen"]).view(shape)]
+
+
+def nan_where_not_chosen(scale):
+    """Return a distribution of weights that are NaN for every expert that no token chose."""
+
+    def draw(shape, inputs, generator):
+        weights = scale * torch.randn(shape, generator=generator)
+        idle = torch.ones(shape[0], dtype=torch.bool)
+        idle[inputs["ids"].flatten().long()] = False
+        weights[idle] = torch.nan
+        return weights
+
+    return draw
+
+
+def whole_layer(x, ids, weights, gate_up, down):
+    """Return the sum over the experts of each token of their weighted results."""
+    out = torch.zeros_like(x)
+    for e in torch.unique(ids).tolist():
+        token, place = torch.where(ids == e)
+        out[token] += weights[token, place, None].to(x.dtype) * (swiglu_of(x[token], gate_up[e]) @ down[e].T)
+    return out
+
+
+def torch_layer(x, ids, weights, gate_up, down):
+    """Gather the weights of each pair's expert, and run batched matmuls: no value returns to the host."""
+    pairs = x.repeat_interleave(ids.shape[1], dim=0)[:, :, None]
+    chosen = ids.flatten()
+    gate, up = torch.bmm(gate_up[chosen], pairs).chunk(2, dim=1)
+    y = torch.bmm(down[chosen], torch.nn.functional.silu(gate) * up)
+    return (weights.flatten()[:, None].to(x.dtype) * y[:, :, 0]).view(*ids.shape, -1).sum(dim=1)
+
+
+def expert_bytes(hidden, intermediate, item):
+    """Return the bytes of gate, up and down of one expert."""
+    return 3 * hidden * intermediate * item
+
+
+def decoded(tokens, experts, top_k, hidden, intermediate, chosen=0, **more):
+    """Return the sizes of a case; `chosen` experts are used, top_k unless given."""
+    return dict(
+        tokens=tokens,
+        experts=experts,
+        top_k=top_k,
+        hidden=hidden,
+        intermediate=intermediate,
+        chosen=chosen or top_k,
+        **more,
+    )
+
+
+moe_decode = Exercise(
+    summary="""\
+Compute the routed experts of a layer for 1 to 64 tokens, in at most two launches: out[t] is the sum over j of weights[t,
+j] * (silu(x[t] g^T) * (x[t] u^T)) d^T, where e = ids[t, j], gate_up[e] [2 * intermediate, hidden] is g above u, and d =
+down[e] [hidden, intermediate]. The ids of a token are all different. Read the weights of a chosen expert once, for all
+tokens that chose it, and touch no other expert: its weights may be NaN. Sum in float, without atomics on floats, so that
+every run gives the same bits. `middle` is working memory for tokens * top_k rows of intermediate. There are 1 to 1024
+experts; top_k is 1 to 16; hidden and intermediate are multiples of 8 and not 0; all tensors are 16-byte aligned. The
+weights may have more than 2^31 elements, though in no case here. With no tokens there is nothing to do.""",
+    launchers="void moe_decode_{dtype}(const {T}* x, const int* ids, const float* weights, const {T}* gate_up, const {T}* "
+    "down, {T}* middle, {T}* out, int tokens, int experts, int top_k, int hidden, int intermediate, cudaStream_t stream)",
+    dtypes=("f16", "bf16"),
+    inputs={
+        "x": Input("tokens hidden", normal(channel_offset=0.5)),
+        "ids": Input("tokens top_k", exactly_chosen, dtype="i32"),
+        "weights": Input("tokens top_k", uniform(0.1, 1.0), dtype="f32"),
+        "gate_up": Input("experts (2*intermediate) hidden", normal(scale="1.0 / hidden**0.5")),
+        "down": Input("experts hidden intermediate", normal(scale="1.0 / intermediate**0.5")),
+    },
+    outputs={
+        "middle": Output("(tokens*top_k) intermediate", scratch=True),
+        "out": Output("tokens hidden"),
+    },
+    reference=whole_layer,
+    trivial=[lambda x, ids, weights, gate_up, down: whole_layer(x, ids, weights.flip(0).roll(1, 1), gate_up, down)],
+    cases=[
+        Case("one token, one expert", **decoded(1, 1, 1, 8, 8)),
+        Case("one token, three experts", dtypes=["bf16"], **decoded(1, 7, 3, 72, 40)),
+        Case("two tokens, the same experts", dtypes=["f16"], **decoded(2, 5, 2, 64, 104)),
+        Case("17 tokens, the same expert", dtypes=["bf16"], **decoded(17, 3, 1, 40, 24)),
+        Case("64 tokens, the same experts", dtypes=["f16"], **decoded(64, 4, 2, 48, 32)),
+        Case("64 tokens, many experts", dtypes=["bf16"], **decoded(64, 70, 3, 40, 24, chosen=37)),
+        Case("many columns of k", dtypes=["f16"], **decoded(3, 6, 2, 840, 200, chosen=5)),
+        Case(
+            "experts that no token chose are NaN",
+            dtypes=["f16"],
+            inputs={"gate_up": nan_where_not_chosen(0.1), "down": nan_where_not_chosen(0.2)},
+            **decoded(5, 9, 2, 64, 32, chosen=4),
+        ),
+        Case(
+            "large gates do not overflow",
+            dtypes=["bf16"],
+            inputs={"gate_up": normal(scale=6.0)},
+            **decoded(4, 5, 2, 64, 24, chosen=3),
+        ),
+        Case("more tiles than warps", dtypes=["f16"], **decoded(2, 2, 1, 8, 9_000, chosen=2)),
+        Case(
+            "random sizes",
+            tokens=between(1, 64),
+            experts=between(9, 20),
+            top_k=between(1, 4),
+            chosen=between(4, 9),
+            hidden=one_of(8, 56, 136),
+            intermediate=one_of(16, 72, 120),
+        ),
+        Case("no tokens", dtypes=["f16"], **decoded(0, 4, 2, 16, 8)),
+    ],
+    efficient=Case("8 tokens, 4 of 6 experts", dtypes=["bf16"], **decoded(8, 6, 2, 256, 512, chosen=4)),
+    minimum_bytes=lambda d: (
+        d["chosen"] * expert_bytes(d["hidden"], d["intermediate"], d["item"])
+        + 2 * d["tokens"] * d["hidden"] * d["item"]
+        + d["tokens"] * d["top_k"] * (8 + 2 * d["intermediate"] * d["item"])
+    ),
+    distinct_bytes=lambda ids, hidden, intermediate, item: (
+        len(torch.unique(ids)) * expert_bytes(hidden, intermediate, item)
+    ),
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=2.2,
+            look="Read the weights of an expert once, for all tokens that chose it.",
+            naive="every pair reads the weights of its expert",
+        ),
+        Bar("sectors / ideal", at_most=1.25, look="Lanes that share a row of weights should read neighboring bytes."),
+        Bar("bank_conflict_ways", at_most=4, look="Which lanes of a warp touch the same bank?"),
+        Bar("launches", at_most=2, look="One kernel for gate and up, one for down that also adds up the experts."),
+        NO_SCRATCH,
+    ],
+    flops=lambda d: 6 * d["tokens"] * d["top_k"] * d["hidden"] * d["intermediate"],
+    bench=[
+        Bench("1 token, 64 experts, 6 each", **decoded(1, 64, 6, 2048, 1408)),
+        Bench("8 tokens, 48 of 64 experts", **decoded(8, 64, 6, 2048, 1408, chosen=48)),
+        Bench("64 tokens, 64 experts, 6 each", **decoded(64, 64, 6, 2048, 1408, chosen=64)),
+    ],
+    torch_baseline=torch_layer,
+)

@@ -1,0 +1,381 @@
+// A mixture of experts for 1 to 64 tokens, in two kernels. Each chosen expert's weights are read once, by whichever warp
+// has their tile, for all tokens that chose it; the time is the bytes of these experts.
+//
+//   x, out: [tokens, hidden]     ids, weights: [tokens, top_k]     gate_up: [experts, 2 inter, hidden], gate above up
+//   down: [experts, hidden, inter]     middle: [tokens * top_k, inter], the workspace
+//
+// A *pair* is a token with one of its experts. The first kernel computes silu(gate) * up of every pair, a tile of eight
+// features of an expert at a time. In the second a tile is eight features of out: it goes through all chosen experts,
+// so their weighted results are added up in shared memory, without atomics and in the same order in every run.
+//
+// A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows:
+// a lane copies the 16 bytes that it will use itself to a queue in shared memory, several steps ahead.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "llmk/async_copy.cuh"
+#include "llmk/decode.cuh"
+#include "llmk/few_rows.cuh"
+#include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
+#include "llmk/reduce.cuh"
+
+constexpr int kWarps = 16;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kMostTokens = 64;
+constexpr int kMostExperts = 1024, kMostPairs = 1024;
+constexpr int kTile = 8;     // features
+constexpr int kStep = 32;    // columns per step
+constexpr int kEntries = 8;  // of a lane's queue, 16 bytes each
+constexpr int kRowTiles = kMostTokens / 16;
+constexpr int kQueueBytes = kEntries * kThreads * 16;
+constexpr int kSums = kMostTokens * kTile;  // floats of a warp: [pair or token][feature]
+
+// The pairs, sorted by expert. A *slot* is an expert that at least one token chose.
+struct Routing {
+    int expert[kMostExperts];     // of each slot
+    int first[kMostExperts + 1];  // the first pair of each slot, in `pairs`
+    int pairs[kMostPairs];
+    int next[kMostExperts];  // by expert: first its number of pairs, then where its next pair goes
+    int slots;
+
+    __device__ void build(const int* ids, int count, int experts) {
+        for (int e = threadIdx.x; e < experts; e += kThreads) next[e] = 0;
+        __syncthreads();
+        for (int p = threadIdx.x; p < count; p += kThreads) atomicAdd(next + ids[p], 1);
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            const int lane = threadIdx.x;
+            int before = 0, used = 0;
+            for (int some = 0; some < experts; some += 32) {
+                const int own = some + lane < experts ? next[some + lane] : 0;
+                int up_to_here = own;
+#pragma unroll
+                for (int distance = 1; distance < 32; distance *= 2) {
+                    const int other = __shfl_up_sync(llmk::kAllLanes, up_to_here, distance);
+                    if (lane >= distance) up_to_here += other;
+                }
+                const unsigned chosen = __ballot_sync(llmk::kAllLanes, own > 0);
+                if (own > 0) {
+                    const int slot = used + __popc(chosen & ((1u << lane) - 1));
+                    expert[slot] = some + lane;
+                    first[slot] = next[some + lane] = before + up_to_here - own;
+                }
+                used += __popc(chosen);
+                before += __shfl_sync(llmk::kAllLanes, up_to_here, 31);
+            }
+            if (lane == 0) {
+                first[used] = before;
+                slots = used;
+            }
+        }
+        __syncthreads();
+        // The order of an expert's pairs may differ from run to run; a pair's result does not depend on it.
+        for (int p = threadIdx.x; p < count; p += kThreads) pairs[atomicAdd(next + ids[p], 1)] = p;
+        __syncthreads();
+    }
+};
+
+// How warps form teams: `parts` warps each, as many as finish first.
+struct Teams {
+    int parts, team, part, teams;
+
+    __device__ Teams(int tiles, int steps) : parts(1) {
+        const int warps = static_cast<int>(gridDim.x) * kWarps, warp = threadIdx.x / 32;
+        long long best = -1;
+        for (int p = 1; p <= kWarps; p *= 2) {
+            const long long rounds = (tiles + warps / p - 1) / (warps / p), time = rounds * ((steps + p - 1) / p);
+            if (best >= 0 && time >= best) continue;
+            best = time;
+            parts = p;
+        }
+        part = warp % parts;
+        team = warp / parts * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);  // spread over all SMs
+        teams = warps / parts;
+    }
+    __device__ void sync() const {
+        if (parts == 1) {
+            __syncwarp();
+        } else if (parts == kWarps) {
+            __syncthreads();
+        } else {
+            llmk::bar_sync(1 + threadIdx.x / 32 / parts, 32 * parts);
+        }
+    }
+};
+
+// The rows of operand A in a lane: pairs i and i + 8 of each 16 of a slot. -1: there is none.
+struct Rows {
+    int tiles;  // of 16 pairs
+    int pair[kRowTiles][2];
+
+    __device__ Rows(const Routing& routing, int slot, int i) {
+        const int first = routing.first[slot], count = routing.first[slot + 1] - first;
+        tiles = (count + 15) / 16;
+#pragma unroll
+        for (int m = 0; m < 2 * kRowTiles; ++m) {
+            pair[m / 2][m % 2] = 8 * m + i < count ? routing.pairs[first + 8 * m + i] : -1;
+        }
+    }
+};
+
+template <typename T>
+__device__ __forceinline__ void multiply(float (&sums)[4], const uint4& a, const uint4& a8, const uint4& b) {
+    const unsigned left[4] = {a.x, a8.x, a.y, a8.y}, right[4] = {a.z, a8.z, a.w, a8.w};
+    llmk::mma_m16n8k16<T>(sums, left, b.x, b.y);
+    llmk::mma_m16n8k16<T>(sums, right, b.z, b.w);
+}
+
+// Store the accumulators of one or all 16 x 8 tiles as [pair][feature].
+__device__ __forceinline__ void store_sums(float* to, const float (&sums)[kRowTiles][4], int tiles) {
+    float2* pairs = reinterpret_cast<float2*>(to) + threadIdx.x % 32;
+#pragma unroll
+    for (int m = 0; m < kRowTiles; ++m) {
+        if (m >= tiles) break;
+        pairs[64 * m] = make_float2(sums[m][0], sums[m][1]);
+        pairs[64 * m + 32] = make_float2(sums[m][2], sums[m][3]);
+    }
+}
+
+// middle = silu(x gate^T) * (x up^T), for every pair.
+template <typename T>
+__global__ void __launch_bounds__(kThreads, 1)
+    gate_up_kernel(const T* __restrict__ x, const int* __restrict__ ids, const T* __restrict__ gate_up,
+                   T* __restrict__ middle, int tokens, int experts, int top_k, int hidden, int inter) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ Routing routing;
+    constexpr int kStages = kEntries / 2;  // a step takes two entries: gate and up
+    llmk::griddepcontrol_launch_dependents();
+    routing.build(ids, tokens * top_k, experts);
+
+    uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;     // entry e of this thread is queue[e * kThreads]
+    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][2][kSums]
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
+    const int tiles = inter / kTile, items = routing.slots * tiles, steps = (hidden + kStep - 1) / kStep;
+    const Teams split(items, steps);
+    const int own_steps = (steps + split.parts - 1) / split.parts;
+    const int first = min(split.part * own_steps, steps), end = min(first + own_steps, steps);
+
+    // The next step to copy; the last one of a tile is followed by the first one of the team's next tile.
+    int next_item = first < end ? split.team : items, next_step = first;
+    const T* next_row = nullptr;
+    const long long up = static_cast<long long>(inter) * hidden;  // from a row of gate to that of up
+    auto find_row = [&] {
+        if (next_item >= items) return;
+        const long long row = 2LL * routing.expert[next_item / tiles] * inter + next_item % tiles * kTile + i;
+        next_row = gate_up + row * hidden;
+    };
+    find_row();
+    auto fetch = [&](int stage) {
+        if (next_item < items) {
+            const int column = next_step * kStep + 8 * t;
+            T* to = reinterpret_cast<T*>(queue + 2 * stage * kThreads);
+            const bool there = column < hidden;
+            llmk::cp_async_16<true>(to, there ? next_row + column : next_row, there, hidden - column);
+            to = reinterpret_cast<T*>(queue + (2 * stage + 1) * kThreads);
+            llmk::cp_async_16<true>(to, there ? next_row + up + column : next_row, there, hidden - column);
+            if (++next_step == end) {
+                next_step = first;
+                next_item += split.teams;
+                find_row();
+            }
+        }
+        __pipeline_commit();  // an empty group keeps the number of groups right at the end
+    };
+    for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
+
+    int stage = 0;
+    for (int item = split.team; item < items; item += split.teams) {
+        const int slot = item / tiles;
+        const Rows rows(routing, slot, i);
+        float gate_sums[kRowTiles][4] = {}, up_sums[kRowTiles][4] = {};
+        for (int step = first; step < end; ++step) {
+            fetch(stage == 0 ? kStages - 1 : stage - 1);
+            const int column = step * kStep + 8 * t;
+            __pipeline_wait_prior(kStages - 1);
+            const uint4 gate = queue[2 * stage * kThreads], up_weights = queue[(2 * stage + 1) * kThreads];
+            stage = stage == kStages - 1 ? 0 : stage + 1;
+#pragma unroll
+            for (int m = 0; m < kRowTiles; ++m) {
+                if (m >= rows.tiles) break;
+                uint4 a[2];
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    const int pair = rows.pair[m][h];
+                    const T* row = x + static_cast<long long>(pair / top_k) * hidden;
+                    a[h] = llmk::eight_columns(row, pair >= 0, column, hidden, true);
+                }
+                multiply<T>(gate_sums[m], a[0], a[1], gate);
+                multiply<T>(up_sums[m], a[0], a[1], up_weights);
+            }
+        }
+        float* own = all_sums + warp * 2 * kSums;
+        store_sums(own, gate_sums, rows.tiles);
+        store_sums(own + kSums, up_sums, rows.tiles);
+        split.sync();
+        const int first_pair = routing.first[slot], outputs = (routing.first[slot + 1] - first_pair) * kTile;
+        const float* of_team = all_sums + (warp - split.part) * 2 * kSums;
+        for (int o = split.part * 32 + lane; o < outputs; o += 32 * split.parts) {
+            float gate = 0.0f, up_sum = 0.0f;
+            for (int p = 0; p < split.parts; ++p) {
+                gate += of_team[p * 2 * kSums + o];
+                up_sum += of_team[p * 2 * kSums + kSums + o];
+            }
+            const long long pair = routing.pairs[first_pair + o / kTile];
+            middle[pair * inter + item % tiles * kTile + o % kTile] =
+                static_cast<T>(gate / (1.0f + __expf(-gate)) * up_sum);
+        }
+        split.sync();  // the sums have been read
+    }
+}
+
+// out = the sum of weights * (middle down^T) over a token's pairs.
+template <typename T>
+__global__ void __launch_bounds__(kThreads, 1)
+    down_kernel(const T* __restrict__ middle, const int* __restrict__ ids, const float* __restrict__ weights,
+                const T* __restrict__ down, T* __restrict__ out, int tokens, int experts, int top_k, int hidden,
+                int inter) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ Routing routing;
+    routing.build(ids, tokens * top_k, experts);
+
+    uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;
+    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][kSums]
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
+    const int tiles = hidden / kTile, of_expert = (inter + kStep - 1) / kStep, steps = routing.slots * of_expert;
+    const Teams split(tiles, steps);
+    const int own_steps = (steps + split.parts - 1) / split.parts;
+    const int first = min(split.part * own_steps, steps), end = min(first + own_steps, steps);
+
+    // Step s of a tile: columns s % of_expert * kStep ... of slot s / of_expert.
+    int next_tile = first < end ? split.team : tiles, next_step = first, next_slot = 0, next_column = 0;
+    const T* next_row = nullptr;
+    auto find_row = [&] {
+        if (next_tile >= tiles) return;
+        const long long row = static_cast<long long>(routing.expert[next_slot]) * hidden + next_tile * kTile + i;
+        next_row = down + row * inter;
+    };
+    auto find_tile = [&] {
+        next_step = first;
+        next_slot = first / of_expert;
+        next_column = first % of_expert * kStep;
+        find_row();
+    };
+    if (first < end) find_tile();
+    auto fetch = [&](int stage) {
+        if (next_tile < tiles) {
+            const int column = next_column + 8 * t;
+            const bool there = column < inter;
+            T* to = reinterpret_cast<T*>(queue + stage * kThreads);
+            llmk::cp_async_16<true>(to, there ? next_row + column : next_row, there, inter - column);
+            next_column += kStep;
+            if (++next_step == end) {
+                next_tile += split.teams;
+                find_tile();
+            } else if (next_column >= inter) {
+                ++next_slot;
+                next_column = 0;
+                find_row();
+            }
+        }
+        __pipeline_commit();
+    };
+    for (int stage = 0; stage < kEntries - 1; ++stage) fetch(stage);  // weights only: they need not wait
+    llmk::griddepcontrol_wait();
+
+    int stage = 0;
+    float* own = all_sums + warp * kSums;
+    for (int tile = split.team; tile < tiles; tile += split.teams) {
+        for (int o = lane; o < tokens * kTile; o += 32) own[o] = 0.0f;
+        for (int step = first; step < end;) {
+            const int slot = step / of_expert, end_of_slot = min(end, (slot + 1) * of_expert);
+            const Rows rows(routing, slot, i);
+            float sums[kRowTiles][4] = {};
+            for (int column = step % of_expert * kStep + 8 * t; step < end_of_slot; ++step, column += kStep) {
+                fetch(stage == 0 ? kEntries - 1 : stage - 1);
+                __pipeline_wait_prior(kEntries - 1);
+                const uint4 b = queue[stage * kThreads];
+                stage = stage == kEntries - 1 ? 0 : stage + 1;
+#pragma unroll
+                for (int m = 0; m < kRowTiles; ++m) {
+                    if (m >= rows.tiles) break;
+                    uint4 a[2];
+#pragma unroll
+                    for (int h = 0; h < 2; ++h) {
+                        const int pair = rows.pair[m][h];
+                        const T* row = middle + static_cast<long long>(pair) * inter;
+                        a[h] = llmk::eight_columns(row, pair >= 0, column, inter, true);
+                    }
+                    multiply<T>(sums[m], a[0], a[1], b);
+                }
+            }
+            __syncwarp();  // the previous slot's additions, or the zeros
+#pragma unroll
+            for (int m = 0; m < 2 * kRowTiles; ++m) {
+                const int pair = rows.pair[m / 2][m % 2];
+                if (pair < 0) continue;
+                const float weight = weights[pair];
+                float2* to = reinterpret_cast<float2*>(own + pair / top_k * kTile) + t;
+                const float2 old = *to;
+                *to = make_float2(old.x + weight * sums[m / 2][m % 2 * 2], old.y + weight * sums[m / 2][m % 2 * 2 + 1]);
+            }
+        }
+        split.sync();
+        const float* of_team = all_sums + (warp - split.part) * kSums;
+        for (int o = split.part * 32 + lane; o < tokens * kTile; o += 32 * split.parts) {
+            float sum = 0.0f;
+            for (int p = 0; p < split.parts; ++p) sum += of_team[p * kSums + o];
+            out[static_cast<long long>(o / kTile) * hidden + tile * kTile + o % kTile] = static_cast<T>(sum);
+        }
+        split.sync();
+    }
+}
+
+template <typename T>
+void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_up, const T* down, T* middle, T* out,
+                int tokens, int experts, int top_k, int hidden, int inter, cudaStream_t stream) {
+    if (tokens == 0) return;
+    int device, sms;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    const int most_slots = std::min(experts, tokens * top_k);
+    const int first_bytes = kQueueBytes + kWarps * 2 * kSums * 4, second_bytes = kQueueBytes + kWarps * kSums * 4;
+    cudaFuncSetAttribute(gate_up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, first_bytes);
+    cudaFuncSetAttribute(down_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, second_bytes);
+    // One block per SM, or a block per tile if there are fewer tiles.
+    const int first_blocks = std::min<long long>(sms, static_cast<long long>(most_slots) * (inter / kTile));
+    gate_up_kernel<T><<<first_blocks, kThreads, first_bytes, stream>>>(x, ids, gate_up, middle, tokens, experts, top_k,
+                                                                       hidden, inter);
+    // The second kernel may start where SMs are free, and load its first weights, before the first kernel has ended.
+    cudaFuncAttributes compiled = {};
+    cudaFuncGetAttributes(&compiled, down_kernel<T>);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(std::min(sms, hidden / kTile));
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = second_bytes;
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+    cudaLaunchKernelEx(&config, down_kernel<T>, static_cast<const T*>(middle), ids, weights, down, out, tokens, experts,
+                       top_k, hidden, inter);
+}
+
+extern "C" void moe_decode_f16(const __half* x, const int* ids, const float* weights, const __half* gate_up,
+                               const __half* down, __half* middle, __half* out, int tokens, int experts, int top_k,
+                               int hidden, int intermediate, cudaStream_t stream) {
+    moe_decode(x, ids, weights, gate_up, down, middle, out, tokens, experts, top_k, hidden, intermediate, stream);
+}
+
+extern "C" void moe_decode_bf16(const __nv_bfloat16* x, const int* ids, const float* weights,
+                                const __nv_bfloat16* gate_up, const __nv_bfloat16* down, __nv_bfloat16* middle,
+                                __nv_bfloat16* out, int tokens, int experts, int top_k, int hidden, int intermediate,
+                                cudaStream_t stream) {
+    moe_decode(x, ids, weights, gate_up, down, middle, out, tokens, experts, top_k, hidden, intermediate, stream);
+}
