@@ -1,4 +1,4 @@
-// What a thread does on a stack of its own, and in a launch that it can end.
+// Runs a function as a thread: on a separate stack, in a launch that it can end.
 #pragma once
 
 #include "checks/core/state.h"
@@ -7,7 +7,7 @@
 
 namespace unit {
 
-// Does something as a thread would in a kernel, where it can end the launch: CUDA's error then, else 0.
+// Runs a function like a thread in a kernel. Returns CUDA's error if it ends the launch, otherwise 0.
 template <typename F>
 int as_thread(sim::checks::ThreadState& state, F what, sim::Grid& grid) {
     static sim::Worker worker;

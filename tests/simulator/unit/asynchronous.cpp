@@ -1,4 +1,4 @@
-// Asynchronous copies and mbarriers: what they order, event by event.
+// Asynchronous copies and mbarriers: the order that their events establish.
 #include "checks/counting/counting.h"
 #include "checks/asynchronous/mbarriers.h"
 #include "checks/report/recording.h"
@@ -32,7 +32,7 @@ void read(ThreadState& thread, char* at, const void* place = code + 1) {
     on_access<2, false>(thread, reinterpret_cast<uintptr_t>(at), place);
 }
 
-// Four floats, which the copy engine sees.
+// Four floats that a proxy fence has made visible to the copy engine.
 void fill(ThreadState& thread, char* at) {
     for (unsigned i = 0; i < 4; ++i) write(thread, at + 4 * i);
     proxy_fence(*thread.thread);
@@ -45,14 +45,14 @@ void store(ThreadState& thread, char* shared, char* global, const void* place = 
     bulk_commit(*thread.thread);
 }
 
-// All of two blocks of 32 threads.
+// All threads of two blocks of 32 threads.
 void meet(Grid& grid) {
     for (unsigned i = 0; i < 64; ++i) grid.arrive_at_cluster(i / 32, i % 32);
     grid.complete_cluster(0);
     for (unsigned i = 0; i < 64; ++i) grid.wait_for_cluster(i / 32, i % 32);
 }
 
-// One in shared memory of a block, behind all else.
+// An mbarrier in shared memory of a block, after all other objects.
 struct Barrier : sim::Mbarrier {
     Barrier(Grid& grid, ThreadState& first) : Mbarrier() {
         block = &grid.block(first.thread->block->rank);
@@ -67,7 +67,7 @@ struct Barrier : sim::Mbarrier {
 
 }  // namespace
 
-// --- copies of a thread's own ---
+// --- copies by each thread (cp.async) ---
 
 CASE(copies_of_older_groups_are_waited_for_and_younger_ones_are_not) {
     for (unsigned pieces : {1u, 2u}) {
@@ -176,7 +176,7 @@ CASE(a_bulk_store_that_nobody_has_waited_for_is_one_at_exit) {
     }
 }
 
-// --- what the copy engine sees ---
+// --- visibility to the copy engine ---
 
 CASE(a_proxy_fence_counts_from_the_write_on) {
     enum { before_it, after_it, by_the_reader, by_nobody };
@@ -194,7 +194,7 @@ CASE(a_proxy_fence_counts_from_the_write_on) {
     }
 }
 
-// A write of its warp is known to the reader by __syncwarp, one of another warp by an mbarrier.
+// __syncwarp orders a write of the reader's warp before the read, and an mbarrier one of another warp.
 CASE(a_proxy_fence_of_the_reader_reaches_as_far_as_it_knows) {
     for (unsigned writer : {9u, 40u}) {
         for (bool fenced_late : {false, true}) {
@@ -286,7 +286,7 @@ CASE(an_mbarrier_is_initialized_before_others_come_to_it) {
     }
 }
 
-// Its phase is a later one than that which others complete.
+// Its phase is later than the one that other threads complete.
 CASE(an_arrival_after_copies_publishes_when_it_is_done) {
     for (bool done : {false, true}) {
         Grid grid(1, 96);
@@ -351,12 +351,12 @@ CASE(a_bulk_load_arrives_at_an_mbarrier) {
         if (how == meets_who_waited) grid.syncthreads(0);
         read(grid.thread(0, how == waits ? 5 : 40), grid.shared(0));
         CHECK_FOUND(how == does_not_wait ? "copy_not_awaited" : "nothing");
-        read(grid.thread(0, 41), grid.shared(0) + 4);  // knows it only by the barrier of the block
+        read(grid.thread(0, 41), grid.shared(0) + 4);  // ordered only by the barrier of the block
         CHECK_EQUAL(found("copy_not_awaited"), how != meets_who_waited);
     }
 }
 
-// Block 1 sends its own shared memory to block 0, or block 0 to block 1, and may be gone before it has been read.
+// Block 1 copies its shared memory to block 0, or block 0 to block 1. The source block may exit before it is read.
 CASE(a_copy_to_another_block_is_over_before_its_source_is) {
     for (unsigned from : {0u, 1u}) {
         for (bool awaited : {false, true}) {
@@ -405,7 +405,7 @@ CASE(what_one_has_waited_for_all_know_after_a_phase) {
     Grid grid(1, 64);
     Barrier barrier(grid, grid.thread(0, 0));
     grid.syncthreads(0);
-    barrier.wait(grid.thread(0, 40));  // for a phase that was complete before a barrier of the grid
+    barrier.wait(grid.thread(0, 40));  // for a phase that completed before a grid-wide barrier
     CHECK(!grid.thread(0, 40).awaited);
     barrier.arrive(grid.thread(0, 2));
     barrier.complete();
@@ -420,7 +420,7 @@ CASE(what_one_has_waited_for_all_know_after_a_phase) {
     CHECK(grid.thread(0, 40).awaited && !grid.thread(0, 41).awaited);
 }
 
-// --- a recording of it ---
+// --- recording ---
 
 CASE(what_asynchronous_operations_leave_in_a_recording) {
     sim::checks::forget_recording();

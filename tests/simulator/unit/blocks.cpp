@@ -1,4 +1,4 @@
-// Blocks and what they share: the numbers by which a thread is named, shared arrays, and what the events of a launch leave.
+// Blocks: numbers of threads, shared arrays, and the state after the events of a launch.
 #include <malloc.h>
 
 #include "checks/synchronization/clusters.h"
@@ -26,13 +26,13 @@ bool same(const uint32_t* actual, uint32_t x, uint32_t y, uint32_t z) {
 
 bool same(EpochRange actual, Epoch begin, Epoch end) { return actual.begin() == begin && actual.end() == end; }
 
-// What the process holds of malloc's memory.
+// Bytes that the process has allocated with malloc.
 size_t held() {
     struct mallinfo2 now = mallinfo2();
     return now.uordblks + now.hblkhd;
 }
 
-// A launch that takes so many numbers; the first of them.
+// Begins a launch that uses this many numbers; returns the first.
 uint32_t pass(uint32_t blocks) {
     PastLaunch launch = {};
     launch.blocks = blocks;
@@ -141,7 +141,7 @@ CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_n
 
 CASE(a_block_begins_as_if_no_other_had_been) {
     const VectorClock* known = reinterpret_cast<const VectorClock*>(&the_launch);
-    for (unsigned turn = 0; turn < 3; ++turn) {  // the later ones take the place of those before
+    for (unsigned turn = 0; turn < 3; ++turn) {  // later blocks replace earlier ones
         const unsigned count = turn ? 72 : 40;
         Grid grid(4, count, 2);
         for (unsigned b = 0; b < 4; ++b) {
@@ -152,7 +152,7 @@ CASE(a_block_begins_as_if_no_other_had_been) {
             CHECK(block.first_serial == block.serial && block.cluster_size == 2);
             CHECK_EQUAL(block.cluster_first, the_launch.first_serial + b / 2 * 2);
             CHECK(block.time == 1 && block.barrier_time == 1 && !block.barrier_known && !block.remote);
-            CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);  // exact: it has clusters
+            CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);  // exact: clusters
             CHECK(!block.executed && !block.wgmma && !block.tensor_memory && !block.swizzles);
             for (const VectorClock* arrival : block.arrivals) CHECK(!arrival);
             for (unsigned w = 0; w < (count + 31) / 32; ++w) {
@@ -191,7 +191,7 @@ CASE(where_a_block_has_ended_the_next_one_begins) {
     CHECK(worker.blocks.size() == 1 && worker.blocks[0] == first && worker.free_blocks == second);
     sim::events::block_begin(grid.block(1));
     CHECK(state_of(grid.block(1)) == second && second->shared == shared && worker.blocks.size() == 2);
-    // One that must make room for more threads gives back the room that it had.
+    // A block that needs memory for more threads frees its earlier memory.
     BlockState* free_blocks = worker.free_blocks;
     worker.free_blocks = nullptr;
     {
@@ -378,8 +378,8 @@ CASE(between_shared_arrays_the_nearest_one_was_missed) {
     for (unsigned i = 0; i < 3; ++i) sim::events::shared_array(grid.launch(), slots + i, offsets[i], 64, "array");
     auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
     CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
-    CHECK(nearest(192) == 192 && nearest(256) == 192);                         // where one ends another may begin
-    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // as far from both: the one before
+    CHECK(nearest(192) == 192 && nearest(256) == 192);                         // one may begin where another ends
+    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // same distance: the earlier
     CHECK(nearest(575) == 512 && nearest(600) == 512);
     CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
 }

@@ -1,4 +1,4 @@
-// Containers: growth, collisions, and what they keep when they move.
+// Containers: growth, collisions, and contents after moves.
 #include "checks/core/containers.h"
 
 #include "checks/counting/request.h"
@@ -19,7 +19,7 @@ CASE(an_array_keeps_its_elements_when_it_grows) {
 CASE(an_element_of_an_array_can_be_added_to_it) {
     Growable<uint64_t> array;
     array.push(42);
-    for (unsigned i = 0; i < 100; ++i) array.push(array[0]);  // moves while its argument lies in it
+    for (unsigned i = 0; i < 100; ++i) array.push(array[0]);  // grows while its argument is one of its elements
     for (uint64_t element : array) CHECK_EQUAL(element, 42);
 }
 
@@ -59,7 +59,7 @@ CASE(a_map_finds_what_was_put_in_and_nothing_else) {
 
 CASE(keys_of_one_place_do_not_disturb_each_other) {
     HashMap<uint64_t> map;
-    Growable<uint64_t> keys;  // all of one place as long as the map has at most 1024
+    Growable<uint64_t> keys;  // all collide while the map has at most 1024 slots
     for (uint64_t key = 1; keys.size() < 300; ++key)
         if ((mix(key) & 1023) == 1023) keys.push(key);
     for (uint64_t key : keys) map.at(key) = ~key;
@@ -87,7 +87,7 @@ CASE(a_pool_gives_aligned_memory_of_its_own) {
     Pool pool;
     unsigned char* taken[200];
     for (unsigned i = 0; i < 200; ++i) {
-        size_t bytes = 1 + i * i * 7;  // up to several times a chunk
+        size_t bytes = 1 + i * i * 7;  // up to several times the size of a chunk
         taken[i] = pool.take<unsigned char>(bytes);
         CHECK_EQUAL(reinterpret_cast<uintptr_t>(taken[i]) % 16, 0);
         memset(taken[i], static_cast<int>(i), bytes);

@@ -1,4 +1,4 @@
-// What is counted by kernel, by place in the code, and by what the host asks for.
+// Counters by kernel, by place in the code, and by request of the host.
 #include "checks/counting/counting.h"
 
 #include "grid.h"

@@ -1,4 +1,4 @@
-// Findings: which are one, which example is kept, and what happens to too many.
+// Findings: which are merged, which example is kept, and the limit of their number.
 #include "checks/report/findings.h"
 
 #include "checks/core/state.h"
@@ -25,7 +25,7 @@ Finding race(unsigned here, unsigned there, uint32_t thread = 0) {
     return finding;
 }
 
-// The finding as the other thread would have met it.
+// The same finding from the other thread's side.
 Finding turned(Finding finding) {
     Side side = finding.side;
     finding.side = finding.other;
@@ -33,7 +33,7 @@ Finding turned(Finding finding) {
     return finding;
 }
 
-// Begins with no findings.
+// Removes all findings.
 void start(size_t limit = 1000) {
     forget_findings();
     set_finding_limit(limit);
@@ -54,7 +54,7 @@ CASE(a_race_is_the_same_from_either_side) {
     add_finding(turned(race(1, 2)));
     CHECK_EQUAL(finding_count(), 1);
     CHECK_EQUAL(finding(0).count, 2);
-    // But reads and writes exchanged are another race.
+    // But with read and write exchanged it is a different race.
     Finding exchanged = race(1, 2);
     exchanged.side.access = static_cast<uint8_t>(Access::read);
     exchanged.other.access = static_cast<uint8_t>(Access::write);
@@ -140,7 +140,7 @@ CASE(the_youngest_findings_can_be_taken_back) {
     for (unsigned i : {0, 1, 4}) add_finding(race(i, i));
     CHECK(finding_count() == 3 && finding(0).count == 2 && finding(1).count == 2 && finding(2).count == 1);
     truncate_findings(2);
-    add_finding(race(4, 4));  // the first of those that were
+    add_finding(race(4, 4));  // the first one of those that were found
     CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 

@@ -1,4 +1,4 @@
-// The findings of the checks so far, and the facts of one.
+// Access to the findings of the checks so far.
 #pragma once
 
 #include <string.h>
@@ -14,7 +14,7 @@ inline const char* all_found() {
                         : "several findings";
 }
 
-// The numbers of a payload in the order of its fields, and its texts with " | " between.
+// Returns the numbers of a payload in the order of its fields, and its texts separated by " | ".
 struct Facts {
     uint64_t numbers[4] = {};
     unsigned count = 0;

@@ -1,4 +1,4 @@
-// A grid whose threads do what a test says, one access after the other, without fibers and without a kernel.
+// A grid whose threads execute the accesses of a test, one after another, without fibers and without a kernel.
 #pragma once
 
 #include <string.h>
@@ -17,7 +17,7 @@ namespace unit {
 constexpr unsigned max_blocks = 4, max_threads = 128;
 constexpr size_t shared_bytes = 16384;
 
-// What lies within half a megabyte from its begin is taken for a block's shared memory.
+// Addresses within half a megabyte of its start are a block's shared memory.
 inline char* shared_memory(unsigned block) {
     constexpr size_t bytes = size_t(1) << 20;
     static char* all = static_cast<char*>(
@@ -63,7 +63,7 @@ class Grid {
             lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
         sim::events::barrier(block_[block], 0, lanes);
     }
-    // All of some warps at a named barrier, and of one that does not wait.
+    // All threads of some warps wait at a named barrier; with `arrive`, a warp does not wait.
     void meet(unsigned block, unsigned barrier, std::initializer_list<unsigned> warps) {
         unsigned lanes[sim::max_warps_per_block] = {};
         for (unsigned w : warps) lanes[w] = warp_[block][w].at_barrier[barrier].waiting = warp_[block][w].existing;
@@ -133,7 +133,7 @@ class Grid {
     sim::Thread thread_[max_blocks][max_threads] = {};
 };
 
-// A tensor of floats that kernels may write, with one site that reads and one that writes it.
+// A writable tensor of floats, with one site that reads it and one that writes it.
 class Floats {
   public:
     explicit Floats(bool initialized = true) {
@@ -151,7 +151,7 @@ class Floats {
     void read(sim::checks::ThreadState& thread, unsigned i) {
         sim::checks::read_cell(thread, cell(i), site(sim::checks::Access::read));
     }
-    // Of a value that is not there yet: a write of the same value is no race.
+    // Writes a value that differs from the old one, because a write of the same value is no race.
     void write(sim::checks::ThreadState& thread, unsigned i) {
         sim::checks::write_cell(thread, cell(i), site(sim::checks::Access::write), region_->base + 4 * i);
         data_[i] += 1;

@@ -1,4 +1,4 @@
-// The functions that compilers call before each access: what code of the host may touch, and in which pieces the rest comes.
+// Hooks that compilers call before each access: which memory host code may access, and how accesses are split.
 #include "checks/core/hooks.h"
 
 #include "checks/counting/counting.h"
@@ -53,7 +53,7 @@ alignas(256) char memory[512];
 
 uintptr_t number(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
-// Where the function is called, the hook's return address lies.
+// Returns the hook's return address: the place where this function is called.
 template <typename F>
 __attribute__((noinline)) void call(F hook) {
     hook();
@@ -67,7 +67,7 @@ bool found(const char* kind, Access access, unsigned bytes) {
            one.count == 1 && one.kernel == ~0u && one.side.address;
 }
 
-// The host's memory is the device's from here on.
+// Host memory becomes device memory here.
 Region& begin(MemoryKind kind) {
     sim::events::reset();
     sim::events::allocation({kind, memory + 64, 64, nullptr, nullptr, 0, nullptr, nullptr});
@@ -76,7 +76,7 @@ Region& begin(MemoryKind kind) {
     return *find_region(number(memory + 64));
 }
 
-// How many accesses of a kind and size, wherever they were.
+// Returns the number of accesses of a kind and size, at any place.
 uint64_t counted(Grid& grid, Access access, unsigned size) {
     grid.syncthreads(0);
     uint64_t sum = 0;
@@ -94,7 +94,7 @@ CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write], hooks.unaligned[write]}) {
                 const Access access = write ? Access::write : Access::read;
                 begin(MemoryKind::device);
-                call([&] { hook(memory + 256); });  // what lies behind is the host's
+                call([&] { hook(memory + 256); });  // memory after it is the host's
                 call([&] { hook(memory - 16); });
                 CHECK_EQUAL(finding_count(), 0);
                 call([&] { hook(memory + 80); });
@@ -117,7 +117,7 @@ CASE(code_of_the_host_may_touch_memory_of_both) {
                 CHECK_EQUAL(finding_count(), 0);
                 CHECK_EQUAL(host_bytes(), hooks.size);
             }
-    // But not what a kernel may be at.
+    // But not memory that a kernel may be accessing.
     for (bool write : {false, true}) {
         Region& region = begin(MemoryKind::managed);
         track(region);
@@ -181,7 +181,7 @@ CASE(a_name_of_a_variable_means_a_copy_on_the_host) {
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write]}) {
                 const Access access = write ? Access::write : Access::read;
                 sim::events::reset();
-                variable[31] = variable[32 + hooks.size] = 9;  // what a kernel has written before and behind it
+                variable[31] = variable[32 + hooks.size] = 9;  // memory before and after it that a kernel has written
                 call([&] { hook(copy + 32); });
                 CHECK_EQUAL(finding_count(), write);
                 forget_findings();
@@ -209,7 +209,7 @@ CASE(each_hook_says_how_much_is_accessed_and_how) {
                     Floats x;
                     Grid grid(1, 32);
                     char* data = shared ? grid.shared(0) : x.at(0);
-                    bool flag = kind > 1 && !shared;  // such do not race with each other
+                    bool flag = kind > 1 && !shared;  // these do not race with each other
                     unit::as_thread(grid.thread(0, 0), [&] { call([&] { kinds[kind](data + 16); }); });
                     Access access = flag && write ? Access::volatile_write
                                     : flag        ? Access::volatile_read
@@ -306,7 +306,7 @@ CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
                 CHECK_EQUAL(counted(grid, Access::read, 1u << log2), how ? copy.pieces[log2] : 0);
             }
             SiteTable& sites = grid.thread(0, 0).worker->sites;
-            sites.each([&](AccessSite& site) {  // the write of a copy stands just before its read
+            sites.each([&](AccessSite& site) {  // the hook of a copy's write comes just before that of its read
                 if (site.counters.accesses) CHECK(site.address == code + (site.access == Access::read ? 9 : 8));
             });
             for (unsigned i = 0; how == 0 && i < 64; ++i) CHECK_EQUAL(x.at(0)[i], i - copy.offset < copy.bytes ? 5 : 0);
@@ -359,7 +359,7 @@ CASE(copies_by_name_copy_and_say_where_they_were_called) {
         CHECK(found("host_access", Access::write, 16) && memory[64] == 3 && memory[79] == 3 && memory[80] == 0);
         memset(memory + 64, 0, 16);
     }
-    // Of two places in one function each has its own finding.
+    // Two places in one function have separate findings.
     begin(MemoryKind::device);
     for (auto* copy : {sim::memcpy_here, sim::memmove_here}) {
         forget_findings();
@@ -445,7 +445,7 @@ CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
         for (unsigned i = 0; i < region.cell_count(); ++i)
             CHECK_EQUAL(region.cells[i].reads.atomic(), i >= first && i < first + count);
         CHECK_EQUAL(counted(grid, Access::atomic, 4), 1);
-        // Nothing more comes of one that is out of bounds, or to read-only memory.
+        // An access out of bounds, or a write to read-only memory, has no further effects.
         region.read_only = true;
         unmap_cells(region.cells, region.cell_count());
         region.cells = nullptr;
@@ -511,7 +511,7 @@ CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
     const Step finds[] = {[](uint32_t* at) { __wrap___tsan_atomic32_load(at, 5); },
                           [](uint32_t* at) { __wrap___tsan_atomic32_exchange(at, 1, 5); },
                           [](uint32_t* at) { __wrap___tsan_volatile_read4(at); }, [](uint32_t*) {}};
-    static uint32_t flags[16], *next = flags;  // a volatile read is still heeded when the next thing is asked
+    static uint32_t flags[16], *next = flags;  // a volatile read is processed at the next hook
     for (Step leave : leaves)
         for (Step find : finds) {
             sim::host_threads::reset();
@@ -525,7 +525,7 @@ CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
             CHECK_EQUAL(sim::host_threads::knows(3, 7), leave != leaves[3] && find != finds[3]);
             CHECK(!sim::host_threads::knows(3, 8));
         }
-    // A kernel does nothing of the sort.
+    // Kernels do not do this.
     sim::host_threads::reset();
     uint32_t flag = 0;
     sim::Clock before, after;

@@ -1,4 +1,4 @@
-// Red zones around a thread's own arrays: whose they are, and what an access to them is said to have missed.
+// Red zones around local arrays: the array that a zone belongs to, and the array that an access missed.
 #include "sim/local_arrays.h"
 
 #include "checks/core/access.h"
@@ -18,13 +18,13 @@ namespace {
 const char code[4] = {};
 const char before[] = "before", array[] = "array";
 
-// A piece of a stack on which arrays lie, as sim/local_arrays.h lays them out.
+// A part of a stack with arrays in the layout of sim/local_arrays.h.
 struct Words {
-    // Places are words from the first one; where the array begins.
+    // Places are offsets in words. `lay` returns the place where the array begins.
     void zone(unsigned place, unsigned count = sim::red_words) {
         for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
     }
-    // behind: the zone, and so the array
+    // `behind`: the owner of the zone after an array
     void owner(unsigned place, const char* name, uint64_t bytes, bool behind) {
         sim::RedOwner owner;
         owner.name = reinterpret_cast<uintptr_t>(name);
@@ -51,7 +51,7 @@ struct Stack : Words {
         grid.block(0).threads[7].fiber = &fiber;
     }
     ~Stack() { grid.block(0).threads[7].fiber = kept; }
-    // Whether it is a finding.
+    // Returns whether the access is a finding.
     bool access(size_t byte, size_t bytes = 4, Access access = Access::read) {
         forget_findings();
         address = reinterpret_cast<uintptr_t>(words) + byte;
@@ -134,7 +134,7 @@ CASE(an_access_that_begins_inside_may_end_outside) {
     CHECK(stack.access(4 * begin + 24, 16) && stack.missed(array, 32, 24) && finding(0).bytes == 16);
     CHECK(stack.access(4 * begin - 4, 8) && stack.missed(array, 32, -4));
     CHECK(!stack.access(4 * begin + 24, 8) && !stack.access(4 * begin + 16, 16));
-    // What an array holds may look like a zone.
+    // Contents of an array may look like a red zone.
     for (unsigned i = 0; i < 8; ++i) stack.words[begin + i] = red_word;
     stack.words[begin + 3] = 0;
     for (unsigned i = 0; i < 8; ++i) CHECK(!stack.access(4 * (begin + i)));
@@ -146,7 +146,7 @@ CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     stack.owner(52, before, 24, true);  // ends at 40
     stack.owner(36, array, 32, false);  // begins at 52
     CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
-    stack.words[52] = stack.words[53] = 0;  // that one is over
+    stack.words[52] = stack.words[53] = 0;  // that array no longer exists
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
     stack.owner(52, nullptr, 24, true);  // and belongs to no array
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
@@ -162,7 +162,7 @@ CASE(an_owner_is_one_on_its_side_alone) {
     for (bool behind : {false, true}) {
         Stack stack;
         stack.zone(40);
-        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is its neighbor's
+        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is the neighbor's zone
         CHECK(!stack.access(4 * 45));
         stack.owner(behind ? 52 : 36, before, 24, behind);
         CHECK(stack.access(4 * 45));

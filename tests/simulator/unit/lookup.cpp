@@ -1,4 +1,4 @@
-// Which memory an access is to, and what is said of one that is to none.
+// Lookup of the memory of an access, and findings of accesses outside of all memory.
 #include <link.h>
 
 #include "checks/core/access.h"
@@ -23,13 +23,13 @@ alignas(4096) char memory[32768];
 
 uintptr_t number(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
-// CUDA's error, where the access ends the launch.
+// Returns CUDA's error if the access ends the launch.
 int reach(Grid& grid, const void* data, Access access = Access::read, unsigned size_log2 = 2, unsigned place = 0) {
     ThreadState& thread = grid.thread(0, 0);
     return unit::as_thread(thread, [&] { prepare_and_log(thread, number(data), access, size_log2, code + place); });
 }
 
-// Memory of the device, all of which is this region's but the last bytes.
+// Device memory, all of which belongs to this region except for the last bytes.
 Region& allocate(char*& data, size_t offset, size_t bytes, const char* dtype = "float32") {
     static char* block = sim::arena::allocate(4096, 0);
     const int64_t shape[] = {static_cast<int64_t>(bytes)};
@@ -90,10 +90,10 @@ CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
     RegisterGlobal large("large", memory + 16384, 4096, GlobalKind::device);
     const struct {
         long offset;
-        const char* name;  // null: of none
+        const char* name;  // null belongs to no memory
     } accesses[] = {{16384 - 4100, nullptr}, {16384 - 4092, "large"}, {16384 - 4, "large"},
                     {20480, "large"},        {20480 + 4092, "large"}, {20480 + 4096, nullptr},
-                    {4160, "small"},         {4200, "small"},  // as near to both: the first
+                    {4160, "small"},         {4200, "small"},  // equally near to both: the first
                     {4204, "near"}};
     for (auto& one : accesses) {
         Grid grid(1, 32);
@@ -157,7 +157,7 @@ CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
         for (bool end : {false, true})
             for (bool read_only : {false, true}) {
                 char* data = nullptr;
-                Region& region = allocate(data, 260, 56);  // both ends in the middle of eight bytes
+                Region& region = allocate(data, 260, 56);  // both ends are in the middle of eight bytes
                 region.read_only = read_only;
                 Grid grid(1, 32);
                 CHECK_EQUAL(reach(grid, end ? data + 52 : data - 4, access, 3), 0);
@@ -242,7 +242,7 @@ CASE(around_constants_of_the_device_nothing_can_be_read) {
     CHECK_EQUAL(reach(grid, zone + 4), 700);
     CHECK(found("illegal_address"));
     CHECK_EQUAL(reach(grid, table), 0);
-    CHECK_EQUAL(reach(grid, zone + 4), 700);  // where the table was found, too
+    CHECK_EQUAL(reach(grid, zone + 4), 700);  // where the table was found as well
     CHECK_EQUAL(reach(grid, table), 0);
 }
 
@@ -278,7 +278,7 @@ CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
         CHECK(site->access == Access::read && site->size_log2 == 2 && site->guarded == concurrent);
         CHECK(site->owner == &thread && site->block == thread.block);
         CHECK_EQUAL(site->origin, number(sim::arena_range().base));
-        // Another kind of access from there, or another size.
+        // A different kind of access from that place, or a different size.
         AccessSite* write = prepare_and_log(thread, number(data + 60), Access::write, 2, code);
         CHECK(write && write != site && write->access == Access::write && write->limit == 61);
         AccessSite* wide = prepare_and_log(thread, number(data + 56), Access::write, 3, code);
@@ -317,10 +317,10 @@ CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
     CHECK(words && words->limit == 61 && others && others->limit && region.shift == 2);
     prepare_and_log(thread, region.base, Access::write, 2, code + 3);
     prepare_and_log(thread, region.base, Access::write, 3, code + 4);
-    CHECK_EQUAL(words->limit, 61);  // as large pieces change nothing
+    CHECK_EQUAL(words->limit, 61);  // pieces of the same size change nothing
     AccessSite* bytes = prepare_and_log(thread, region.base + 1, Access::write, 0, code + 2);
     CHECK(bytes && bytes->shift == 0 && region.shift == 0 && region.cell_count() == 64 && bytes->cells == region.cells);
-    CHECK(words->limit == 0 && others->limit != 0);  // it is to look again
+    CHECK(words->limit == 0 && others->limit != 0);  // it must look up again
     CHECK(prepare_and_log(thread, region.base, Access::write, 2, code) == words && words->shift == 0);
     CHECK(words->cells == region.cells);
     forget_regions();
@@ -371,7 +371,7 @@ CASE(shared_memory_of_another_block_is_of_another_kind) {
     AccessSite* site = prepare_and_log(grid.thread(1, 0), number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::shared && site->block == state_of(grid.block(1)));
     CHECK_EQUAL(site->origin, grid.thread(1, 0).block->shared->base);
-    // The same site, of the same address: to one it is its own memory, to the other not.
+    // The same site and address: it belongs to one thread's memory and not to the other's.
     site = prepare_and_log(thread, number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::distributed && site->block == thread.block);
     CHECK_EQUAL(finding_count(), 0);
@@ -413,10 +413,10 @@ CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
             sim::sandbox::confined = confined;
             CHECK_EQUAL(reach(grid, end - 8, access, 3), 0);
             CHECK(found("out_of_bounds"));
-            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are somebody else's
+            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes belong to another region
             CHECK(found(refused ? "illegal_address" : "out_of_bounds"));
             forget_findings();
-            // On the stack of a thread nothing lies below the running function.
+            // On a thread's stack, there is nothing below the running function.
             ThreadState& thread = grid.thread(0, 0);
             int error = unit::as_thread(
                 thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });

@@ -1,4 +1,4 @@
-// Runs the case that is named, or all. Random cases print their seed, which is the second argument, or 1.
+// Runs the named case, or all cases. Random cases print their seed: the second argument, or 1.
 #include <string.h>
 
 #include "runtime/arena.h"
@@ -10,7 +10,7 @@ unsigned unit::seed = 1;
 int main(int count, char** arguments) {
     const char* wanted = count > 1 ? arguments[1] : "all";
     if (count > 2) unit::seed = static_cast<unsigned>(strtoul(arguments[2], nullptr, 10));
-    sim::arena::allocate(64, 0);  // before all else: behind the device's memory lies none that a case has mapped
+    sim::arena::allocate(64, 0);  // first, so that no case has mapped memory directly after the device's memory
     unsigned run = 0;
     for (unit::Case* one = unit::Case::first; one; one = one->next) {
         if (strcmp(wanted, "all") != 0 && strcmp(wanted, one->name) != 0) continue;

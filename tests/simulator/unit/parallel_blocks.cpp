@@ -1,4 +1,4 @@
-// Blocks on several workers: cells as if they had run one after another, or the launch is taken back.
+// Blocks on several workers: the shadow cells equal those of sequential blocks, or the launch is rolled back.
 #include "checks/synchronization/parallel_blocks.h"
 
 #include "checks/core/access.h"
@@ -15,7 +15,7 @@ namespace {
 char bytes[64];
 constexpr unsigned granules = 4;
 
-// A tensor that ends in the midst of a granule, one site that reads and one that writes it.
+// A tensor that ends inside a granule, with one site that reads it and one that writes it.
 class Tensor {
   public:
     Tensor() {
@@ -47,12 +47,12 @@ class Tensor {
     AccessSite sites_[2] = {};
 };
 
-// An access of one byte, or of one or two granules.
+// An access of one byte, one granule or two granules.
 struct Step {
     unsigned block, thread, granule;
     bool write;
     unsigned size_log2 = 2;
-    bool meets = false;  // its warp has met before
+    bool meets = false;  // its warp has synchronized before
     unsigned end() const { return granule + (size_log2 > 2 ? 2 : 1); }
 };
 
@@ -68,7 +68,7 @@ ThreadState& begin(Grid& grid, const Step& step) {
     return grid.thread(step.block, step.thread);
 }
 
-// As the only worker.
+// Runs the block as the only worker.
 void step_alone(Grid& grid, Tensor& x, const Step& step) {
     ThreadState& thread = begin(grid, step);
     AccessSite& site = x.site(step.write);
@@ -81,7 +81,7 @@ void step_alone(Grid& grid, Tensor& x, const Step& step) {
     thread.pending = false;
 }
 
-// Null, or why the launch is taken back.
+// Returns null, or why the launch is rolled back.
 const char* rolled_back(Grid& grid, Tensor& x, const Step& step) {
     ThreadState& thread = begin(grid, step);
     sim::Grid launch = of_two_workers();
@@ -107,7 +107,7 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
     unit::Random random(9);
     unsigned conflicts = 0, went_on = 0;
     for (unsigned turn = 0; turn < 4000; ++turn) {
-        // Each block has cells that it prefers, so that not all runs end in a conflict.
+        // Each block prefers different cells, so that not all runs end with a conflict.
         Step steps[16];
         bool conflict = false, within_block = false;
         const unsigned count = 2 + random.below(15);
@@ -148,14 +148,14 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
         }
         memcpy(static_cast<void*>(after), &x.cell(0), sizeof after);
         memcpy(static_cast<void*>(&x.cell(0)), before, sizeof before);
-        if (findings && !conflict) continue;  // those of one block are for other tests
+        if (findings && !conflict) continue;  // races inside one block are covered by other tests
         Grid grid(3, 64);
         const char* why = nullptr;
         for (unsigned i = 0; i < count && !why; ++i) why = rolled_back(grid, x, steps[i]);
         CHECK_EQUAL(why != nullptr, conflict);
         CHECK(!why || within_block || !strcmp(why, "its blocks access the same memory, and some write to it"));
         ++(why ? conflicts : went_on);
-        auto later = [&](Epoch epoch) {  // as in this launch; of a set of several blocks' readers the time says nothing
+        auto later = [&](Epoch epoch) {  // as in this launch; a set of several blocks has no time
             if (epoch.sharing() == many_blocks) epoch = epoch.with_time(0);
             uint32_t serial = epoch.serial();
             return serial < first ? epoch
@@ -182,7 +182,7 @@ CASE(a_lock_that_is_held_where_a_launch_ends_is_given_back) {
         worker.held = &lock;
         ends(worker);
         CHECK(!worker.held);
-        bool held;  // to lock it again would not come back
+        bool held;  // locking it again would deadlock
         static_assert(sizeof held == sizeof lock, "a lock is whether it is held");
         memcpy(&held, &lock, sizeof held);
         CHECK(!held);
@@ -204,7 +204,7 @@ CASE(what_was_written_can_be_undone) {
     CHECK(worker.overwritten.empty() && x.cell(15).write == before && x.cell(15).write_site == 9);
     for (unsigned i = 0; i < 64; ++i) {
         bool undone = i / 4 == 2 || i / 4 == 15;
-        CHECK_EQUAL(bytes[i], undone && i < 63 ? i : 77);  // the last one is no part of the tensor
+        CHECK_EQUAL(bytes[i], undone && i < 63 ? i : 77);  // the last one is not part of the tensor
     }
     CHECK(!rolled_back(grid, x, {0, 0, 15, true}));
     keep_written(worker);

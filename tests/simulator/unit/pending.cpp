@@ -1,4 +1,4 @@
-// What -fsanitize=bounds says of an index, and what becomes of it at the next access.
+// Indices that -fsanitize=bounds reports, and their findings at the next access.
 #include "found.h"
 #include "grid.h"
 #include "unit.h"
@@ -8,7 +8,7 @@ using unit::Grid;
 
 namespace {
 
-// As the compiler lays them out.
+// The layout that the compiler uses.
 struct Type {
     uint16_t kind, info;
     char name[500];
@@ -27,7 +27,7 @@ extern "C" void __wrap___ubsan_handle_out_of_bounds(void* data, uintptr_t index)
 
 namespace {
 
-// An index of an array of that type, in a thread of a grid; the next access is to shared memory, right behind.
+// Reports an index of an array of this type in a thread of a grid, followed by an access to shared memory.
 void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
     Type array_type = {}, index_type = {};
     strcpy(array_type.name, array);
@@ -93,7 +93,7 @@ CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
 CASE(an_index_of_the_host_is_none_of_a_thread) {
     Data data = {};
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
-    sim::Thread thread = {};  // of a launch without checks
+    sim::Thread thread = {};  // in a launch without checks
     sim::current_thread = &thread;
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
     sim::current_thread = nullptr;

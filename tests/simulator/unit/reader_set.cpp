@@ -1,4 +1,4 @@
-// Sets of readers that are kept member by member, where threads meet in parts of a block.
+// Sets of readers that are stored member by member, for barriers of parts of a block.
 #include "checks/synchronization/reader_set.h"
 
 #include "grid.h"
@@ -27,14 +27,14 @@ void one_member_for_each_warp_and_time() {
     CHECK(members_of(copy) != members && members_of(copy)->count == 3);
     CHECK(members_of(copy)->list[0].lanes == members->list[0].lanes);
     grid.syncthreads(0);
-    x.read(grid.thread(0, 40), 0);  // in the place of those before the barrier
+    x.read(grid.thread(0, 40), 0);  // replaces those before the barrier
     CHECK(members->count == 1 && members->list[0].lanes == 1u << 8);
 }
 
 }  // namespace
 
 CASE(a_set_has_one_member_for_each_warp_and_time) {
-    // What is kept is used again by later launches.
+    // Later launches reuse stored sets.
     for (unsigned launch = 0; launch < 2; ++launch) one_member_for_each_warp_and_time();
 }
 

@@ -1,4 +1,4 @@
-// Regions: which memory an address belongs to, and its shadow cells when granules become smaller.
+// Regions: the memory that an address belongs to, and its shadow cells when granules become smaller.
 #include "checks/core/region.h"
 
 #include <malloc.h>
@@ -25,7 +25,7 @@ Region& allocate(size_t offset, size_t bytes, const char* dtype = "float32",
     return add_allocation({kind, memory + offset, bytes, "x", dtype, 1, shape, nullptr});
 }
 
-// Of the process's address space, in bytes.
+// Returns the size of the process's address space in bytes.
 size_t mapped() {
     size_t pages = 0;
     FILE* file = fopen("/proc/self/statm", "r");
@@ -42,7 +42,7 @@ CASE(an_address_is_in_the_region_that_holds_it) {
     forget_regions();
     Region& first = allocate(256, 100);
     Region& second = allocate(512, 4);
-    Region& third = allocate(516, 8);  // directly behind
+    Region& third = allocate(516, 8);  // directly after it
     Region& before = allocate(252, 4);
     CHECK(find_region(at(255)) == &before && find_region(at(256)) == &first);
     CHECK(release_allocation(at(252), nullptr) == &before);
@@ -60,7 +60,7 @@ CASE(lookups_agree_with_a_search_through_all) {
         forget_regions();
         Region* regions[64] = {};
         for (unsigned i = 0; i < 40; ++i) {
-            unsigned slot = random.below(64);  // may take the place of an earlier one
+            unsigned slot = random.below(64);  // may replace an earlier one
             regions[slot] = &allocate(slot * 64, 1 + random.below(64));
         }
         for (unsigned i = 0; i < 2000; ++i) {
@@ -88,7 +88,7 @@ CASE(the_nearest_region_is_the_one_that_was_missed) {
     CHECK(nearest_region(at(0)) == &first && nearest_region(at(2000)) == &first);
     Region& second = allocate(1200, 100);
     CHECK(nearest_region(at(1110)) == &first && nearest_region(at(1190)) == &second);
-    CHECK(nearest_region(at(1150)) == &first);  // half way: past the end is the commoner mistake
+    CHECK(nearest_region(at(1150)) == &first);  // in the middle: past the end is the more common mistake
     CHECK(nearest_region(at(1151)) == &second);
 }
 
@@ -211,7 +211,7 @@ CASE(cells_take_no_more_than_they_need_and_give_it_back) {
         unmap_cells(cells, count);
         CHECK_EQUAL(mapped(), before);
     }
-    // Where there are none, accesses are not checked, and the report says so.
+    // Without shadow cells, accesses are not checked, and the report says so.
     CHECK(!refused_at_first && !cells_were_refused() && !map_cells(size_t(1) << 43) && cells_were_refused());
     forget_regions();
     CHECK(!cells_were_refused());
@@ -265,7 +265,7 @@ CASE(smaller_granules_take_over_what_the_larger_one_knew) {
     CHECK(region.shift == 1 && region.cell_count() == 32);
     refine(region, 0);
     CHECK(region.shift == 0 && region.cell_count() == 64);
-    refine(region, 1);  // never larger again
+    refine(region, 1);  // granules never become larger
     CHECK_EQUAL(region.shift, 0);
     for (unsigned byte = 0; byte < 64; ++byte) {
         CHECK(region.cells[byte].write == Epoch(1, byte / 4));
@@ -366,7 +366,7 @@ CASE(a_variable_of_a_library_that_was_unloaded_is_another_one) {
     CHECK(nearest_region(at(100)) == nullptr);
     for (size_t bytes : {size_t(8), size_t(16)}) {
         RegisterGlobal other("other", memory + 100, bytes, GlobalKind::device);
-        CHECK(find_region(at(300)));  // so that the one found last is another
+        CHECK(find_region(at(300)));  // so that the last lookup found another region
         Region* found = find_region(at(100));
         CHECK(found && !strcmp(found->name, "other") && found->bytes == bytes && !found->cells && count() == 1);
     }

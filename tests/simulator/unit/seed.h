@@ -1,4 +1,4 @@
-// Random numbers that a seed repeats.
+// Reproducible random numbers from a seed.
 #pragma once
 
 #include <stdint.h>

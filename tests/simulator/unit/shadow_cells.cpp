@@ -1,4 +1,4 @@
-// Shadow cells: what they remember of accesses, and the races that they tell.
+// Shadow cells: the accesses that they store, and the races that they detect.
 #include "checks/core/shadow_cell.h"
 
 #include "checks/synchronization/reader_set.h"
@@ -12,7 +12,7 @@ using unit::Grid;
 
 namespace {
 
-// The kind of the only finding, or what else there is.
+// Returns the kind of the only finding, or a description of the findings.
 const char* found() {
     return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
 }
@@ -78,7 +78,7 @@ CASE(readers_of_another_block_are_not_forgotten) {
         grid.syncthreads(writer);
         x.write(grid.thread(writer, 0), 0);
         CHECK_FOUND("between_blocks");
-        CHECK_EQUAL(finding(0).other.has_thread, writer == 1);  // of block 1 it is only known that there are some
+        CHECK_EQUAL(finding(0).other.has_thread, writer == 1);  // block 1 is known only to have some
     }
 }
 
@@ -90,7 +90,7 @@ CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
         for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
     }
     x.write(grid.thread(0, 0), 0);
-    CHECK_FOUND("within_block");  // with the reader that made several warps of it
+    CHECK_FOUND("within_block");  // with the reader that made it a set of several warps
 }
 
 CASE(a_race_names_a_reader_that_is_not_ordered) {
@@ -136,7 +136,7 @@ CASE(a_write_of_what_another_read_is_a_race_without_a_barrier) {
 
 CASE(each_of_many_readers_counts_for_a_writer) {
     for (unsigned others = 1; others < 4; ++others) {
-        const unsigned threads[] = {0, 9, 70};  // of this warp, and of another
+        const unsigned threads[] = {0, 9, 70};  // in this warp and in another
         Floats x;
         Grid grid(1, 96);
         for (unsigned i = 0; i < others; ++i) x.read(grid.thread(0, threads[i]), 0);
@@ -201,10 +201,10 @@ CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
     CHECK(finding(0).bytes == 4 && finding(0).side.access == static_cast<uint8_t>(Access::read));
     x.write(grid.thread(0, 0), 1);
     x.read(grid.thread(0, 0), 1);
-    x.atomic(grid.thread(0, 0), 2);  // it reads, too
+    x.atomic(grid.thread(0, 0), 2);  // it also reads
     CHECK_EQUAL(finding(0).count, 1);
     CHECK_EQUAL(finding_count(), 2);
-    x.read(grid.thread(0, 0), 2);  // now it has one
+    x.read(grid.thread(0, 0), 2);  // now it has a value
     CHECK(finding_count() == 2 && finding(1).count == 1);
 }
 
@@ -222,18 +222,18 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
     CHECK(finding_count() == 2 && other(1) == Access::write);
     x.atomic(grid.thread(0, 53), 3);
     x.write(grid.thread(0, 54), 3);
-    CHECK(finding_count() == 2 && finding(1).count == 2);  // the same from the other side
+    CHECK(finding_count() == 2 && finding(1).count == 2);  // the same in reverse order
     x.read(grid.thread(0, 55), 4);
     x.write(grid.thread(0, 56), 4);
     CHECK(finding_count() == 3 && other(2) == Access::read);
-    x.atomic(grid.thread(0, 0), 2, true);  // of the block: another block's does not see it
+    x.atomic(grid.thread(0, 0), 2, true);  // of block scope: another block's operation does not see it
     x.atomic(grid.thread(0, 1), 2, true);
     CHECK_EQUAL(finding_count(), 3);
     x.atomic(grid.thread(1, 0), 2, true);
     CHECK(finding_count() == 4 && !strcmp(name_of(finding(3).kind), "between_blocks"));
 }
 
-// Also for who writes what is there already: a value that an atomic operation made may be another by then.
+// Also for a write of the same value, because an atomic operation may have changed it by then.
 CASE(an_atomic_operation_is_remembered_when_a_read_has_come_after_it) {
     Floats x;
     Grid grid(2, 64);
@@ -265,7 +265,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     settle(other, 0, nullptr);
     CHECK(!other.pending);
     CHECK_FOUND("nothing");
-    // A structure is moved after the next access of its copy, the read; the one after that has the last look.
+    // A structure is copied after the read's hook, which follows the write's hook; the next access checks the result.
     for (bool changes : {false, true}) {
         x.cell(0).write = grid.thread(0, 0).epoch;
         write_cell(other, x.cell(0), site, site.base);
@@ -278,7 +278,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     }
 }
 
-// As compilers announce the copy of a structure: all pieces of the write, all of the read, and then it is moved.
+// The order of hooks for the copy of a structure: all pieces of the write, all of the read, then the copy.
 CASE(each_piece_of_a_structure_is_judged_when_all_are_moved) {
     static const char code[8] = {};
     const unsigned all = 3, none = 4;
@@ -320,7 +320,7 @@ CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
             note_write(thread, x.cell(0), site, address);
             values[i] += 1;
         }
-        CHECK_EQUAL(finding_count(), count == many);  // so many are not kept
+        CHECK_EQUAL(finding_count(), count == many);  // more than are stored
         settle(thread, 0, nullptr);
         CHECK(!thread.pending);
         CHECK_EQUAL(finding(0).count, count);
@@ -348,7 +348,7 @@ CASE(a_clock_stands_still_at_its_end) {
 CASE(members_of_a_set_are_ordered_one_by_one) {
     Floats x;
     Grid grid(1, 96);
-    grid.syncwarp(0, 0, 0xff);  // a partial one: from here on sets are kept member by member
+    grid.syncwarp(0, 0, 0xff);  // a partial barrier: from here on, sets are stored member by member
     for (unsigned thread : {8u, 9u, 40u, 70u}) x.read(grid.thread(0, thread), 0);
     CHECK(members_of(x.cell(0)) != nullptr);
     grid.syncwarp(0, 0);

@@ -1,4 +1,4 @@
-// Places in the code: their numbers, and what a worker keeps for each kind of memory that one accesses.
+// Places in the code (sites): their numbers, and a worker's state for each kind of memory that a site accesses.
 #include "checks/core/site.h"
 
 #include "checks/counting/requests.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr size_t most = 0xffff;  // numbers of 16 bits, and 0 is none
 const char code[most + 100] = {};
 
-// Takes back what numbers a case has given out.
+// Frees the numbers that a case has assigned.
 struct Numbers {
     size_t before = site_count();
     ~Numbers() { forget_site_ids(before); }
@@ -43,7 +43,7 @@ CASE(a_place_has_a_site_for_each_kind_of_access) {
     SiteTable sites;
     AccessSite* one = sites.find(code);
     CHECK(one->address == code && one->id == site_id(code) && sites.find(code) == one && sites.find(code + 1) != one);
-    CHECK(sites.variant(one, Space::global, Access::write, 2) == one);  // it was of no kind yet
+    CHECK(sites.variant(one, Space::global, Access::write, 2) == one);  // it had no kind yet
     CHECK(sites.variant(one, Space::global, Access::write, 2) == one && sites.find(code) == one);
     AccessSite* kinds[] = {one, sites.variant(one, Space::global, Access::read, 0),
                            sites.variant(one, Space::shared, Access::write, 0),

@@ -1,4 +1,4 @@
-// The clocks of streams: what is known to be over, lane by lane.
+// The clocks of streams: the operations known to have finished, for each lane.
 #include "runtime/clock.h"
 
 #include "unit.h"
@@ -12,7 +12,7 @@ CASE(a_clock_covers_what_it_was_raised_to_and_all_before) {
     clock.raise(7, 3);
     CHECK(clock.covers(7, 1) && clock.covers(7, 3) && !clock.covers(7, 4));
     CHECK(!clock.covers(6, 1) && !clock.covers(8, 1));
-    clock.raise(7, 2);  // never back
+    clock.raise(7, 2);  // clocks never decrease
     CHECK_EQUAL(clock.at(7), 3);
 }
 

@@ -1,4 +1,4 @@
-// What copies, fills and the host do, in the order that streams give them.
+// Copies, memsets and host accesses, ordered by streams.
 #include "checks/synchronization/streams.h"
 
 #include "checks/counting/counting.h"
@@ -27,7 +27,7 @@ Region& begin(RegionKind = RegionKind::tensor) {
     return add_allocation({sim::events::MemoryKind::tensor, memory, 64, "x", "float32", 1, shape, nullptr});
 }
 
-// The next operation of a stream, which comes after what it knows.
+// The next operation of a stream, ordered after everything in its clock.
 struct Stream {
     uint32_t lane;
     uint32_t count = 0;
@@ -45,7 +45,7 @@ struct Stream {
         work.alone = alone;
         sim::events::work_begin(work, false);
         what();
-        sim::events::work_begin({}, false);  // for whoever comes next
+        sim::events::work_begin({}, false);  // for the next operation
         sim::events::work_end();
         known.raise(lane, count);
     }
@@ -148,7 +148,7 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     Region& region = begin();
     Stream one{1};
     one("a copy", [] { work_copies_out(at(0), 64); });
-    CHECK_EQUAL(finding_count(), 0);  // no kernel's accesses have been seen
+    CHECK_EQUAL(finding_count(), 0);  // no access of a kernel was recorded
     track(region);
     for (unsigned i : {2u, 3u, 6u}) region.cells[i].write = written_before;
     one("a copy", [] { work_copies_out(at(8), 8); });

@@ -1,4 +1,4 @@
-// By which swizzle shared memory was filled, and by which it is read.
+// The swizzle with which shared memory was written, compared with the swizzle of the read.
 #include "checks/asynchronous/swizzles.h"
 
 #include "found.h"
@@ -10,7 +10,7 @@ using unit::Grid;
 
 namespace {
 
-// A grid in whose shared memory the first four pieces were filled by a copy, as one says.
+// A grid in which a copy with a given swizzle filled the first four pieces of shared memory.
 struct Filled {
     Filled() : grid(1, 32), begin(reinterpret_cast<uintptr_t>(grid.shared(0))) {
         cell.write = grid.thread(0, 0).epoch.with_atomic(true);
@@ -20,7 +20,7 @@ struct Filled {
     void fill(unsigned first, unsigned pieces, unsigned line) {
         note_swizzled_fill(*grid.thread(0, 0).block, begin + 16 * first, 16 * pieces, line);
     }
-    // By a descriptor of its own.
+    // Reads with a separate descriptor.
     void read(unsigned piece, unsigned line) {
         SwizzleCheck check(grid.thread(0, 3), code + 1, line);
         check.check(*grid.thread(0, 3).block, begin + 16 * piece, cell, site);

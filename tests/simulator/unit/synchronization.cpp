@@ -1,4 +1,4 @@
-// What named barriers, fences and atomic variables order.
+// Order established by named barriers, fences and atomic variables.
 #include "as_thread.h"
 #include "grid.h"
 #include "unit.h"
@@ -237,7 +237,7 @@ CASE(a_fence_of_one_order_does_half) {
 }
 
 CASE(one_phase_at_a_time_passes_what_was_learned_before_it) {
-    // Whoever arrives passes on what it knew of others; what it does afterwards it does not.
+    // A thread that arrives passes on its knowledge of other threads, but not its later accesses.
     Grid grid(1, 96);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -357,7 +357,7 @@ CASE(what_all_have_published_twice_holds_up_to_the_earliest_of_the_last_fences) 
     CHECK_EQUAL(finding_count(), 0);
     const VectorClock* known = grid.thread(1, 5).extras->known;
     const uint32_t serial = grid.thread(0, 0).block->serial;
-    // The first of the second round: two rounds of 64 fences and a barrier have gone before, each with a time.
+    // The first fence of the second round: two rounds of 64 fences and a barrier precede it, each with a time.
     CHECK_EQUAL(known_barrier(known, serial), 1 + 64 + 1 + 1);
     x.read(grid.thread(1, 5), 3);
     CHECK_EQUAL(finding_count(), 1);
@@ -456,7 +456,7 @@ CASE(what_is_known_already_takes_no_memory) {
     fence(polls, Scope::device);
     CHECK(polls.extras->known == known && !polls.extras->acquired);
     fence(grid.thread(0, 0), Scope::device);
-    set_flag(grid.thread(0, 0));  // news
+    set_flag(grid.thread(0, 0));  // something new
     acquire(polls, &other_flag);
     CHECK(!polls.extras->acquired);
     acquire(polls, &flag);
@@ -464,7 +464,7 @@ CASE(what_is_known_already_takes_no_memory) {
     BlockState& block = *polls.block;
     CHECK(block.fenced);
     grid.syncthreads(2);
-    // All have the same, and of their own block what the time of the barrier says is not said twice.
+    // All have the same clocks, and the barrier's time is not stored twice for their own block.
     known = polls.extras->known;
     const Release* released = polls.extras->released[2];
     CHECK(known && known == block.barrier_known && known->warp_mask == 0 && polls.extras->acquired && released);

@@ -1,4 +1,4 @@
-// Tensor memory, event by event: which of its cells hold values, and what orders who uses them.
+// Tensor memory, event by event: which cells have values, and the order of their accesses.
 #include "checks/asynchronous/tensor_memory.h"
 
 #include "checks/core/access.h"
@@ -18,8 +18,8 @@ namespace {
 
 const char code[16] = {};  // places in a kernel
 
-// Blocks of four warps of one cluster, in each of which all have written the operands of products: A [128, 16], and
-// B [32, 16] behind it. Between the two and behind B nothing was written.
+// Blocks of four warps in one cluster. In each block, all threads have written the operands of an mma: A [128, 16], and
+// B [32, 16] after it. Memory between the two and after B is unwritten.
 struct Block {
     static constexpr unsigned bytes_of_a = 4096, of_b = 4608, operand_bytes = of_b + 1024;
     explicit Block(unsigned blocks = 1) : grid(blocks, 128, blocks) {
@@ -49,13 +49,13 @@ struct Block {
     void fence(unsigned thread, bool after, unsigned block = 0) {
         tensor_fence(*grid.thread(block, thread).thread, after);
     }
-    // What a thread knows that waited, met the others and executed a fence.
+    // The state of a thread that has waited, synchronized with the others and executed a fence.
     void meet(unsigned waited, unsigned thread) {
         fence(waited, false);
         grid.syncthreads(0);
         fence(thread, true);
     }
-    // All release what they did, or all but one.
+    // All threads release, or all but one.
     void cluster_sync(bool first_releases = true) {
         for (unsigned thread = 0; thread < 256; ++thread)
             grid.arrive_at_cluster(thread / 128, thread % 128, first_releases || thread);
@@ -90,7 +90,7 @@ struct Block {
         operation.mma.pair = true;
         begin(operation, 0);
     }
-    void copy(uint64_t number) {  // of 128 lanes and 4 columns
+    void copy(uint64_t number) {  // in 128 lanes and 4 columns
         sim::TensorOperation operation = {};
         operation.mma.a = describe(0);
         operation.copy_bits = 128;
@@ -145,7 +145,7 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
 CASE(a_store_follows_the_loads_before_it) {
     for (bool waits : {false, true}) {
         Block block;
-        block.transfer(3, true, 100, 1);  // elsewhere, and for ever
+        block.transfer(3, true, 100, 1);  // at another address, forever
         block.transfer(0, true, 0, 8);
         block.wait(0, true);
         block.meet(0, 32);
@@ -252,7 +252,7 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
             CHECK_EQUAL(unit::number_in(finding(0), 1), 71);
             continue;
         }
-        block.transfer(0, true, 71, 1);  // it may still read that
+        block.transfer(0, true, 71, 1);  // it may still read them
         CHECK_FOUND("tensor_product_not_awaited");
     }
 }
@@ -359,7 +359,7 @@ CASE(a_product_of_a_pair_is_of_both_blocks) {
             block.multiply_by_both(m);
             CHECK_FOUND("nothing");
             const unsigned end_of_a = 16 * m, columns = m == 128 ? 16 : 32;
-            // Of B each has half of the columns.
+            // Each block has half of the columns of B.
             for (unsigned at : {end_of_a - 4, end_of_a, Block::of_b + 508, Block::of_b + 512}) {
                 sim::checks::forget_findings();
                 block.write(5, at, other);

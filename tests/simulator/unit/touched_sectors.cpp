@@ -1,4 +1,4 @@
-// Sectors of the device's memory that launches and the host touch: all workers' together, each counted once.
+// Sectors of device memory that launches and the host access: each is counted once for all workers.
 #include "checks/counting/touched_sectors.h"
 
 #include "checks/core/state.h"
@@ -8,7 +8,7 @@ using namespace sim::checks;
 
 namespace {
 
-// Workers of a launch that is about to begin.
+// The workers of a launch before it begins.
 WorkerState& worker(unsigned i) {
     static char workers[3];
     sim::Block block = {};
@@ -41,7 +41,7 @@ CASE(sectors_of_all_workers_are_counted_once) {
         touch(1, true, 300, 309);
         touch(2, true, 5000, 5000);
         touch(0, true, 64, 64);
-        // What was touched in an earlier launch, or is written in this one, is not read for the first time.
+        // Sectors accessed by an earlier launch, or written by this one, do not count as first reads.
         CHECK(is(end_sectors(), 260, 12, 262, turn ? 0 : 250));
         CHECK(is(end_sectors(), 0, 0, 0, 0));
     }
@@ -76,7 +76,7 @@ CASE(sectors_of_a_launch_that_was_taken_back_are_forgotten) {
 
 CASE(what_the_host_writes_is_not_read_for_the_first_time) {
     forget_sectors();
-    host_writes(32 * 10 + 31, 2);  // the end of one sector and the begin of the next
+    host_writes(32 * 10 + 31, 2);  // the end of one sector and the start of the next
     host_writes(32 * 20, 32);
     for (unsigned sector : {30, 64}) host_writes(32 * sector, 0);
     host_writes(sim::arena_range().bytes, 32);

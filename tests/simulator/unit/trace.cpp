@@ -1,4 +1,4 @@
-// Requests that are kept whole: which, and what is kept of them.
+// Recorded requests: which requests are recorded, and their contents.
 #include "checks/report/trace.h"
 
 #include "grid.h"

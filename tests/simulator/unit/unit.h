@@ -1,6 +1,6 @@
-// What the unit tests of the checks are written with: CASE, CHECK, CHECK_EQUAL and CHECK_ABORTS.
+// The macros of the unit tests: CASE, CHECK, CHECK_EQUAL and CHECK_ABORTS.
 //
-// No package for pip carries doctest or Catch2 for every Python that the course supports, and this is all that is needed.
+// No pip package has doctest or Catch2 for every Python that the course supports, and these macros are sufficient.
 #pragma once
 
 #include <stdint.h>
@@ -35,7 +35,7 @@ inline void check_equal(const char* file, int line, const char* what, long long 
     printf("    is %lld, not %lld\n", actual, expected);
 }
 
-// How a process of its own ends that calls the function; 0: well.
+// Runs the function in a child process and returns its wait status; 0 means success.
 template <typename F>
 int status_of(F call) {
     fflush(stdout);
@@ -49,14 +49,14 @@ int status_of(F call) {
     waitpid(child, &status, 0);
     return status;
 }
-// Whether that is by an assertion.
+// Returns whether the status is that of a failed assertion.
 template <typename F>
 bool aborts(F call) {
     int status = status_of(call);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-// Whether something takes more memory each time that it is done, at least 64 KiB.
+// Returns whether repeated calls use more and more memory, at least 64 KiB each.
 template <typename F>
 bool leaks(F once) {
     once();

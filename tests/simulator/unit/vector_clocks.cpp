@@ -1,4 +1,4 @@
-// Vector clocks: joins, and what a release through an atomic variable teaches.
+// Vector clocks: joins, and acquire and release through an atomic variable.
 #include "checks/synchronization/order.h"
 
 #include "seed.h"
@@ -28,7 +28,7 @@ const VectorClock* clock_number(unsigned number) {
     return builder.finish();
 }
 
-// The other way: the number of a clock, from what it covers.
+// The inverse: the number of a clock for what it covers.
 unsigned number_of(const VectorClock* clock) {
     unsigned number = 0;
     for (unsigned i = 3; i-- > 0;) {
@@ -72,7 +72,7 @@ bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return co
 
 CASE(a_clock_covers_what_it_was_told_and_no_more) {
     for (unsigned number = 0; number < clock_count; ++number) CHECK_EQUAL(number_of(clock_number(number)), number);
-    CHECK(!clock_number(0));  // nothing to know
+    CHECK(!clock_number(0));  // nothing to learn
     const VectorClock* all = clock_number(clock_count - 1);
     CHECK(!covers(all, own, 1, 1) && !covers(all, own, 5 * 32 + 8, 1) && !covers(all, other, 0, 1));
     CHECK(!covers(all, own, 0, Epoch::time_pending));
@@ -152,15 +152,15 @@ CASE(a_release_teaches_what_its_thread_did_until_then) {
     CHECK(knows(clock, 40, 7) && knows(clock, 40, 1) && !knows(clock, 40, 8) && !knows(clock, 41, 1));
     CHECK(!covers(clock, own, 40, 7) && !knows(nullptr, 40, 7));
     CHECK(!knows(clock, 40, Epoch::time_pending));
-    // Of operations on the variable itself also the one that released.
+    // Includes the releasing operation on the variable itself.
     CHECK(covers(clock, other, 40, 8, &variable) && !covers(clock, other, 40, 9, &variable));
 }
 
 CASE(a_release_teaches_what_barriers_had_ordered_before_it) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
-    release.barrier_time = 3;  // all threads up to there
-    release.warp_time = 5;     // lanes 32 to 63 up to there
+    release.barrier_time = 3;  // all threads up to that time
+    release.warp_time = 5;     // lanes 32 to 63 up to that time
     log.append(&release, sim::Scope::device, 40, 8);
     const VectorClock* clock = knowing(log, 1);
     CHECK(knows(clock, 0, 2) && !knows(clock, 0, 3));
@@ -182,7 +182,7 @@ CASE(a_beginning_of_a_log_knows_no_later_release) {
         const VectorClock* clock = knowing(log, length);
         for (uint32_t i = 0; i < 5; ++i) CHECK_EQUAL(covers(clock, other + i % 2, i, 10 + i), i < length);
     }
-    // The longer of two beginnings says all, in either order.
+    // The longer of two prefixes subsumes the shorter, in either order.
     CHECK(knows(join(knowing(log, 1), knowing(log, 5)), 4, 14) && knows(join(knowing(log, 5), knowing(log, 1)), 4, 14));
 }
 
@@ -272,7 +272,7 @@ CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
     third.append(&last, sim::Scope::device, 80, 3);
     const VectorClock* clock = knowing(third, 1);
     CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2) && covers(clock, 7, 80, 2));
-    // Not by a beginning of a log that ends before it.
+    // Not by a prefix of a log that ends before it.
     SyncLog later(&variable);
     Release nothing = release_of(90, 1, 8);
     later.append(&nothing, sim::Scope::device, 90, 2);

@@ -1,4 +1,4 @@
-// From a request of a warp to 32-byte sectors and wavefronts: patterns whose cost is known, and a model for the rest.
+// Sectors and wavefronts of a warp's request: patterns with known costs, and a reference model for others.
 #include "checks/counting/request.h"
 #include "checks/core/state.h"
 
@@ -10,7 +10,7 @@ using namespace sim::checks;
 
 namespace {
 
-// Counts one request with nothing else around it.
+// Counts a single request.
 class Counted {
   public:
     Counted(Space space, unsigned size_log2, Access access = Access::read) {
@@ -24,7 +24,7 @@ class Counted {
     }
     void begin_at_the_arena() { site_.origin = reinterpret_cast<uintptr_t>(arena_range().base); }
 
-    // entry_of(lane), in accesses from the start; of the lanes in the mask.
+    // entry_of(lane) is the offset from the start in accesses, for lanes in the mask.
     template <typename F>
     Counters all(F entry_of, uint32_t lanes = ~0u) {
         Request request = {};
@@ -39,7 +39,7 @@ class Counted {
     Counters stride(uint32_t step, uint32_t first = 0) {
         return all([=](unsigned lane) { return first + step * lane; });
     }
-    // The same as a request of which only the first entry and the step are known, where there is a formula.
+    // The same for a request given by its first entry and stride, if there is a formula.
     bool has_formula(unsigned lanes, int32_t step) { return RequestCounter(site_, worker_).has_formula(lanes, step); }
     Counters even(uint32_t first, int32_t step, unsigned lanes) {
         Request request = {};
@@ -102,7 +102,7 @@ CASE(lanes_that_want_the_same_word_share_a_wavefront) {
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane % 2); }).wavefronts, 2);
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).wavefronts, 4);
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).bytes, 16);
-    Counted bytes(Space::shared, 0);  // four lanes to a word
+    Counted bytes(Space::shared, 0);  // four lanes for each word
     CHECK_EQUAL(bytes.all([](unsigned lane) { return lane % 4; }).wavefronts, 1);
 }
 
@@ -114,7 +114,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all(own, 0x000000ff).wavefronts, 1);
     CHECK_EQUAL(fours.all(own, 0x0000ffff).wavefronts, 2);
     CHECK_EQUAL(fours.all(own, 0x00010001).wavefronts, 2);
-    // Neighbors that agree let two halves, or two quarters, be served together.
+    // If neighboring lanes read the same word, two halves or two quarters are processed together.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);  // lane 0 has none
@@ -122,7 +122,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
-    // All of the warp decides: lane 31 has another neighbor, so the first half is served in quarters, too.
+    // The whole warp decides: lane 31 has a different neighbor, so the first half is also processed in quarters.
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
 }
 
@@ -144,7 +144,7 @@ CASE(small_accesses_at_random_cost_what_a_model_says) {
         unsigned size_log2 = random.below(3), spread = 1u << random.below(12);
         uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
         for (uint32_t& one : entry) one = random.below(spread);
-        // As many as the bank with the most different words has.
+        // The number of different words in the bank with the most of them.
         unsigned most = 0, words_in_all = 0;
         for (unsigned bank = 0; bank < 32; ++bank) {
             unsigned words = 0;
@@ -171,7 +171,7 @@ CASE(atomic_operations_on_shared_memory_take_turns) {
         unsigned size_log2 = random.below(4), spread = 1u << random.below(8);
         uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
         for (uint32_t& one : entry) one = random.below(spread);
-        // Each lane has a wavefront for itself in each of its banks.
+        // Each lane needs a separate wavefront in each of its banks.
         unsigned load[32] = {}, most = 0, same_word = 0, distinct = 0, words = 0;
         for (unsigned i = 0; i < 32; ++i) {
             if (!(lanes >> i & 1)) continue;
