@@ -271,8 +271,8 @@ CASE(who_was_at_the_shared_memory_of_an_earlier_cluster_is_forgotten) {
     site.shift = site.size_log2 = 2;
     site.window = shared_window;
     site.access = Access::atomic;
-    atomic_cell(grid.thread(0, 3), cell, site, false, false);
-    atomic_cell(grid.thread(2, 5), cell, site, false, false);
+    atomic_cell(grid.thread(0, 3), cell, site, {false});
+    atomic_cell(grid.thread(2, 5), cell, site, {false});
     grid.syncthreads(2);
     site.access = Access::read;
     read_cell(grid.thread(2, 7), cell, site);

@@ -158,7 +158,11 @@ class Floats {
         if (thread.pending) sim::checks::settle(thread, 0, nullptr);
     }
     void atomic(sim::checks::ThreadState& thread, unsigned i, bool block_scope = false) {
-        sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), true, block_scope);
+        sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), {true, true, block_scope});
+    }
+
+    void atomic_load(sim::checks::ThreadState& thread, unsigned i) {
+        sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), {true, false});
     }
 
   private:

@@ -440,7 +440,7 @@ CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
         Region& region = add_allocation({MemoryKind::tensor, memory, 64, "x", dtype, 1, shape, nullptr});
         mark_written(region.base, 64);
         Grid grid(1, 32);
-        unordered_access(grid.thread(0, 0), number(memory + 16), Access::atomic, 2, code, true, false);
+        unordered_access(grid.thread(0, 0), number(memory + 16), Access::atomic, 2, code, {});
         unsigned first = 16u >> region.shift, count = 4u >> region.shift;
         for (unsigned i = 0; i < region.cell_count(); ++i)
             CHECK_EQUAL(region.cells[i].reads.atomic(), i >= first && i < first + count);
@@ -450,7 +450,7 @@ CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
         unmap_cells(region.cells, region.cell_count());
         region.cells = nullptr;
         Grid again(1, 32);
-        unordered_access(again.thread(0, 0), number(memory + 16), Access::volatile_read, 2, code + 1, true, false);
+        unordered_access(again.thread(0, 0), number(memory + 16), Access::volatile_read, 2, code + 1, {});
         CHECK(!region.cells && finding_count() == 0);
     }
     sim::events::reset();

@@ -91,17 +91,16 @@ CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
             x.read(own_first ? own : other, 0);
             x.read(own_first ? other : own, 0);
             const ReaderSet* members = members_of(x.cell(0));
-            Epoch epoch = never;
-            uint16_t site = 0;
+            Member found = {};
             CHECK(members && members->count == 2);
-            CHECK(find_unordered(grid.thread(0, 5), *members, nullptr, &epoch, &site));
-            CHECK(epoch.serial() == other.block->serial && epoch.thread() == other.thread->linear);
-            CHECK(find_unordered(other, *members, nullptr, &epoch, &site));
-            CHECK(epoch.serial() == own.block->serial && epoch.thread() == own.thread->linear);
+            CHECK(find_unordered(grid.thread(0, 5), *members, every_kind, nullptr, &found));
+            CHECK(found.epoch.serial() == other.block->serial && found.epoch.thread() == other.thread->linear);
+            CHECK(find_unordered(other, *members, every_kind, nullptr, &found));
+            CHECK(found.epoch.serial() == own.block->serial && found.epoch.thread() == own.thread->linear);
             x.read(own, 1);
             x.read(grid.thread(0, 9), 1);
             members = members_of(x.cell(1));  // there is no other
-            CHECK(members && find_unordered(grid.thread(0, 5), *members, nullptr, &epoch, &site));
+            CHECK(members && find_unordered(grid.thread(0, 5), *members, every_kind, nullptr, &found));
         }
     }
 }
@@ -130,10 +129,10 @@ CASE(a_member_may_be_a_whole_block) {
     x.read(grid.thread(1, 0), 0);
     const ReaderSet* members = members_of(x.cell(0));
     CHECK(members && members->count == 2 && members->list[0].lanes == 0);
-    Epoch epoch = never;
-    uint16_t site = 0;
-    CHECK(find_unordered(grid.thread(1, 0), *members, nullptr, &epoch, &site));
-    CHECK(epoch.serial() == grid.thread(0, 0).block->serial && site == members->list[0].site && site != 0);
+    Member found = {};
+    CHECK(find_unordered(grid.thread(1, 0), *members, every_kind, nullptr, &found));
+    CHECK(found.epoch.serial() == grid.thread(0, 0).block->serial && found.site == members->list[0].site &&
+          found.site != 0);
     add_member(x.cell(0), grid.thread(1, 1).epoch, 77);
     CHECK(members->count == 3 && x.cell(0).read_site == 77);
 }

@@ -26,12 +26,15 @@ CASE(a_second_reader_is_one_or_a_list) {
     CHECK(!second.listed() && !second.block_scope() && second.site() == 0 && second.thread() == 0);
     for (bool scope : {false, true}) {
         second.set_block_scope(scope);
+        second.set_only_loads(!scope);
         second.set(0xffff, 1023);
         CHECK(second.site() == 0xffff && second.thread() == 1023 && !second.listed() && second.block_scope() == scope);
         second.set_list(SecondReader::number_limit - 1);
         CHECK(second.number() == SecondReader::number_limit - 1 && second.listed() && second.block_scope() == scope);
         second.set(1, 2);
         CHECK(second.site() == 1 && second.thread() == 2 && !second.listed() && second.block_scope() == scope);
+        CHECK(second.only_loads() == !scope && second.synchronizes() == scope);
+        second.set_synchronizes();
     }
     CHECK_ABORTS((second.set(0, 1024), 0));
     CHECK_ABORTS((second.set_list(SecondReader::number_limit), 0));
@@ -327,6 +330,62 @@ CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
     }
 }
 
+CASE(atomic_loads_are_reads) {
+    enum Operation { reads, loads, stores, writes };
+    for (auto first : {reads, loads, stores, writes})
+        for (auto second : {reads, loads, stores, writes})
+            for (auto exact : {false, true}) {
+                Floats x;
+                Grid grid(3, 64);
+                for (unsigned block = 0; exact && block < 3; ++block) become_exact(*grid.thread(block, 0).block);
+                auto access = [&](Operation what, ThreadState& thread) {
+                    if (what == reads) x.read(thread, 0);
+                    if (what == loads) x.atomic_load(thread, 0);
+                    if (what == stores) x.atomic(thread, 0);
+                    if (what == writes) x.write(thread, 0);
+                };
+                bool plain = first == reads || first == writes || second == reads || second == writes;
+                bool changes = first >= stores || second >= stores;
+                access(first, grid.thread(0, 1));
+                access(second, grid.thread(0, 40));
+                CHECK_FOUND(plain && changes ? "within_block" : "nothing");
+                forget_findings();
+                // A third one meets what either of them has left.
+                access(writes, grid.thread(1, 0));
+                CHECK(finding_count() > 0);
+                if (plain) continue;
+                for (auto third : {reads, loads, stores}) {
+                    Floats y;
+                    auto again = [&](Operation what, ThreadState& thread) {
+                        what == loads ? y.atomic_load(thread, 0) : y.atomic(thread, 0);
+                    };
+                    again(first, grid.thread(0, 1));
+                    again(second, grid.thread(0, 40));
+                    forget_findings();
+                    if (third == reads)
+                        y.read(grid.thread(2, 0), 0);
+                    else
+                        again(third, grid.thread(2, 0));
+                    CHECK_EQUAL(finding_count(), third == reads && (first == stores || second == stores));
+                }
+            }
+}
+
+CASE(who_polls_is_not_taken_for_who_stores) {
+    // Thread 1 stores and reads; a load of another thread in between is no conflict, but a write after it is.
+    for (bool writes : {false, true}) {
+        Floats x;
+        Grid grid(1, 64);
+        x.atomic(grid.thread(0, 1), 0);
+        x.atomic_load(grid.thread(0, 40), 0);
+        if (writes)
+            x.write(grid.thread(0, 1), 0);
+        else
+            x.read(grid.thread(0, 1), 0);
+        CHECK_FOUND(writes ? "within_block" : "nothing");
+    }
+}
+
 CASE(a_clock_stands_still_at_its_end) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 0);
@@ -353,12 +412,11 @@ CASE(members_of_a_set_are_ordered_one_by_one) {
     CHECK(members_of(x.cell(0)) != nullptr);
     grid.syncwarp(0, 0);
     grid.syncwarp(0, 1);
-    Epoch epoch;
-    uint16_t site;
-    CHECK(find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), nullptr, &epoch, &site));
-    CHECK(epoch.thread() == 40 || epoch.thread() == 70);
+    Member member = {};
+    CHECK(find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), every_kind, nullptr, &member));
+    CHECK(member.epoch.thread() == 40 || member.epoch.thread() == 70);
     grid.syncthreads(0);
-    CHECK(!find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), nullptr, &epoch, &site));
+    CHECK(!find_unordered(grid.thread(0, 0), *members_of(x.cell(0)), every_kind, nullptr, &member));
     x.write(grid.thread(0, 0), 0);
     CHECK(!members_of(x.cell(0)));
     CHECK_FOUND("nothing");

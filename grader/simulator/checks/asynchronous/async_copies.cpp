@@ -247,8 +247,7 @@ void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
         if (access == Access::async_write)
             write_destination(state, site, to, size_log2);
         else
-            each_cell_of_piece(site, to, size_log2,
-                               [&](ShadowCell& cell) { atomic_cell(state, cell, site, true, false); });
+            each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) { atomic_cell(state, cell, site, {}); });
     });
     BulkState& bulk = bulk_of(state);
     bulk.stores.push({copy, bulk.group, pending, address});

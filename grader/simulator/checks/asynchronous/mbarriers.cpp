@@ -179,7 +179,7 @@ void access_object(ThreadState& thread, const Mbarrier& barrier, Access access, 
         if (access == Access::write)
             write_cell(thread, cell[i], *site, address);
         else
-            atomic_cell(thread, cell[i], *site, false, false);
+            atomic_cell(thread, cell[i], *site, {false});
     }
 }
 

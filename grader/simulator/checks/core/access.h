@@ -61,7 +61,15 @@ void report_index(ThreadState& thread);
 void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
-void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope);
+// How an atomic or volatile operation accesses memory.
+struct AtomicAccess {
+    bool reads = true;  // needs a value that was written before
+    bool stores = true;
+    bool block_scope = false;
+};
+void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, AtomicAccess access);
+// The last atomic store since the cell's last ordinary write, or `never`.
+Epoch last_atomic_store(const ShadowCell& cell);
 
 // Returns whether a set of ordinary reads is known by its extent alone and already includes the thread: lanes of its
 // warp since the warp last synchronized, several warps of its block since the last block barrier, or threads of several

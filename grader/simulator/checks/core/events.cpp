@@ -292,8 +292,9 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     // If no other block arrives, it covers every thread.
     bool alone = state.block->cluster_size == 1;
     bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
-    unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address, reads,
-                     (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared);
+    bool narrow = (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared;
+    unordered_access(state, reinterpret_cast<uintptr_t>(data), Access::atomic, size_log2, address,
+                     {reads, op != AtomicOp::load, narrow});
 }
 
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
@@ -407,7 +408,8 @@ int writer(const void* data, unsigned writer[6]) {
     const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
     Epoch epoch = cell.write;
     // A later ordinary write has replaced the atomic operation, or has a later time.
-    if (cell.reads.atomic() && cell.reads.not_earlier_than(epoch)) epoch = cell.reads;
+    Epoch stored = last_atomic_store(cell);
+    if (stored != never && stored.not_earlier_than(epoch)) epoch = stored;
     if (epoch.serial() == 0) return 0;
     return name_thread(epoch.serial(), epoch.thread(), writer, writer + 3);
 }

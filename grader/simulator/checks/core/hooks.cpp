@@ -149,7 +149,7 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     } else {
         in_block_order("its threads use volatile accesses");
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
-                         !Write, false);
+                         {!Write, Write});
     }
     if (Write) {
         release(state, data, Scope::system, MemoryOrder::relaxed, true);
@@ -170,12 +170,12 @@ void note_change(uintptr_t address) {
 }
 
 void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
-                      bool reads, bool block_scope) {
+                      AtomicAccess how) {
     AccessSite* site = prepare_and_log(thread, address, access, size_log2, code);
     if (!site || !site->cells) return;
     ShadowCell* cell = site->cells + ((address - site->base) >> site->shift);
     unsigned count = size_log2 > site->shift ? 1u << (size_log2 - site->shift) : 1;
-    for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, reads, block_scope);
+    for (unsigned i = 0; i < count; ++i) atomic_cell(thread, cell[i], *site, how);
 }
 
 }  // namespace sim::checks

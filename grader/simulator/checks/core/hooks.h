@@ -1,7 +1,7 @@
 // Declarations that the hooks share with the events.
 #pragma once
 
-#include "checks/core/site.h"
+#include "checks/core/access.h"
 
 namespace sim::checks {
 
@@ -20,6 +20,6 @@ void note_change(uintptr_t address);
 
 // Atomic operations, and volatile accesses to global memory: they do not race with each other.
 void unordered_access(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2, const void* code,
-                      bool reads, bool block_scope);
+                      AtomicAccess how);
 
 }  // namespace sim::checks

@@ -29,6 +29,7 @@ struct Conflict {
     bool unordered;
     Epoch epoch;  // epoch of a member that is not ordered
     uint16_t site;
+    Kind kind;
 };
 constexpr Epoch of_another_block = never;  // the block is not known
 
@@ -52,20 +53,26 @@ bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
     return true;
 }
 
-Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
+// `kinds`: with members of these kinds the access conflicts.
+Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site, unsigned kinds) {
     const BlockState& block = *thread.block;
     Epoch set = cell.reads;
-    Conflict conflict = {false, set, cell.read_site};
+    Conflict conflict = {false, set, cell.read_site, ordinary_read};
     if (set == never) return conflict;
     if (is_operand_mark(set)) {
-        conflict.unordered = overtakes_wgmma(thread, address_of(cell, site), &conflict.epoch);
+        if (kinds & ordinary_read)
+            conflict.unordered = overtakes_wgmma(thread, address_of(cell, site), &conflict.epoch);
         return conflict;
     }
     const void* variable = set.atomic() ? reinterpret_cast<const void*>(address_of(cell, site)) : nullptr;
     if (const ReaderSet* members = members_of(cell)) {
-        conflict.unordered = find_unordered(thread, *members, variable, &conflict.epoch, &conflict.site);
+        Member found;
+        if (find_unordered(thread, *members, kinds, variable, &found))
+            conflict = {true, found.epoch, found.site, found.kind};
         return conflict;
     }
+    conflict.kind = static_cast<Kind>(kinds_of(cell));
+    if (!(conflict.kind & kinds)) return conflict;
     if (set.sharing() == one_lane) {
         conflict.unordered = !ordered(thread, set, variable);
         return conflict;
@@ -109,7 +116,7 @@ void report_cell_race(const ThreadState& thread, const ShadowCell& cell, const A
 }
 
 // Adds the thread to the set of readers or of atomic operations, which has unordered members already.
-void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
+void share(ThreadState& thread, ShadowCell& cell, uint16_t site) {
     Epoch set = cell.reads;
     Sharing sharing = one_warp;
     if (set.serial() != thread.block->serial)
@@ -122,7 +129,7 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
         sharing = set.sharing();
     }
     uint32_t time = set.time() > thread.time() ? set.time() : thread.time();
-    cell.reads = set.with_sharing(sharing).with_time(time).with_atomic(atomic);
+    cell.reads = set.with_sharing(sharing).with_time(time);
 }
 
 // Returns whether every member of the set happened before the thread's last step, so that the thread alone can
@@ -139,9 +146,10 @@ bool superseded(const ThreadState& thread, const ShadowCell& cell) {
     return set.sharing() == one_warp && set.warp() == thread.warp->warp->index && set.time() < thread.warp->sync_time;
 }
 
-void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
-    cell.reads = thread.epoch.with_atomic(atomic);
+void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind) {
+    cell.reads = thread.epoch.with_atomic(kind != ordinary_read);
     cell.read_site = site;
+    cell.second.set_only_loads(kind == atomic_load);
     cell.second.set_block_scope(false);
 }
 
@@ -149,15 +157,19 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomi
 constexpr Sharing by_atomic = one_warp;
 bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
 
-// A plain read replaces the set of atomic operations, all of which are ordered before it. One of them stays as the last
-// write, for readers of other blocks; if the members are known, one of another block than the reader's.
+// Atomic stores of the set are about to be replaced by a read, after which all of them are. One of them stays as the
+// last write, for readers of other blocks; if the members are known, one of another block than the reader's.
 void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     Epoch kept = cell.reads;
     uint16_t site = cell.read_site;
     if (const ReaderSet* members = members_of(cell)) {
-        const Member* member = members->list;
-        for (uint32_t i = 1; i < members->count && member->epoch.serial() == thread.block->serial; ++i)
-            member = &members->list[i];
+        const Member* member = nullptr;
+        for (uint32_t i = 0; i < members->count; ++i) {
+            const Member& next = members->list[i];
+            if (next.kind == atomic_store && (!member || member->epoch.serial() == thread.block->serial))
+                member = &next;
+        }
+        if (!member) return;
         kept = member->epoch;
         site = member->site;
         if (member->lanes)
@@ -281,22 +293,26 @@ void read_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site
 void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     Epoch set = cell.reads;
     if (stale(thread, site, set)) {
-        become_set(thread, cell, site.id, false);
+        become_set(thread, cell, site.id, ordinary_read);
     } else if (is_operand_mark(set)) {
         // Keep the mark: without it, writes would not look for the wgmma that read here.
-    } else if (set.atomic()) {
-        Conflict conflict = conflict_with_set(thread, cell, site);
+    } else if (kinds_of(cell) & atomic_store) {
+        Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
         else if (site.space == Space::global && set.serial() >= the_launch.first_serial)
             keep_atomic_as_write(thread, cell);
-        become_set(thread, cell, site.id, false);
+        remove_members(cell, atomic_store);
+        if (members_of(cell) && members_of(cell)->count)
+            add_member(thread, cell, site.id, ordinary_read);
+        else
+            become_set(thread, cell, site.id, ordinary_read);
     } else if (superseded(thread, cell)) {
-        become_set(thread, cell, site.id, false);
-    } else if (thread.block->exact) {
-        add_member(thread, cell, site.id, false);
+        become_set(thread, cell, site.id, ordinary_read);
+    } else if (thread.block->exact || set.atomic()) {
+        add_member(thread, cell, site.id, ordinary_read);
     } else {
-        share(thread, cell, site.id, false);
+        share(thread, cell, site.id);
     }
 }
 
@@ -311,9 +327,9 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         }
     }
     if (cell.reads != never && cell.reads != thread.epoch && !stale(thread, site, cell.reads)) {
-        Conflict conflict = conflict_with_set(thread, cell, site);
+        Conflict conflict = conflict_with_set(thread, cell, site, every_kind);
         if (conflict.unordered) {
-            Access other = cell.reads.atomic() ? Access::atomic : Access::read;
+            Access other = conflict.kind == ordinary_read ? Access::read : Access::atomic;
             if (conflict.epoch.pending()) other = Access::async_read;
             if (is_operand_mark(cell.reads)) other = Access::operand_read;
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
@@ -322,12 +338,20 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
     cell.reads = never;
 }
 
-void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, bool reads, bool block_scope) {
+Epoch last_atomic_store(const ShadowCell& cell) {
+    const ReaderSet* members = members_of(cell);
+    if (!members) return kinds_of(cell) == atomic_store ? cell.reads : never;
+    for (uint32_t i = members->count; i-- > 0;)
+        if (members->list[i].kind == atomic_store) return members->list[i].epoch;
+    return never;
+}
+
+void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, AtomicAccess access) {
     if (site.space == Space::distributed) note_remote(thread, site, address_of(cell, site));
     const EpochRange& floor = thread.floors[site.window];
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
-            if (reads) report_uninitialized(thread, site, cell);
+            if (access.reads) report_uninitialized(thread, site, cell);
             // From now on it has a value, which every thread may treat as older than anything else.
             cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {
@@ -335,28 +359,34 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
         }
     }
     Epoch set = cell.reads;
+    Kind kind = access.stores ? atomic_store : atomic_load;
     if (set < floor.end() || stale(thread, site, set)) {
-        become_set(thread, cell, site.id, true);
-    } else if (!set.atomic()) {
-        Conflict conflict = conflict_with_set(thread, cell, site);
-        Access other = is_operand_mark(set) ? Access::operand_read : Access::read;
-        if (conflict.unordered) report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
-        become_set(thread, cell, site.id, true);
+        become_set(thread, cell, site.id, kind);
+    } else if (is_operand_mark(set) && !access.stores) {
+        // Keep the mark, as add_reader() does.
     } else {
-        bool other_scope = block_scope || cell.second.block_scope();
-        if (other_scope && set.serial() != thread.block->serial) {
-            Conflict conflict = conflict_with_set(thread, cell, site);
-            if (conflict.unordered)
-                report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
+        unsigned conflicting = access.stores ? ordinary_read : 0;
+        bool narrow = access.block_scope || cell.second.block_scope();
+        if (narrow && set.atomic() && set.serial() != thread.block->serial)
+            conflicting |= access.stores ? atomic_load | atomic_store : atomic_store;
+        Conflict conflict = conflict_with_set(thread, cell, site, conflicting);
+        if (conflict.unordered) {
+            Access other = conflict.kind == ordinary_read ? Access::read : Access::atomic;
+            if (is_operand_mark(set)) other = Access::operand_read;
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         }
-        if (superseded(thread, cell))
-            become_set(thread, cell, site.id, true);
-        else if (thread.block->exact)
-            add_member(thread, cell, site.id, true);
-        else if (set.without_lane() != thread.warp_covered.with_atomic(true))
-            share(thread, cell, site.id, true);
+        if (superseded(thread, cell) || (access.stores && !set.atomic())) {
+            bool stored = kinds_of(cell) & atomic_store;
+            if (stored && !access.stores && site.space == Space::global && set.serial() >= the_launch.first_serial)
+                keep_atomic_as_write(thread, cell);
+            become_set(thread, cell, site.id, kind);
+        } else if (thread.block->exact || kinds_of(cell) != kind) {
+            add_member(thread, cell, site.id, kind);
+        } else if (set.without_lane() != thread.warp_covered.with_atomic(true)) {
+            share(thread, cell, site.id);
+        }
     }
-    if (block_scope) cell.second.set_block_scope(true);
+    if (access.block_scope) cell.second.set_block_scope(true);
 }
 
 }  // namespace sim::checks

@@ -69,12 +69,13 @@ uint32_t lanes_of(Epoch set) {
 }
 
 // Merges with a member of the same warp, or replaces it. Returns false when there is none.
-bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
+bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site, Kind kind) {
     uint32_t lane = 1u << thread.lane;
     // Members of one block are usually adjacent; two entries for one warp do no harm.
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
+        if (member.kind != kind) continue;
         if (member.epoch.time() < thread.barrier_time) {
             member = members.list[--members.count];
             continue;
@@ -85,7 +86,7 @@ bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
             return true;
         }
         if (member.lanes == lane || member.epoch.time() < thread.warp->sync_time) {
-            member = {thread.epoch, lane, site};
+            member = {thread.epoch, lane, site, kind};
             return true;
         }
         member.lanes &= ~lane;
@@ -93,11 +94,17 @@ bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site) {
     return false;
 }
 
+// The kind of a set without a list.
+Kind kind_of(const ShadowCell& cell) {
+    if (!cell.reads.atomic()) return ordinary_read;
+    return cell.second.only_loads() ? atomic_load : atomic_store;
+}
+
 // Creates the record of the cell's set. What the cell itself holds becomes its first member.
 ReaderSet* begin_members(ShadowCell& cell) {
     ReaderSet* members = record_of(cell);
     if (members && members->reads == cell.reads) return members;
-    Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site};
+    Member first = {cell.reads.with_atomic(false), lanes_of(cell.reads), cell.read_site, kind_of(cell)};
     if (!members) members = new_record(cell);
     if (!members) return nullptr;
     members->count = 0;
@@ -105,9 +112,9 @@ ReaderSet* begin_members(ShadowCell& cell) {
     return members;
 }
 
-void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site) {
+void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site, bool atomic) {
     // Later than any record of an earlier barrier, and not equal to a single thread's epoch.
-    cell.reads = last.with_sharing(many_blocks);
+    cell.reads = last.with_sharing(many_blocks).with_atomic(atomic);
     cell.read_site = site;
     members.reads = cell.reads;
 }
@@ -126,32 +133,52 @@ void copy_members(const ReaderSet& members, ShadowCell& cell) {
     copy->reads = cell.reads;
 }
 
-void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic) {
+void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind) {
+    // A set that is not of ordinary reads alone counts as atomic, so that each further access looks at its members.
+    bool atomic = cell.reads.atomic() || kind != ordinary_read;
     ReaderSet* members = begin_members(cell);
     if (!members) return;
-    if (!merge(thread, *members, site)) push(*members, {thread.epoch, 1u << thread.lane, site});
-    end_members(*members, cell, thread.epoch.with_atomic(atomic), site);
+    if (!merge(thread, *members, site, kind)) push(*members, {thread.epoch, 1u << thread.lane, site, kind});
+    end_members(*members, cell, thread.epoch, site, atomic);
 }
 
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site) {
+    bool atomic = cell.reads.atomic();
     ReaderSet* members = begin_members(cell);
     if (!members) return;
-    push(*members, {epoch, 1u, site});
-    end_members(*members, cell, epoch, site);
+    push(*members, {epoch, 1u, site, ordinary_read});
+    end_members(*members, cell, epoch, site, atomic);
 }
 
-bool find_unordered(const ThreadState& thread, const ReaderSet& members, const void* variable, Epoch* epoch,
-                    uint16_t* site) {
+void remove_members(ShadowCell& cell, Kind kind) {
+    ReaderSet* members = record_of(cell);
+    if (!members || members->reads != cell.reads) return;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < members->count; ++i)
+        if (members->list[i].kind != kind) members->list[kept++] = members->list[i];
+    members->count = kept;
+}
+
+unsigned kinds_of(const ShadowCell& cell) {
+    const ReaderSet* members = members_of(cell);
+    if (!members) return kind_of(cell);
+    unsigned kinds = 0;
+    for (uint32_t i = 0; i < members->count; ++i) kinds |= members->list[i].kind;
+    return kinds;
+}
+
+bool find_unordered(const ThreadState& thread, const ReaderSet& members, unsigned kinds, const void* variable,
+                    Member* found_member) {
     bool found = false;
     for (uint32_t i = 0; i < members.count; ++i) {
         const Member& member = members.list[i];
+        if (!(member.kind & kinds)) continue;
         if (ordered_by_barrier(thread, member.epoch.serial(), member.epoch.time())) continue;
         bool near = member.epoch.serial() == thread.block->serial && member.epoch.warp() == thread.warp->warp->index;
         if (found && near) continue;
         if (!member.lanes) {
             if (ordered(thread, member.epoch.with_sharing(one_lane), variable)) continue;
-            *epoch = member.epoch;
-            *site = member.site;
+            *found_member = member;
             found = true;
         }
         unsigned first = member.epoch.warp() * lanes_per_warp;
@@ -159,8 +186,7 @@ bool find_unordered(const ThreadState& thread, const ReaderSet& members, const v
             unsigned other = first + static_cast<unsigned>(__builtin_ctz(rest));
             Epoch one = member.epoch.with_thread(other).with_sharing(one_lane);
             if (ordered(thread, one, variable)) continue;
-            *epoch = one;
-            *site = member.site;
+            *found_member = {one, member.lanes, member.site, member.kind};
             found = true;
             break;
         }

@@ -9,10 +9,15 @@
 
 namespace sim::checks {
 
+// The kinds of members; a set of kinds is their sum. An access conflicts with members of some kinds only: an atomic load
+// with none, an atomic store with ordinary reads, an ordinary read with atomic stores, an ordinary write with all.
+enum Kind : uint8_t { ordinary_read = 1, atomic_load = 2, atomic_store = 4, every_kind = 7 };
+
 struct Member {
     Epoch epoch;     // epoch of one lane; its time holds for all
     uint32_t lanes;  // lanes of its warp; 0: the sharing of the epoch, taken over from a cell, gives the extent
     uint16_t site;
+    Kind kind;
 };
 
 // The first few members lie in the record itself.
@@ -27,14 +32,19 @@ struct ReaderSet {
 
 // Returns the members of the cell's set, or null when its epoch has all the information.
 const ReaderSet* members_of(const ShadowCell& cell);
-void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, bool atomic);
+void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind);
 // As above, for a copy, which reads as one thread.
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
 // Gives a cell that was split off another one a set of its own.
 void copy_members(const ReaderSet& members, ShadowCell& cell);
-// Returns whether a member is not ordered before the thread, and if so, which one. `variable` as for ordered().
-bool find_unordered(const ThreadState& thread, const ReaderSet& members, const void* variable, Epoch* epoch,
-                    uint16_t* site);
+// Removes the members of a kind from the cell's set.
+void remove_members(ShadowCell& cell, Kind kind);
+// Returns the kind of the cell's set, or the sum of the kinds of its members.
+unsigned kinds_of(const ShadowCell& cell);
+// Returns whether a member of one of these kinds is not ordered before the thread, and if so, a copy of it with that
+// lane. `variable` as for ordered().
+bool find_unordered(const ThreadState& thread, const ReaderSet& members, unsigned kinds, const void* variable,
+                    Member* found);
 void forget_members();
 
 }  // namespace sim::checks

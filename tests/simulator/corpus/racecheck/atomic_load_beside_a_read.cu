@@ -1,0 +1,28 @@
+// Some blocks read a word by an atomic load or a volatile read, others by an ordinary one: a race only if one writes.
+// n = 96
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+__device__ int limit;
+
+__global__ void start() { limit = 3; }
+
+__global__ void scale(const float* x, float* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int factor;
+    if (blockIdx.x == 0)
+        factor = cuda::atomic_ref<int, cuda::thread_scope_device>(limit).load(cuda::std::memory_order_relaxed);
+    else if (blockIdx.x == 1)
+        factor = *static_cast<volatile int*>(&limit);
+    else
+        factor = limit;  // finding: between_blocks
+    out[i] = factor * x[i];
+#ifndef CLEAN
+    if (i == 0) atomicAdd(&limit, 1);  // finding: between_blocks
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    scale<<<3, n / 3, 0, stream>>>(x, out, n);
+}

@@ -1,0 +1,40 @@
+// Two blocks poll a word by atomic loads. Who overwrites it by an ordinary write must come after both.
+// n = 3
+#include <cuda/atomic>
+#include <cuda_runtime.h>
+
+constexpr auto kRelaxed = cuda::std::memory_order_relaxed;
+using Atomic = cuda::atomic_ref<int, cuda::thread_scope_device>;
+
+__device__ int ready, seen;
+
+__global__ void start() { ready = seen = 0; }
+
+__global__ void poll(const float* x, float* out) {
+    if (blockIdx.x == 2) {
+        Atomic(ready).store(1, kRelaxed);
+#ifdef CLEAN
+        while (Atomic(seen).load(cuda::std::memory_order_acquire) < 2) {
+        }
+#else
+        while (Atomic(seen).load(cuda::std::memory_order_acquire) < 1) {
+        }
+#endif
+        ready = 7;  // finding: between_blocks
+    } else {
+#ifndef CLEAN
+        if (blockIdx.x == 1)
+            while (Atomic(seen).load(kRelaxed) == 0) {
+            }
+#endif
+        while (Atomic(ready).load(kRelaxed) == 0) {  // finding: between_blocks
+        }
+        Atomic(seen).fetch_add(1, cuda::std::memory_order_release);
+    }
+    out[blockIdx.x] = 2 * x[blockIdx.x];
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    start<<<1, 1, 0, stream>>>();
+    poll<<<3, 1, 0, stream>>>(x, out);
+}
