@@ -499,3 +499,77 @@ do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
     torch_baseline=torch_scaled_mm,
     torch_prepare=torch_fp8,
 )
+
+# ------------------------------------------------------------------------------------------------------ fp8_block_gemm
+
+
+def spread(scales, size, length, dim):
+    """Return scales repeated `size` times along an axis, of which `length` elements are kept."""
+    return scales.repeat_interleave(size, dim=dim).narrow(dim, 0, length)
+
+
+def block_scaled(x, w, x_scales, w_scales):
+    """Return the matmul of the scaled operands."""
+    rows_of_x = from_e4m3(x) * spread(x_scales, GROUP, x.shape[1], 1)
+    rows_of_w = from_e4m3(w) * spread(spread(w_scales, GROUP, w.shape[1], 1), GROUP, w.shape[0], 0)
+    return rows_of_x @ rows_of_w.T
+
+
+def rising_scales(shape, generator):
+    """Return scales that differ much from group to group: the last ones are a thousand times the first ones."""
+    exponents = torch.linspace(-10, 0, shape[-1]).expand(shape)
+    return torch.rand(shape, generator=generator) * 2.0**exponents
+
+
+fp8_block_gemm = Exercise(
+    summary="""\
+Compute y = X W^T in FP8 with block scales, as DeepSeek-V3 does: X[i, k] = x[i, k] * x_scales[i, k / 128] and W[j, k] =
+w[j, k] * w_scales[j / 128, k / 128]. x [rows, in_features] and w [out_features, in_features] are patterns of e4m3,
+without NaN. x_scales is f32 [rows, groups], with groups = ceil(in_features / 128), and w_scales f32 [ceil(out_features /
+128), groups]. y is bf16. wgmma sums 128 of k; multiply its sums by the scales and add them up in f32 registers.
+in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are 16-byte
+aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is nothing to
+do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
+    launchers="void fp8_block_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
+    "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        **FP8_OPERANDS,
+        "x_scales": Input("rows groups", uniform(0.001, 0.01), dtype="f32"),
+        "w_scales": Input("column_groups groups", uniform(0.001, 0.01), dtype="f32"),
+    },
+    outputs={"y": Output("rows out_features")},
+    scalars={
+        "groups": lambda d: -(-d["in_features"] // GROUP),
+        "column_groups": lambda d: -(-d["out_features"] // GROUP),
+    },
+    reference=block_scaled,
+    cases=[
+        Case("one row, eight columns", **matmul_sizes(1, 16, 8)),
+        Case("two rows, two groups", **matmul_sizes(2, 256, 16)),
+        Case("a little more than a tile", **matmul_sizes(131, 144, 136)),
+        Case("more of k than a ring of tiles holds", **matmul_sizes(67, 1296, 136)),
+        Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
+        Case(
+            "scales that differ a thousand times",
+            inputs={"x_scales": rising_scales, "w_scales": rising_scales},
+            **matmul_sizes(20, 512, 264),
+        ),
+        Case("random sizes", rows=between(1, 150), in_features=one_of(16, 112, 240), out_features=one_of(8, 72, 312)),
+        Case("no rows", **matmul_sizes(0, 64, 64)),
+        Case("no columns", **matmul_sizes(5, 64, 0)),
+    ],
+    efficient=Case("256 x 256 x 512", **matmul_sizes(256, 256, 512)),
+    bars=GEMM_BARS,
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("4096 x 4096 x 4096", **matmul_sizes(4096, 4096, 4096)),
+        Bench("8192 x 8192 x 8192", **matmul_sizes(8192, 8192, 8192)),
+        Bench("4096 x 7168 x 2048", **matmul_sizes(4096, 7168, 2048)),
+        Bench("128 x 7168 x 2048", **matmul_sizes(128, 7168, 2048)),
+    ],
+    torch_baseline=torch_scaled_mm,
+    torch_prepare=lambda x, w, x_scales, w_scales: torch_fp8(
+        x, w, x_scales[:, 0], spread(w_scales[:, 0], GROUP, w.shape[0], 0)
+    ),
+)
