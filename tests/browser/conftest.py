@@ -74,6 +74,15 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     assert not faults, "\n".join(dict.fromkeys(faults))
 
 
+def tab_to(page: Page, selector: str, key: str = "Tab") -> None:
+    """Press Tab, or Shift+Tab, until an element has the focus, in the page or in a frame of it."""
+    for _ in range(100):
+        page.keyboard.press(key)
+        if any(frame.locator(f"{selector}:focus").count() for frame in page.frames):
+            return
+    raise AssertionError(f"pressing {key} 100 times does not reach {selector}")
+
+
 def outside(url: str) -> list[str]:
     """Return a message if a request leaves this machine, otherwise nothing."""
     parts = urlsplit(url)

@@ -11,7 +11,7 @@ import pytest
 from grader.course import Course
 from grader.report.book.site import build, missing
 from grader.report.notebook import predict
-from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, violations
+from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, tab_to, violations
 from tests.course_copy import copy_course
 
 pytestmark = pytest.mark.skipif(
@@ -90,11 +90,15 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, book: Path, size: tuple[i
     page = open_page(size)
     page.goto(file_url(book / LESSON))
     asked = page.frame_locator("iframe[title='Predict: How many `bytes` are moved?']")
-    asked.get_by_label("Your number").focus()
+    tab_to(page, "#number")
     page.keyboard.type("6")
     page.keyboard.press("Enter")
     says = "Your number is 2.0 times too small. The answer: 12 MB. Three tensors of 2^20 elements."
     expect(asked.get_by_role("status")).to_have_text(says)
+    tab_to(page, "summary")
+    answer = page.locator("details:has(> summary:text('How many bytes are moved?'))")
+    page.keyboard.press("Enter")
+    expect(answer.get_by_text("Three tensors of 2^20 elements.")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 

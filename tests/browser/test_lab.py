@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from grader.report.notebook import predict
-from tests.browser.conftest import SECONDS, OpenPage
+from tests.browser.conftest import DESKTOP, PHONE, SECONDS, OpenPage, tab_to
 from tests.course_copy import ROOT, copy_course
 
 if TYPE_CHECKING:
@@ -102,11 +102,11 @@ def _url(server: subprocess.Popen[bytes], home: Path) -> str:
     raise AssertionError((home / "log").read_text()[-3000:])
 
 
-def opened(open_page: OpenPage, lab: Lab, path: str) -> Page:
+def opened(open_page: OpenPage, lab: Lab, path: str, size: tuple[int, int] = DESKTOP) -> Page:
     """Open a notebook and wait until its kernel is ready."""
     from playwright.sync_api import expect
 
-    page = open_page()
+    page = open_page(size)
     # JupyterLab asks which kernel to use if there are several.
     page.add_locator_handler(page.locator(".jp-Dialog"), lambda dialog: dialog.locator(".jp-mod-accept").click())
     page.goto(lab.address(path))
@@ -143,29 +143,44 @@ def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
     assert page.locator("mjx-merror").count() == 0
 
 
-def test_a_prediction(open_page: OpenPage, lab: Lab) -> None:
-    """An untrusted notebook shows a collapsed answer. After the cell has run, its text field ignores shortcuts."""
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desk", "phone"])
+def test_a_prediction_by_keyboard(open_page: OpenPage, lab: Lab, size: tuple[int, int]) -> None:
+    """An untrusted notebook shows a collapsed answer. After the cell has run, its form takes keys as text."""
     from playwright.sync_api import expect
 
-    source = "from grader.report.notebook import predict\npredict('How many?', 128, because='It is one block.')"
+    number = "predict('How many?', 128, because='It is one block.')"
+    choice = "predict('Which unit?', 'memory', choices=['memory', 'arithmetic'], because='It only copies.')"
     before = predict("How many?", 128, because="It is one block.")
     output = nbformat.v4.new_output("execute_result", data=before._repr_mimebundle_(), execution_count=1)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, outputs=[output])])
+    load = "from grader.report.notebook import predict\n"
+    cells = [
+        nbformat.v4.new_code_cell(load + number, outputs=[output]),
+        nbformat.v4.new_code_cell(choice),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, lab.root / "asks.ipynb")
-    page = opened(open_page, lab, "asks.ipynb")
+    nbformat.write(notebook, lab.root / f"asks{size[0]}.ipynb")
+    page = opened(open_page, lab, f"asks{size[0]}.ipynb", size)
     shown = page.locator(".jp-OutputArea-output")
     expect(shown.locator("summary")).to_be_visible()
     assert shown.locator("iframe").count() == 0
-    shown.locator("summary").click()
+    tab_to(page, "summary")
+    page.keyboard.press("Enter")
     expect(shown.get_by_text("It is one block.")).to_be_visible()
-    run_all(page)
-    frame = shown.frame_locator("iframe")
-    frame.get_by_label("Your number").click()
+    page.keyboard.press("Shift+Enter")  # run this cell and go to the next
+    page.keyboard.press("Control+Enter")
+    first, second = (page.frame_locator(f"iframe[title*='{question}']") for question in ("How many", "Which unit"))
+    expect(second.get_by_label("memory")).to_be_visible()
+    tab_to(page, "input[type=radio]")
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(second.get_by_role("status")).to_have_text("Right. The answer: memory. It only copies.")
+    tab_to(page, "#number", "Shift+Tab")
     page.keyboard.type("120")
     page.keyboard.press("Enter")
-    expect(frame.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
-    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(1)  # the keys 1, 2 and 0 had no effect as shortcuts
+    expect(first.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
+    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)  # the keys 1, 2 and 0 had no effect as shortcuts
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 
 def test_a_cell_is_graded(open_page: OpenPage, lab: Lab) -> None:
