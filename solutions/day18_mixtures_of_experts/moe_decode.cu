@@ -5,7 +5,7 @@
 //   down: [experts, hidden, inter]     middle: [tokens * top_k, inter], the workspace
 //
 // A *pair* is a token with one of its experts. The first kernel computes silu(gate) * up of every pair, a tile of eight
-// features of an expert at a time. In the second a tile is eight features of out: it goes through all chosen experts,
+// features of an expert at a time. In the second a tile is 16 features of out: it goes through all chosen experts,
 // so their weighted results are added up in shared memory, without atomics and in the same order in every run.
 //
 // A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows:
@@ -28,12 +28,14 @@ constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kMostTokens = 64;
 constexpr int kMostExperts = 1024, kMostPairs = 1024;
-constexpr int kTile = 8;     // features
-constexpr int kStep = 32;    // columns per step
-constexpr int kEntries = 8;  // of a lane's queue, 16 bytes each
+constexpr int kTile = 8;               // features of mma.sync; a step multiplies two such tiles
+constexpr int kStep = 32;              // columns per step
+constexpr int kEntries = 8;            // of a lane's queue, 16 bytes each
+constexpr int kStages = kEntries / 2;  // a step takes two entries
 constexpr int kRowTiles = kMostTokens / 16;
 constexpr int kQueueBytes = kEntries * kThreads * 16;
-constexpr int kSums = kMostTokens * kTile;  // floats of a warp: [pair or token][feature]
+constexpr int kSums = kMostTokens * kTile;  // floats of a warp and tile: [pair or token][feature]
+constexpr int kSharedBytes = kQueueBytes + kWarps * 2 * kSums * 4;
 
 // The pairs, sorted by expert. A *slot* is an expert that at least one token chose.
 struct Routing {
@@ -94,7 +96,7 @@ struct Teams {
             parts = p;
         }
         part = warp % parts;
-        team = warp / parts * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x);  // spread over all SMs
+        team = static_cast<int>(blockIdx.x) * (kWarps / parts) + warp / parts;  // neighbors read the same rows of x
         teams = warps / parts;
     }
     __device__ void sync() const {
@@ -148,7 +150,6 @@ __global__ void __launch_bounds__(kThreads, 1)
                    T* __restrict__ middle, int tokens, int experts, int top_k, int hidden, int inter) {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Routing routing;
-    constexpr int kStages = kEntries / 2;  // a step takes two entries: gate and up
     llmk::griddepcontrol_launch_dependents();
     routing.build(ids, tokens * top_k, experts);
 
@@ -244,9 +245,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     routing.build(ids, tokens * top_k, experts);
 
     uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;
-    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][kSums]
+    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][2][kSums]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-    const int tiles = hidden / kTile, of_expert = (inter + kStep - 1) / kStep, steps = routing.slots * of_expert;
+    const int tiles = (hidden + 2 * kTile - 1) / (2 * kTile);
+    const int of_expert = (inter + kStep - 1) / kStep, steps = routing.slots * of_expert;
     const Teams split(tiles, steps);
     const int own_steps = (steps + split.parts - 1) / split.parts;
     const int first = min(split.part * own_steps, steps), end = min(first + own_steps, steps);
@@ -256,8 +258,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     const T* next_row = nullptr;
     auto find_row = [&] {
         if (next_tile >= tiles) return;
-        const long long row = static_cast<long long>(routing.expert[next_slot]) * hidden + next_tile * kTile + i;
-        next_row = down + row * inter;
+        next_row =
+            down + (static_cast<long long>(routing.expert[next_slot]) * hidden + next_tile * 2 * kTile + i) * inter;
     };
     auto find_tile = [&] {
         next_step = first;
@@ -269,9 +271,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     auto fetch = [&](int stage) {
         if (next_tile < tiles) {
             const int column = next_column + 8 * t;
-            const bool there = column < inter;
-            T* to = reinterpret_cast<T*>(queue + stage * kThreads);
-            llmk::cp_async_16<true>(to, there ? next_row + column : next_row, there, inter - column);
+#pragma unroll
+            for (int w = 0; w < 2; ++w) {  // the tile's second half may lie outside of down
+                const bool there = column < inter && (2 * next_tile + w) * kTile < hidden;
+                const T* from = next_row + static_cast<long long>(w) * kTile * inter + column;
+                llmk::cp_async_16<true>(reinterpret_cast<T*>(queue + (2 * stage + w) * kThreads), there ? from : down,
+                                        there, inter - column);
+            }
             next_column += kStep;
             if (++next_step == end) {
                 next_tile += split.teams;
@@ -284,22 +290,22 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         __pipeline_commit();
     };
-    for (int stage = 0; stage < kEntries - 1; ++stage) fetch(stage);  // weights only: they need not wait
+    for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);  // weights only: they need not wait
     llmk::griddepcontrol_wait();
 
     int stage = 0;
-    float* own = all_sums + warp * kSums;
+    float* own = all_sums + warp * 2 * kSums;
     for (int tile = split.team; tile < tiles; tile += split.teams) {
-        for (int o = lane; o < tokens * kTile; o += 32) own[o] = 0.0f;
+        for (int o = lane; o < tokens * 2 * kTile; o += 32) own[o] = 0.0f;
         for (int step = first; step < end;) {
             const int slot = step / of_expert, end_of_slot = min(end, (slot + 1) * of_expert);
             const Rows rows(routing, slot, i);
-            float sums[kRowTiles][4] = {};
+            float sums[2][kRowTiles][4] = {};
             for (int column = step % of_expert * kStep + 8 * t; step < end_of_slot; ++step, column += kStep) {
-                fetch(stage == 0 ? kEntries - 1 : stage - 1);
-                __pipeline_wait_prior(kEntries - 1);
-                const uint4 b = queue[stage * kThreads];
-                stage = stage == kEntries - 1 ? 0 : stage + 1;
+                fetch(stage == 0 ? kStages - 1 : stage - 1);
+                __pipeline_wait_prior(kStages - 1);
+                const uint4 b[2] = {queue[2 * stage * kThreads], queue[(2 * stage + 1) * kThreads]};
+                stage = stage == kStages - 1 ? 0 : stage + 1;
 #pragma unroll
                 for (int m = 0; m < kRowTiles; ++m) {
                     if (m >= rows.tiles) break;
@@ -310,7 +316,8 @@ __global__ void __launch_bounds__(kThreads, 1)
                         const T* row = middle + static_cast<long long>(pair) * inter;
                         a[h] = llmk::eight_columns(row, pair >= 0, column, inter, true);
                     }
-                    multiply<T>(sums[m], a[0], a[1], b);
+                    multiply<T>(sums[0][m], a[0], a[1], b[0]);
+                    multiply<T>(sums[1][m], a[0], a[1], b[1]);
                 }
             }
             __syncwarp();  // the previous slot's additions, or the zeros
@@ -319,17 +326,22 @@ __global__ void __launch_bounds__(kThreads, 1)
                 const int pair = rows.pair[m / 2][m % 2];
                 if (pair < 0) continue;
                 const float weight = weights[pair];
-                float2* to = reinterpret_cast<float2*>(own + pair / top_k * kTile) + t;
-                const float2 old = *to;
-                *to = make_float2(old.x + weight * sums[m / 2][m % 2 * 2], old.y + weight * sums[m / 2][m % 2 * 2 + 1]);
+#pragma unroll
+                for (int w = 0; w < 2; ++w) {
+                    const float* add = sums[w][m / 2] + m % 2 * 2;
+                    float2* to = reinterpret_cast<float2*>(own + (pair / top_k * 2 + w) * kTile) + t;
+                    *to = make_float2(to->x + weight * add[0], to->y + weight * add[1]);
+                }
             }
         }
         split.sync();
-        const float* of_team = all_sums + (warp - split.part) * kSums;
-        for (int o = split.part * 32 + lane; o < tokens * kTile; o += 32 * split.parts) {
+        const float* of_team = all_sums + (warp - split.part) * 2 * kSums;
+        for (int o = split.part * 32 + lane; o < tokens * 2 * kTile; o += 32 * split.parts) {
+            const int feature = tile * 2 * kTile + o % (2 * kTile);
+            if (feature >= hidden) continue;
             float sum = 0.0f;
-            for (int p = 0; p < split.parts; ++p) sum += of_team[p * kSums + o];
-            out[static_cast<long long>(o / kTile) * hidden + tile * kTile + o % kTile] = static_cast<T>(sum);
+            for (int p = 0; p < split.parts; ++p) sum += of_team[p * 2 * kSums + o];
+            out[static_cast<long long>(o / (2 * kTile)) * hidden + feature] = static_cast<T>(sum);
         }
         split.sync();
     }
@@ -343,13 +355,12 @@ void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     const int most_slots = std::min(experts, tokens * top_k);
-    const int first_bytes = kQueueBytes + kWarps * 2 * kSums * 4, second_bytes = kQueueBytes + kWarps * kSums * 4;
-    cudaFuncSetAttribute(gate_up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, first_bytes);
-    cudaFuncSetAttribute(down_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, second_bytes);
+    cudaFuncSetAttribute(gate_up_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+    cudaFuncSetAttribute(down_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     // One block per SM, or a block per tile if there are fewer tiles.
     const int first_blocks = std::min<long long>(sms, static_cast<long long>(most_slots) * (inter / kTile));
-    gate_up_kernel<T><<<first_blocks, kThreads, first_bytes, stream>>>(x, ids, gate_up, middle, tokens, experts, top_k,
-                                                                       hidden, inter);
+    gate_up_kernel<T><<<first_blocks, kThreads, kSharedBytes, stream>>>(x, ids, gate_up, middle, tokens, experts, top_k,
+                                                                        hidden, inter);
     // The second kernel may start where SMs are free, and load its first weights, before the first kernel has ended.
     cudaFuncAttributes compiled = {};
     cudaFuncGetAttributes(&compiled, down_kernel<T>);
@@ -359,7 +370,7 @@ void moe_decode(const T* x, const int* ids, const float* weights, const T* gate_
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(std::min(sms, hidden / kTile));
     config.blockDim = dim3(kThreads);
-    config.dynamicSmemBytes = second_bytes;
+    config.dynamicSmemBytes = kSharedBytes;
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
