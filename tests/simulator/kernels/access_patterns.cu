@@ -1,4 +1,4 @@
-// One access pattern for each kernel, so that tests can compare what is counted with what one works out on paper.
+// Each kernel has one access pattern, so that tests can compare counters with counts derived by hand.
 // All launch one block of 32 threads unless the comment says otherwise; x and out have n floats.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
@@ -12,7 +12,7 @@ extern "C" void coalesced(const float* x, float* out, int n, cudaStream_t stream
 }
 
 __global__ void strided_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = x[threadIdx.x * 32];  // load: 32 sectors where 4 would do
+    out[threadIdx.x] = x[threadIdx.x * 32];  // load: 32 sectors where 4 are sufficient
 }
 extern "C" void strided(const float* x, float* out, int n, cudaStream_t stream) {
     strided_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -148,7 +148,7 @@ __global__ void shared_broadcast_kernel(const float* x, float* out, int n) {
     __shared__ float tile[32];
     tile[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
-    out[threadIdx.x] = tile[7] + tile[threadIdx.x / 8];  // no conflict: all lanes of a bank want the same word
+    out[threadIdx.x] = tile[7] + tile[threadIdx.x / 8];  // no conflict: all lanes of a bank read the same word
 }
 extern "C" void shared_broadcast(const float* x, float* out, int n, cudaStream_t stream) {
     shared_broadcast_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -185,7 +185,7 @@ extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStre
     shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// `lanes` lanes read the same 16 bytes: one pass for each half of the warp that has some of them, as on an H200.
+// `lanes` lanes read the same 16 bytes: one wavefront for each half of the warp with such lanes, as on an H200.
 __global__ void shared_float4_broadcast_kernel(const float* x, float* out, int lanes) {
     __shared__ float4 tile[8];
     if (threadIdx.x < 8) tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
@@ -219,10 +219,10 @@ __global__ void shared_atomics_kernel(float* out, int n) {
     for (int i = threadIdx.x; i < 32 * 32; i += 32) bins[i] = 0;
     __syncwarp();
     const int lane = threadIdx.x;
-    atomicAdd(&bins[lane], 1);       // a word of its own in a bank of its own: 1 wavefront
-    atomicAdd(&bins[0], 1);          // all the same word: 32, and no help for it
+    atomicAdd(&bins[lane], 1);       // each lane has a separate bank: 1 wavefront
+    atomicAdd(&bins[0], 1);          // all the same word: 32, which cannot be avoided
     atomicAdd(&bins[lane / 4], 1);   // four lanes on each of 8 words: 4
-    atomicAdd(&bins[32 * lane], 1);  // 32 words of one bank: 32 where 1 would do
+    atomicAdd(&bins[32 * lane], 1);  // 32 words of one bank: 32 where 1 is sufficient
     __syncwarp();
     out[lane] = bins[lane];
 }
@@ -243,7 +243,7 @@ __global__ void long_loop_kernel(const float* x, float* out, int n) {
     tile[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     float sum = 0;
-    for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests, whoever runs first
+    for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests in any order of threads
     out[threadIdx.x] = sum;
 }
 extern "C" void long_loop(const float* x, float* out, int n, cudaStream_t stream) {
@@ -274,17 +274,17 @@ extern "C" void async_copies(const float* x, float* out, int n, cudaStream_t str
     async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// Three copies: the second is under way when the thread has waited for the first; the third is waited for by itself.
+// Three copies: the second is in flight after the wait for the first; the third has a separate wait.
 __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
     __shared__ float4 tile[3][32];
     const float4* from = reinterpret_cast<const float4*>(x) + threadIdx.x;
     __pipeline_memcpy_async(&tile[0][threadIdx.x], from, 16);
     __pipeline_commit();
-    __pipeline_wait_prior(1);  // for nothing
+    __pipeline_wait_prior(1);  // a wait without pending copies
     __pipeline_memcpy_async(&tile[1][threadIdx.x], from + 32, 16);
     __pipeline_commit();
     __pipeline_wait_prior(1);
-    __pipeline_wait_prior(1);  // nothing new
+    __pipeline_wait_prior(1);  // no new copies
     __pipeline_wait_prior(0);
     __pipeline_memcpy_async(&tile[2][threadIdx.x], from + 64, 16);
     __pipeline_commit();
@@ -335,14 +335,14 @@ extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) 
     scratch_kernel<<<1, 32, 0, stream>>>(x, a, 32);
     cudaFreeAsync(a, stream);
     cudaMallocAsync(&a, 600, stream);
-    cudaMallocAsync(&b, 700, stream);  // 1300 at once
+    cudaMallocAsync(&b, 700, stream);  // 1300 bytes at the same time
     scratch_kernel<<<1, 32, 0, stream>>>(x, b, 32);
     cudaFreeAsync(a, stream);
     cudaFreeAsync(b, stream);
-    keep_kernel<<<1, 32, 0, stream>>>(out);  // and 400 in a variable
+    keep_kernel<<<1, 32, 0, stream>>>(out);  // and 400 bytes in a variable
 }
 
-// What the host does with device memory, and copies by functions in a kernel.
+// Accesses of the host to device memory, and memcpy in a kernel.
 extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stream) {
     float buffer[32];
     float* scratch = nullptr;

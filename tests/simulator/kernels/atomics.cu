@@ -1,4 +1,4 @@
-// Every atomic operation: each thread applies it to one cell with its own operand, and keeps what it saw.
+// Every atomic operation: each thread applies it to one cell with its own operand and stores the returned value.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -84,7 +84,7 @@ extern "C" void atomics_double(double* cells, int blocks, int threads, cudaStrea
     double_kernel<<<blocks, threads, 0, stream>>>(cells);
 }
 
-// half and bfloat16, alone and in pairs; the third cell counts to see the rounding at 2048 and at 256.
+// half and bfloat16, single and in pairs. The third cell counts up, to test rounding at 2048 and at 256.
 __global__ void half_kernel(__half* cells) {
     atomicAdd(&cells[0], __float2half(0.25f));
     atomicAdd(&cells[1], __float2half(1.0f));

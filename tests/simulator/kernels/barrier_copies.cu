@@ -11,7 +11,7 @@ namespace cde = cuda::device::experimental;
 
 constexpr int kWidth = 32, kHeight = 8;
 
-// Every tile of the matrix, plus one.
+// Adds one to every tile of the matrix.
 __global__ void plus_one(const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap to) {
     __shared__ alignas(128) int tile[kHeight][kWidth];
 #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -41,7 +41,7 @@ __global__ void plus_one(const __grid_constant__ CUtensorMap map, const __grid_c
     }
 }
 
-// The same with runs of 256 numbers, of which the matrix holds a whole number.
+// The same with contiguous runs of 256 numbers. The size of the matrix is a multiple of that.
 __global__ void plus_one_in_runs(const int* x, int* out) {
     __shared__ alignas(16) int run[256];
 #pragma nv_diag_suppress static_var_with_dynamic_init

@@ -33,7 +33,7 @@ __global__ void predicates_kernel(int* out, int n) {
 
 extern "C" void predicates(int* out, int n, cudaStream_t stream) { predicates_kernel<<<1, n, 0, stream>>>(out, n); }
 
-// Threads that have left are not waited for.
+// Barriers do not wait for exited threads.
 __global__ void early_exit_kernel(int* out, int n) {
     if (threadIdx.x >= n) return;
     const int count = __syncthreads_count(1);
@@ -82,7 +82,7 @@ extern "C" void whole_grid(int* data, int* sums, int blocks, int threads, int ro
     }
 }
 
-// The last block to finish adds up what all blocks have left.
+// The last block to finish adds the results of all blocks.
 __device__ unsigned int finished;
 
 __global__ void last_block_kernel(const float* x, float* partial, float* out, int n) {
@@ -113,7 +113,7 @@ extern "C" void last_block(const float* x, float* partial, float* out, int n, in
     last_block_kernel<<<blocks, 128, 0, stream>>>(x, partial, out, n);
 }
 
-// Block b waits for block b + 1, in the order in which blocks do not start.
+// Block b waits for block b + 1, which starts later.
 __global__ void wait_for_next_kernel(int* flags, int* order) {
     if (threadIdx.x == 0) {
         if (blockIdx.x + 1 < gridDim.x) {
@@ -131,7 +131,7 @@ extern "C" void wait_for_next(int* flags, int* order, int blocks, int threads, c
     wait_for_next_kernel<<<blocks, threads, 0, stream>>>(flags, order);
 }
 
-// The same, polling a volatile variable: nothing that the simulator is called for.
+// The same by polling a volatile variable, without any call of the simulator.
 __global__ void wait_volatile_kernel(int* flags, int* order) {
     volatile int* seen = flags;
     if (threadIdx.x == 0) {
@@ -150,7 +150,7 @@ extern "C" void wait_volatile(int* flags, int* order, int blocks, int threads, c
     wait_volatile_kernel<<<blocks, threads, 0, stream>>>(flags, order);
 }
 
-// A spin lock that all threads of all blocks want.
+// A spin lock that all threads of all blocks take.
 __global__ void spin_lock_kernel(int* lock, int* counter, int rounds) {
     for (int r = 0; r < rounds; ++r) {
         bool done = false;
@@ -170,7 +170,7 @@ extern "C" void spin_lock(int* lock, int* counter, int blocks, int threads, int 
     spin_lock_kernel<<<blocks, threads, 0, stream>>>(lock, counter, rounds);
 }
 
-// A lock held across a barrier of other threads: only a fair scheduler gets through.
+// A lock held across a barrier of other threads: it needs a fair scheduler.
 __global__ void lock_in_block_kernel(int* lock, volatile int* counter) {
     if (threadIdx.x % 2) __nanosleep(10);
     while (atomicExch(lock, 1) != 0) __nanosleep(20);
@@ -188,7 +188,7 @@ extern "C" void lock_in_block(int* lock, int* counter, int blocks, int threads, 
     lock_in_block_kernel<<<blocks, threads, 0, stream>>>(lock, counter);
 }
 
-// A histogram of older programs: each lane writes its count, with a tag, until it reads back what it wrote.
+// A histogram as in older programs: each lane writes its count with a tag until it reads back its own value.
 __global__ void read_back_kernel(const int* bins, int* done, int rounds) {
     volatile __shared__ unsigned counts[4];
     if (threadIdx.x < 4) counts[threadIdx.x] = 0;

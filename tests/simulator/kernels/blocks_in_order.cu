@@ -1,4 +1,4 @@
-// What blocks can notice of each other, one launcher for each: the outcome must be that of one block after another.
+// Each launcher has blocks that depend on each other. The result must be that of blocks run one after another.
 #include <cassert>
 #include <cstdio>
 
@@ -20,7 +20,7 @@ extern "C" void apart(const float* x, float* out, int blocks, int n, cudaStream_
     apart_kernel<<<blocks, 64, 0, stream>>>(x, out, n);
 }
 
-// The order of additions shows in the rounding. `from`: the first block that takes part.
+// The rounding depends on the order of additions. `from` is the first block that adds.
 __global__ void adds_kernel(float* out, int from) {
     float mine = 1.0f / (1 + blockIdx.x);
     for (int i = 0; i < 100; ++i) mine = mine * 0.999f + 0.001f;
@@ -38,7 +38,7 @@ extern "C" void prints(int* out, int blocks, int from, cudaStream_t stream) {
     prints_kernel<<<blocks, 32, 0, stream>>>(out, from);
 }
 
-// A lock that each block takes: who had it before shows in the product.
+// A lock that each block takes: the product depends on the order.
 __device__ int lock = 0;
 __global__ void locks_kernel(int* out, int from) {
     if (threadIdx.x || blockIdx.x < from) return;
@@ -54,7 +54,7 @@ extern "C" void locks(int* out, int blocks, int from, cudaStream_t stream) {
     locks_kernel<<<blocks, 32, 0, stream>>>(out, from);
 }
 
-// The last block that arrives adds up what all have written.
+// The last block to arrive adds the outputs of all blocks.
 __device__ unsigned arrivals = 0;
 __global__ void last_block_kernel(float* parts, float* out) {
     __shared__ bool last;
@@ -73,7 +73,7 @@ extern "C" void last_block(float* parts, float* out, int blocks, cudaStream_t st
     last_block_kernel<<<blocks, 32, 0, stream>>>(parts, out);
 }
 
-// A barrier of all blocks, made by hand: earlier blocks wait for later ones, all of which fit the device.
+// A grid-wide barrier made of atomics: earlier blocks wait for later ones. All blocks are resident.
 __device__ unsigned reached = 0;
 __global__ void meeting_kernel(int* out, int from) {
     if (threadIdx.x || blockIdx.x < from) return;
@@ -137,7 +137,7 @@ extern "C" void conflict(int* cells, int* out, int blocks, int from, int how, cu
     conflict_kernel<<<blocks, 64, 0, stream>>>(cells, out, from, how);
 }
 
-// The host does not wait for a kernel in which many threads of many blocks have read what it changes.
+// The host does not wait for a kernel before it changes memory that many threads of many blocks read.
 __global__ void readers_kernel(const int* shared, int* out, int n) {
     int sum = 0;
     for (int round = 0; round < 3; ++round) {
@@ -155,7 +155,7 @@ extern "C" void readers(int* out, int blocks, int n, cudaStream_t stream) {
     cudaFree(managed);
 }
 
-// Only some blocks come by: arrays get their places, variables are met, pieces of cells are accessed.
+// Only some blocks use shared arrays, device variables and parts of cells.
 __device__ int even_blocks[64], odd_blocks[64];
 __global__ void late_kernel(unsigned* out) {
     if (blockIdx.x == 0) return;

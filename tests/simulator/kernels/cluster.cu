@@ -1,4 +1,4 @@
-// Thread block clusters: who a block is, the shared memory of the others, and what orders accesses to it.
+// Thread block clusters: ranks of blocks, distributed shared memory, and synchronization of accesses to it.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -10,7 +10,7 @@ namespace cg = cooperative_groups;
 __device__ inline uint32_t address_of(const void* shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
-// The same place in the block of a rank.
+// Returns the same address in the block of a rank.
 __device__ inline uint32_t mapped(uint32_t address, uint32_t rank) {
     uint32_t result;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -28,7 +28,7 @@ __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
         : "memory");
 }
 
-// Three spellings of who a block is; out[block][21].
+// Three ways to get a block's indices; out[block][21].
 __device__ void identify(int* out) {
     uint3 block = blockIdx;
     int* mine = out + 21 * (block.x + gridDim.x * (block.y + gridDim.y * block.z));
@@ -100,7 +100,7 @@ __global__ void __cluster_dims__(blocks) __launch_bounds__(64) neighbors(const f
     if (before < 0 || before >= 64 * blocks) __trap();
 }
 
-// A barrier in two steps: between them a block goes on with its own work.
+// Arrive and wait as separate steps, with other work in between.
 __global__ void __cluster_dims__(2, 1, 1) two_steps(const float* x, float* out, int rounds) {
     __shared__ float mine[32];
     float other = x[blockIdx.x * 32 + threadIdx.x];
@@ -167,7 +167,7 @@ __global__ void __cluster_dims__(2, 1, 1) handed_over(const float* x, float* out
     meet();
 }
 
-// Each block loads its quarter of a tile once, for all blocks of its cluster: a run of bytes, or a box of a tensor.
+// Each block loads its quarter of a tile once for all blocks of its cluster: contiguous bytes, or a box of a tensor.
 template <bool TENSOR>
 __global__ void __cluster_dims__(blocks)
     shared_tile(const __grid_constant__ CUtensorMap map, const float* x, float* out) {
@@ -204,7 +204,7 @@ __global__ void __cluster_dims__(blocks)
     meet();
 }
 
-// A block that leaves early does not hold up the barrier: only threads that have not exited are waited for.
+// The barrier waits only for threads that have not exited, so a block may exit early.
 __global__ void __cluster_dims__(4, 1, 1) early(int* out) {
     if (blockIdx.x % 4 == 3) return;
     if (threadIdx.x >= 32) return;

@@ -1,4 +1,4 @@
-// One mistake in each kernel, in the use of CUB, WMMA, PTX and cooperative groups. The test names each by its launcher.
+// Each kernel has one mistake in the use of CUB, WMMA, PTX or cooperative groups. The test refers to launchers.
 #include <cooperative_groups.h>
 #include <cub/block/block_reduce.cuh>
 #include <cuda_fp16.h>
@@ -49,7 +49,7 @@ __global__ void copy_not_waited_for(const float* x, float* out) {
     __shared__ __align__(16) float tile[128];
     __pipeline_memcpy_async(&tile[4 * threadIdx.x], &x[4 * threadIdx.x], 16);
     __pipeline_commit();
-    __syncthreads();  // orders the threads, but the copies may still be under way
+    __syncthreads();  // synchronizes threads, but copies may still be in flight
     out[threadIdx.x] = tile[127 - threadIdx.x];
     __pipeline_wait_prior(0);
 }
@@ -58,7 +58,7 @@ __global__ void wait_without_barrier(const float* x, float* out) {
     __shared__ __align__(16) float tile[128];
     __pipeline_memcpy_async(&tile[4 * threadIdx.x], &x[4 * threadIdx.x], 16);
     __pipeline_commit();
-    __pipeline_wait_prior(0);  // this thread's copies are here, those of the others may not be
+    __pipeline_wait_prior(0);  // waits only for this thread's copies
     out[threadIdx.x] = tile[127 - threadIdx.x];
 }
 

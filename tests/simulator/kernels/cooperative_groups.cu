@@ -6,7 +6,7 @@
 
 namespace cg = cooperative_groups;
 
-// What every thread is: its ranks in the groups it belongs to.
+// The ranks of every thread in its groups.
 __global__ void ranks(int* out) {
     cg::grid_group grid = cg::this_grid();
     cg::thread_block block = cg::this_thread_block();
@@ -84,7 +84,7 @@ __global__ void votes(int* out) {
     out[128 + lane] = tile.shfl(lane, 2) + 100 * tile.shfl_up(lane, 1) + 10000 * tile.shfl_xor(lane, 5);
 }
 
-// Threads that take a branch form a group; one of them adds for all.
+// Threads in a branch form a group, in which one thread adds for all.
 __global__ void coalesced(const int* x, int* count, int* out) {
     int lane = threadIdx.x;
     out[lane] = -1;
@@ -104,7 +104,7 @@ __global__ void coalesced(const int* x, int* count, int* out) {
     }
 }
 
-// All blocks meet: the second half reads what other blocks wrote in the first.
+// A grid-wide barrier: the second phase reads what other blocks wrote in the first.
 __global__ void neighbors(int* values, int* out) {
     auto grid = cg::this_grid();
     unsigned long long i = grid.thread_rank();

@@ -7,7 +7,7 @@
 namespace cg = cooperative_groups;
 #pragma nv_diag_suppress static_var_with_dynamic_init
 
-// Several phases of one barrier; between arriving and waiting each thread does work of its own.
+// Several phases of one barrier. Each thread does other work between arrive and wait.
 __global__ void phases(const float* x, float* out, int rounds) {
     __shared__ float slots[64];
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
@@ -25,7 +25,7 @@ __global__ void phases(const float* x, float* out, int rounds) {
     out[threadIdx.x] = value;
 }
 
-// A copy that the barrier completes.
+// A copy that completes on the barrier.
 __global__ void copied(const float* x, float* out) {
     __shared__ __align__(16) float tile[256];
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
@@ -61,7 +61,7 @@ __global__ void own_pipeline(const float4* x, float* out, int rounds) {
     out[lane] = sum;
 }
 
-// The block has one pipeline: every thread reads what others copied.
+// The block shares one pipeline, and every thread reads copies of others.
 __global__ void block_pipeline(const float* x, float* out, int rounds) {
     constexpr int stages = 3;
     __shared__ __align__(16) float ring[stages][128];
@@ -83,7 +83,7 @@ __global__ void block_pipeline(const float* x, float* out, int rounds) {
     out[threadIdx.x] = sum;
 }
 
-// The last block to finish adds what all have written.
+// The last block to finish adds the outputs of all blocks.
 __global__ void last_block(const int* x, int* partial, unsigned* done, int* total) {
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> counter(*done);
     __shared__ bool is_last;

@@ -1,4 +1,4 @@
-// What goes wrong in kernels, one launcher for each. None of them may harm the process.
+// Faulty kernels, one launcher for each. None may harm the process.
 #include <cassert>
 #include <cstdio>
 
@@ -10,7 +10,7 @@ extern "C" void wild(int* out, long long offset, cudaStream_t stream) {
 }
 
 __global__ void null_kernel(const int* nothing, int* out) { out[0] = nothing[threadIdx.x]; }
-// Not a constant null, which a compiler may take as a promise that this never runs.
+// Not a constant null, because a compiler may assume that such code never runs.
 extern "C" void null_pointer(int* out, long long address, cudaStream_t stream) {
     null_kernel<<<1, 32, 0, stream>>>((const int*)address, out);
 }
@@ -59,7 +59,7 @@ __global__ void forever_kernel(int* out) {
 }
 extern "C" void forever(int* out, cudaStream_t stream) { forever_kernel<<<1, 4, 0, stream>>>(out); }
 
-// The compiler may turn this one into a jump to itself.
+// The compiler may compile this to a jump to itself.
 __global__ void stuck_kernel(const int* flag) {
     while (*flag == 0) {
     }
@@ -72,8 +72,8 @@ __global__ void wait_for_ever_kernel(int* flag) {
 }
 extern "C" void wait_for_ever(int* flag, cudaStream_t stream) { wait_for_ever_kernel<<<2, 40, 0, stream>>>(flag); }
 
-// Two warps take turns, each polling until the other has moved on: long, but it ends. A thread may also wait a while
-// for what never comes.
+// Two warps alternate, each polling until the other makes progress: slow, but it ends. A thread may also wait a while
+// for a value that never arrives.
 __global__ void take_turns_kernel(int* turn, int rounds, int patience) {
     if (threadIdx.x % 32 != 0) return;
     const int side = threadIdx.x / 32;
@@ -148,10 +148,10 @@ extern "C" void throws(int* out, cudaStream_t stream) {
 __global__ void fine_kernel(int* out) { out[threadIdx.x] = threadIdx.x; }
 extern "C" void fine(int* out, cudaStream_t stream) { fine_kernel<<<1, 32, 0, stream>>>(out); }
 
-// What a launcher does after a fault fails too, whether it asks for the error or not.
+// Calls of a launcher after a fault fail as well, whether it queries the error or not.
 extern "C" void fault_then_fine(int* out, int* errors, cudaStream_t stream) {
     int* scratch = nullptr;
-    fine_kernel<<<1, 2000, 0, stream>>>(out);  // refused: that is no fault
+    fine_kernel<<<1, 2000, 0, stream>>>(out);  // a refused launch is no fault
     errors[0] = cudaGetLastError();
     errors[1] = cudaGetLastError();
     trap_kernel<<<1, 8, 0, stream>>>(out + 32);

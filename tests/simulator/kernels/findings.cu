@@ -1,4 +1,4 @@
-// Faults whose reports tests read word by word.
+// Faults whose reports are compared word by word.
 #include <cuda_runtime.h>
 
 __global__ void past_end_kernel(const float* k, float* out, int rows, int columns) {
@@ -75,7 +75,7 @@ __global__ void read_by_all_kernel(float* out) {
 
 extern "C" void read_by_all(float* out, cudaStream_t stream) { read_by_all_kernel<<<1, 64, 0, stream>>>(out); }
 
-// The last block adds up what the others wrote, without a fence.
+// The last block adds the other blocks' results without a fence.
 __device__ unsigned finished;
 __global__ void no_fence_kernel(float* parts, float* out, int blocks) {
     parts[blockIdx.x] = 1;

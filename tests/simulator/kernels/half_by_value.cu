@@ -1,4 +1,4 @@
-// Halves that are passed on straight from memory: their reads and writes must be seen like any others.
+// Halves that are passed by value directly from memory: their reads and writes must be checked and counted.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Which thread and block of which grid a thread is.
+// Indices and dimensions of threads, blocks and grids.
 #include <cuda_runtime.h>
 
 // out is (blocks, threads, 12): blockIdx, threadIdx, blockDim, gridDim.
@@ -46,7 +46,7 @@ extern "C" void launch_forms(int* out, int n, cudaStream_t stream) {
 
 __global__ void count_up(int* out) { out[threadIdx.x] = threadIdx.x; }
 
-// The launches that CUDA refuses; the kernel must not run.
+// Launches that CUDA refuses, so the kernel must not run.
 extern "C" void configuration(int* out, int gx, int gy, int gz, int bx, int by, int bz, int shared,
                               cudaStream_t stream) {
     count_up<<<dim3(gx, gy, gz), dim3(bx, by, bz), shared, stream>>>(out);

@@ -1,4 +1,4 @@
-// mbarriers, bulk copies and what waits for them, in the spellings of public kernels.
+// mbarriers, bulk copies and waits, written as in public kernels.
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -23,7 +23,7 @@ __device__ inline void load(void* shared, const void* global, uint32_t bytes, ui
                  : "memory");
 }
 
-// The loop in PTX, with labels of its own.
+// The wait loop in PTX, with local labels.
 __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
     asm volatile(
         "{\n"
@@ -36,7 +36,7 @@ __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
         "}" ::"r"(address_of(barrier)),
         "r"(parity));
 }
-// The loop in C++, around a flag.
+// The wait loop in C++, which tests a flag.
 __device__ inline void wait_for_flag(uint64_t* barrier, uint32_t parity) {
     uint32_t complete;
     do {
@@ -100,7 +100,7 @@ __global__ void doubled(const float* in, float* out, int tiles) {
     }
 }
 
-// Arrivals give a state, which a wait takes: the threads of a block meet, some for several, some for the last time.
+// An arrival returns a state for the wait. Threads arrive once, for several threads, or for the last time (drop).
 __global__ void states(int* out) {
     __shared__ __align__(8) uint64_t barrier;
     __shared__ int slots[64];
@@ -196,7 +196,7 @@ __global__ void stored(const float* in, float* out, int rows) {
     }
 }
 
-// Two warpgroups share out registers; the second one waits for the first at a named barrier.
+// Two warpgroups redistribute registers; the second one waits for the first at a named barrier.
 __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out) {
     __shared__ float slots[128];
     if (threadIdx.x < 128) {
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out)
     }
 }
 
-// The elected lane, in two spellings, a loop in PTX, and hints, which change nothing.
+// The elected lane in two forms, a loop in PTX, and hints without effect.
 __global__ void elected(const float* in, int* out) {
     uint32_t is_elected = 0, lane = 0, again;
     asm volatile(

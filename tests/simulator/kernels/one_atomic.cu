@@ -1,4 +1,4 @@
-// One atomic operation by one thread, of each kind and type that CUDA has: what it returns, and what it leaves.
+// One atomic operation by one thread, for each kind and type in CUDA: the returned value and the new value.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

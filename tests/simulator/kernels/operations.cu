@@ -1,4 +1,4 @@
-// Kernels whose floating-point operations and active lanes one can work out on paper.
+// Kernels whose floating-point operations and active lanes can be derived by hand.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// A plain CUDA program, as one finds them in books.
+// A simple CUDA program, like examples in books.
 #include <cstdio>
 #include <vector>
 

@@ -7,7 +7,7 @@
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
-// The same without the intrinsic, as older code does it.
+// The same without the intrinsic, as in older code.
 __device__ __forceinline__ uint32_t shared_address_by_ptx(const void* pointer) {
     uint32_t address;
     asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(pointer));
@@ -38,7 +38,7 @@ __global__ void mma_bytes(const uint32_t* a, const uint32_t* b, const uint32_t* 
     d[4 * lane] = d0, d[4 * lane + 1] = d1, d[4 * lane + 2] = d2, d[4 * lane + 3] = d3;
 }
 
-// Float sums in place ("+f"), as most kernels write it.
+// Float accumulators in place ("+f"), as in most kernels.
 __device__ void multiply_f16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -123,7 +123,7 @@ __global__ void matrices(const short* in, uint32_t* loaded, uint32_t* transposed
                  : "r"(row));
     transposed[4 * lane] = r0, transposed[4 * lane + 1] = r1, transposed[4 * lane + 2] = r2,
                    transposed[4 * lane + 3] = r3;
-    // Addresses of lanes 16-31, and 8-31, are not looked at.
+    // Addresses of lanes 16-31, or 8-31, are ignored.
     uint32_t address = lane < 16 ? shared_address_by_ptx(&tile[lane * 8]) : 0xffffff0u;
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2];\n" : "=r"(r0), "=r"(r1) : "r"(address));
     two[2 * lane] = r0, two[2 * lane + 1] = r1;
@@ -136,7 +136,7 @@ __global__ void matrices(const short* in, uint32_t* loaded, uint32_t* transposed
 
 // ------------------------------------------------------------------------------------------------ asynchronous copies
 
-// A ring of two tiles: while one is summed the next is on its way. `valid` of the bytes exist, the rest are zeros.
+// A ring of two tiles: the next one is copied while one is summed. `valid` bytes exist, and the rest are zeros.
 __global__ void pipelined_sum(const float* in, float* out, int tiles, int last_bytes) {
     __shared__ __align__(16) float ring[2][128];
     int lane = threadIdx.x;

@@ -1,5 +1,5 @@
-// A small kernel whose accesses to shared memory are numbers of the test: two writes and a read, each an index per thread,
-// with or without a barrier after each write. Used to compare the checks with a model that looks at every pair.
+// A kernel whose shared-memory accesses are given by the test: two writes and a read, each with an index per thread,
+// with or without a barrier after each write. It compares the checks with a model that examines every pair.
 #include <cuda_runtime.h>
 
 constexpr int kSize = 96;

@@ -1,10 +1,10 @@
-// A small kernel whose accesses to global memory are numbers of the test: three for each thread, each a read, a write or
-// an atomic addition at an index per thread, with or without a barrier of the block between two. Used to compare the
-// checks with a model that looks at every pair.
+// A kernel whose global-memory accesses are given by the test: three for each thread, each a read, a write or
+// an atomic addition at an index per thread, with or without a barrier of the block between two. It compares the
+// checks with a model that examines every pair.
 #include <cuda_runtime.h>
 
 constexpr int kWrite = 1, kAdd = 2;
-constexpr int kStep = 1 << 20;  // above all that is written: no sum is ever what a thread writes
+constexpr int kStep = 1 << 20;  // larger than all written values, so no sum equals a written value
 
 __device__ int touch(int* cells, int index, int kind, int value) {
     if (index < 0) return 0;

@@ -1,4 +1,4 @@
-// Kernels whose every step is known: what a recording of them must say.
+// Kernels with known steps, for tests of recordings.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -30,7 +30,7 @@ __global__ void races(float* out) {
     out[threadIdx.x] = part[63 - threadIdx.x];  // no barrier
 }
 
-// The second round overwrites what the first one may still be reading.
+// The second round overwrites elements that the first one may still read.
 __global__ void rounds(float* out) {
     __shared__ float part[64];
     for (int k = 0; k < 2; ++k) {
@@ -82,7 +82,7 @@ __global__ void plane(float* out) {
     out[place + threadIdx.y * blockDim.x + threadIdx.x] = 1.0f;
 }
 
-// One place written twice, and a structure of two pieces, of which all checks come before all stores.
+// An element written twice, and a structure of two pieces, whose hooks all come before its stores.
 __global__ void settles(float* out) {
     __shared__ float part[32];
     __shared__ alignas(16) float4 pairs[64];
@@ -139,7 +139,7 @@ extern "C" void run_settles(float* out, cudaStream_t s) { settles<<<1, 32, 0, s>
 extern "C" void run_apart(float* out, int rounds, cudaStream_t s) { apart<<<1, 96, 0, s>>>(out, rounds); }
 extern "C" void run_hangs(float* out, cudaStream_t s) { hangs<<<1, 64, 0, s>>>(out); }
 extern "C" void run_endless(float* out, int rounds, cudaStream_t s) { endless<<<1, 128, 0, s>>>(out, rounds); }
-// Accesses of every width, to one place, side by side, far apart and by some lanes only.
+// Accesses of every width: to one element, contiguous, far apart, and by only some lanes.
 __global__ void widths(float* out) {
     __shared__ alignas(16) float pool[1024];
     int t = threadIdx.x;

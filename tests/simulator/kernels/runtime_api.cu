@@ -1,4 +1,4 @@
-// Runtime calls that launchers make. Each launcher writes what it saw to `out`, 1 for "as it should be".
+// Runtime calls in launchers. Each launcher writes its results to `out`; 1 means "as expected".
 #include <cstring>
 
 #include <cuda_runtime.h>
@@ -52,7 +52,7 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[16] = managed[3] == 2.5f && cudaFreeHost(pinned) == cudaSuccess && cudaFree(managed) == cudaSuccess;
 }
 
-// Calls that fail, and the error that stays until it is asked for.
+// Failing calls, and the error that remains until it is queried.
 extern "C" void failures(float* x, int* out, int n, cudaStream_t stream) {
     float host[8];
     float* scratch = nullptr;
@@ -158,7 +158,7 @@ extern "C" void by_address(float a, const float* x, float* y, int n, cudaStream_
     chosen<<<(n + 31) / 32, 32, 0, stream>>>(y, n);
 }
 
-// Clocks go forward, and go on while a thread waits.
+// Clocks increase, also while a thread waits.
 __global__ void clocks_kernel(int* out) {
     const long long start = clock64();
     const clock_t coarse = clock();
@@ -171,7 +171,7 @@ __global__ void clocks_kernel(int* out) {
 
 extern "C" void clocks(int* out, cudaStream_t stream) { clocks_kernel<<<1, 64, 0, stream>>>(out); }
 
-// Launches that CUDA refuses: each leaves its error, which the next call takes away.
+// Launches that CUDA refuses: each sets an error, which cudaGetLastError clears.
 extern "C" void failing_launches(int* out, cudaStream_t stream) {
     int i = 0;
     tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);

@@ -30,7 +30,7 @@ extern "C" void arrays(float* out, int n, cudaStream_t stream) {
     arrays_kernel<<<1, 256, n * sizeof(float), stream>>>(out, n);
 }
 
-// Every block must get memory that holds nothing of its predecessor.
+// Every block must get memory without contents of earlier blocks.
 __global__ void fresh_kernel(int* out) {
     __shared__ int number;
     extern __shared__ int more[];

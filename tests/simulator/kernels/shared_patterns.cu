@@ -23,7 +23,7 @@ __global__ void write_slots(const int* slots, unsigned* out) {
     for (int i = threadIdx.x; i < kBytes / sizeof(T); i += 32) reinterpret_cast<T*>(out)[i] = cells[i];
 }
 
-// A launch for each of `count` patterns. slots [count, 32]; out [kBytes / 4].
+// One launch for each of `count` patterns. slots [count, 32]; out [kBytes / 4].
 extern "C" void run(const int* slots, unsigned* out, int count, int bytes, bool write, cudaStream_t stream) {
     for (int i = 0; i < count; ++i, slots += 32) {
         if (bytes == 4) (write ? write_slots<unsigned> : read_slots<unsigned>)<<<1, 32, 0, stream>>>(slots, out);

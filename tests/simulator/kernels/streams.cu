@@ -1,10 +1,10 @@
-// Streams, events and graphs: what the calls return. Each launcher writes it to `out`.
+// Streams, events and graphs. Each launcher writes the return values of calls to `out`.
 #include <cuda_runtime.h>
 
 __global__ void add_kernel(int* out, int value) { *out += value; }
 __global__ void add_from_kernel(int* out, const int* value) { *out += *value; }
 
-// Queries: work that was not waited for is not ready at first.
+// Queries: work is not ready before it is waited for.
 extern "C" void queries(int* out, cudaStream_t stream) {
     cudaStream_t mine;
     cudaEvent_t start, end;
@@ -47,7 +47,7 @@ static void call_cuda(void* data) {
     errors[2] = cudaGetLastError();
 }
 
-// A function of the host that a stream runs may not call CUDA.
+// A host function in a stream must not call CUDA.
 extern "C" void host_function(int* out, cudaStream_t stream) {
     int errors[3] = {-1, -1, -1};
     cudaLaunchHostFunc(stream, call_cuda, errors);
@@ -57,7 +57,7 @@ extern "C" void host_function(int* out, cudaStream_t stream) {
 
 static void set_five(void* data) { *static_cast<int*>(data) = 5; }
 
-// A graph holds its kernels' arguments as they were when it was captured, and addresses, not what lies there.
+// A graph stores the arguments of its kernels by value. Pointers refer to the contents when it runs.
 extern "C" void replay(int* out, int* total, cudaStream_t) {
     cudaStream_t mine;
     cudaGraph_t graph;
@@ -106,7 +106,7 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
 
 static void count_calls(void* data) { ++*static_cast<int*>(data); }
 
-// A graph that is put together node by node, changed, copied and made a part of another one.
+// A graph that is built node by node, changed, copied, and added to another one as a child.
 extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaStream_t mine;
     cudaGraph_t graph, clone, outer, inside;
@@ -145,7 +145,7 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphAddKernelNode(&kernel, graph, both, 2, &params);
     out[i++] = cudaGraphAddEmptyNode(&empty, graph, nullptr, 0);
     out[i++] = cudaGraphAddHostNode(&host, graph, &empty, 1, &counts);
-    out[i++] = cudaGraphAddDependencies(graph, &kernel, &empty, nullptr, 1);  // an earlier node than its own
+    out[i++] = cudaGraphAddDependencies(graph, &kernel, &empty, nullptr, 1);  // a dependency on an earlier node
     value = 1000;                                                             // too late
     cudaGraphGetNodes(graph, nullptr, &count);
     cudaGraphGetRootNodes(graph, nullptr, &roots);
@@ -194,11 +194,11 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaStreamSynchronize(mine);
     out[i++] = calls;
 
-    // What cannot be done.
+    // Refused calls.
     out[i++] = cudaGraphExecUpdate(executable, graph, &update);
     out[i++] = update.result;
     out[i++] = cudaGraphAddEmptyNode(&empty, graph, &in_clone, 1);
-    out[i++] = cudaGraphAddDependencies(graph, &fill, &kernel, nullptr, 1);  // it is there
+    out[i++] = cudaGraphAddDependencies(graph, &fill, &kernel, nullptr, 1);  // it exists
     params.func = nullptr;
     out[i++] = cudaGraphAddKernelNode(&kernel, graph, nullptr, 0, &params);
     out[i++] = cudaGraphMemsetNodeSetParams(copy, &fill_params);
@@ -239,7 +239,7 @@ struct Streams {
     int end() { return cudaStreamEndCapture(main, &graph); }
 };
 
-// What cannot be done while a stream is captured; what CUDA says, and then what the end of the capture says.
+// Calls that are refused during a capture: their error, and then that of the end of the capture.
 extern "C" void capture_errors(int* out, cudaStream_t stream) {
     Streams s;
     int* memory;
@@ -304,7 +304,7 @@ extern "C" void capture_errors(int* out, cudaStream_t stream) {
     out[i++] = i;
 }
 
-// A pool's memory as a node of a graph.
+// An allocation from a memory pool as a node of a graph.
 extern "C" void captured_allocation(int* out, cudaStream_t) {
     Streams s;
     int* memory;

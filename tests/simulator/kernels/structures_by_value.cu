@@ -1,4 +1,4 @@
-// Structures that go by value into functions, or come from them: their memory is read and written like any other.
+// Structures passed to functions or returned by value: their reads and writes must be checked and counted.
 #include <cuda_runtime.h>
 
 struct Three {
@@ -57,7 +57,7 @@ extern "C" void read_past_the_end(const float* x, float* out, int n, cudaStream_
     past_kernel<<<1, n / 8, 0, stream>>>((const Eight*)x, out);
 }
 
-// A structure that is aligned as a whole is one request of the warp; without that nvcc reads member by member.
+// An aligned structure is read in one request of the warp; otherwise nvcc reads member by member.
 struct Two {
     float a, b;
 };

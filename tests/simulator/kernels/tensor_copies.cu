@@ -1,4 +1,4 @@
-// One box of a tensor, from global to shared memory or back, by the copy engine. What the box is, the test says: an array
+// One TMA box of a tensor, from global to shared memory or back. The test describes the box: an array
 // of numbers describes the tensor map and the coordinates.
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -52,7 +52,7 @@ __device__ void prefetch_box(int rank, const CUtensorMap* map, const int* at) {
     if (rank == 5) asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global [%0, {%1, %2, %3, %4, %5}];" ::"l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]) : "memory");
 }
 
-// A run of bytes, combined with what lies in global memory.
+// Contiguous bytes, reduced into global memory.
 __device__ void reduce_run(int which, void* to, uint32_t from, uint32_t bytes) {
     if (which == 0) asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
     if (which == 1) asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
@@ -86,7 +86,7 @@ __device__ void wait(uint64_t* barrier, uint32_t parity) {
         : "memory");
 }
 
-// Where the map lies: in a parameter, in constant memory or in global memory.
+// The tensor map is in a parameter, in constant memory or in global memory.
 __constant__ CUtensorMap constant_map;
 
 __device__ void load(const CUtensorMap* map, const Box& b, int offset, int bytes, int* out) {
@@ -216,7 +216,7 @@ extern "C" void run_store(const int* tile, const int* box, int* out, int* error,
     store<<<1, 64, shared, stream>>>(map, b, offset, bytes, tile);
 }
 
-// `blocks` blocks combine the same operand with out.
+// `blocks` blocks reduce the same operand into out.
 extern "C" void run_reduce(int which, const int* operand, int* out, int bytes, int blocks, cudaStream_t stream) {
     reduce_runs<<<blocks, 64, bytes, stream>>>(which, operand, out, bytes);
 }

@@ -1,4 +1,4 @@
-// Products, loads, stores and copies of tensor memory as test_tensor_memory.py asks for them: operands are bytes of shared
+// mma, loads, stores and copies of tensor memory for test_tensor_memory.py: operands are bytes of shared
 // memory, descriptors and shapes come from the host.
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ __device__ unsigned begin(unsigned char* tiles, const unsigned* image, Scratch& 
     return scratch.taken;
 }
 
-// The whole of the accumulators, [128][kColumns] of each block.
+// All accumulators, [128][kColumns] of each block.
 __device__ void store_all(unsigned d, const unsigned* c) {
     c += (blockIdx.x * 128 + threadIdx.x) * kColumns;
     for (int i = 0; i < kColumns; ++i) {

@@ -131,7 +131,7 @@ extern "C" void run_product(const float* a, const float* b, float* c, int m, int
     product<<<grid, kConsumerWarpgroups + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
 }
 
-// Which ways of asking for the driver's function give it, one bit each, and which must not give anything.
+// One bit for each way to query the driver's function; some must return it, others must return nothing.
 extern "C" void run_entry_points(int* out, cudaStream_t stream) {
     void *entry = nullptr, *other = nullptr, *none = nullptr;
     cudaDriverEntryPointQueryResult found;

@@ -1,4 +1,4 @@
-// CUDA's vector types: how they are made, and how many accesses they take. Each launcher copies one array with one type.
+// CUDA's vector types: construction, and number of accesses. Each launcher copies one array with one type.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@ __global__ void copy(const T* in, T* out) {
     out[threadIdx.x] = in[threadIdx.x];  // counted
 }
 
-// The pieces are looked at one by one, yet the element moves as a whole.
+// Components are used one by one, but the element is accessed as a whole.
 __global__ void scale_float4(const float4* in, float4* out) {
     float4 v = in[threadIdx.x];  // counted: load
     v.x *= 2;
@@ -16,11 +16,11 @@ __global__ void scale_float4(const float4* in, float4* out) {
     v.z = v.w;
     out[threadIdx.x] = v;  // counted: store
 }
-// One component alone is a narrow access.
+// Access to a single component is a narrow access.
 __global__ void one_component(const float4* in, float* out) {
     out[threadIdx.x] = in[threadIdx.x].y;  // counted
 }
-// Eight halves as one word of 128 bits, in the three ways that people write it.
+// Eight halves as a 128-bit value, in three common forms.
 __global__ void halves_through_uint4(const uint4* in, uint4* out) {
     uint4 word = in[threadIdx.x];  // counted: load
     half2* pairs = reinterpret_cast<half2*>(&word);
@@ -48,7 +48,7 @@ __global__ void halves_through_struct(const half* in, half* out) {
     reinterpret_cast<Eight*>(out)[threadIdx.x] = v;  // counted: store
 }
 
-// Every way to make one. Compiles, or does not.
+// All constructors and make functions. This only has to compile.
 __constant__ float4 constant_vectors[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
 struct Pair {
     float2 first;

@@ -54,7 +54,7 @@ extern "C" void votes(int* out, const int* x, cudaStream_t stream) {
     votes_kernel<<<1, 32, 0, stream>>>((unsigned*)out, x);
 }
 
-// Halves of a warp, then odd and even lanes, go separate ways and come together again.
+// Halves of a warp, then odd and even lanes, diverge and reconverge.
 __global__ void partial_kernel(int* out) {
     const int lane = threadIdx.x % 32;
     int value = lane;
@@ -72,7 +72,7 @@ __global__ void partial_kernel(int* out) {
 
 extern "C" void partial(int* out, int warps, cudaStream_t stream) { partial_kernel<<<1, warps * 32, 0, stream>>>(out); }
 
-// A warp with fewer than 32 lanes, and lanes that have left: the full mask still means those that are there.
+// A warp with fewer than 32 lanes, and exited lanes: the full mask means the existing lanes.
 __global__ void missing_kernel(int* out, int leave) {
     if (threadIdx.x >= leave) return;
     const unsigned ballot = __ballot_sync(0xffffffff, 1);
@@ -88,14 +88,14 @@ extern "C" void missing(int* out, int threads, int leave, cudaStream_t stream) {
     missing_kernel<<<1, threads, 0, stream>>>(out, leave);
 }
 
-// What a lane gets from one that takes no part is undefined; here it is all ones.
+// The value from an inactive lane is undefined; the simulator returns all ones.
 __global__ void inactive_kernel(int* out) {
     if (threadIdx.x < 8) out[threadIdx.x] = __shfl_down_sync(0xff, threadIdx.x, 4);
 }
 
 extern "C" void inactive(int* out, cudaStream_t stream) { inactive_kernel<<<1, 32, 0, stream>>>(out); }
 
-// One atomic for all lanes that want it: the count of lanes that run together.
+// One atomic for all active lanes: it adds the number of lanes that run together.
 __global__ void aggregated_kernel(int* counter, int* place, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && i % 3 != 0) {

@@ -1,4 +1,4 @@
-// A product of one warpgroup, 16 deep at a time, as day 13's kernels do it: 64 x 256 accumulators a warpgroup.
+// A matrix product by one warpgroup with k = 16 at a time, as in day 13: 64 x 256 accumulators in a warpgroup.
 #include <cuda_runtime.h>
 #include <cstdint>
 

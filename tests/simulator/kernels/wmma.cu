@@ -5,7 +5,7 @@
 
 using namespace nvcuda;
 
-// d = a * b + c for one tile. `ld*` are the leading dimensions; with `shared` the factors are loaded from shared memory.
+// d = a * b + c for one tile. `ld*` are the leading dimensions; with `shared`, a and b are loaded from shared memory.
 template <int M, int N, int K, typename T, typename Element, typename LayoutA, typename LayoutB, typename Sum>
 __global__ void product(const Element* a, const Element* b, const Sum* c, Sum* d, int lda, int ldb, int ldc,
                         bool sums_by_row, bool shared) {
@@ -71,7 +71,7 @@ __global__ void ownership(const half* numbers, const float* floats, float* a, fl
     counts[6] = wmma::fragment<wmma::accumulator, 8, 32, 16, half>::num_elements;
 }
 
-// The epilogue that kernels write: scale, add, clamp through x[].
+// A typical epilogue: scale, add, clamp through x[].
 __global__ void epilogue(const half* a, const half* b, half* out) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fragment_a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fragment_b;

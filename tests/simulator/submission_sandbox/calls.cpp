@@ -1,4 +1,4 @@
-// What submission_sandbox.cpp lets a submission do, asked place by place. The rest of the simulator is not here: its part is compared directly.
+// Calls submission_sandbox.cpp directly to test each access. The rest of the simulator is not linked.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -102,7 +102,7 @@ int ask(void** words) {
     return 5;
 }
 
-// What becomes of an access in a launcher: empty when it may happen.
+// Returns the finding of an access in a launcher, or an empty text if it is allowed.
 const char* launcher(const void* data, size_t bytes, bool write) {
     Access access = {data, bytes, write};
     void* words[] = {&access};
@@ -176,7 +176,7 @@ bool passes(int (*what)(void**), const void* first, size_t second = 0) {
     return sim_call(what, words) == 5;
 }
 
-// How a process ends in which a submission's constructor does it, as the first thing that it does.
+// Returns how a process ends in which a submission's constructor performs the access first.
 template <typename F>
 int ends(F what) {
     fflush(stdout);
@@ -246,7 +246,7 @@ __attribute__((noinline)) void stacks() {
     CHECK(!*local(0, 8, false, true));
     for (bool deeper : {false, true}) {
         bool hit = false;
-        // Upwards from the local variable: the saved frame pointer, where the function returns to, and other frames.
+        // Upwards from the local variable: the saved frame pointer, the return address, and other frames.
         for (long offset = 32; offset < 160; offset += 8)
             hit |= !strcmp(local(offset, 8, true, deeper), "not_its_stack");
         CHECK(hit);
@@ -257,7 +257,7 @@ __attribute__((noinline)) void stacks() {
         CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
         CHECK(!*local(64, 8, false, deeper));  // it may be read
     }
-    from_the_frame = true;  // its saved frame pointer, where it returns to, and what lies deeper
+    from_the_frame = true;  // its saved frame pointer, its return address, and deeper frames
     for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
     from_the_frame = false;
     only_stack = true;
@@ -284,7 +284,7 @@ __attribute__((noinline)) void functions() {
     CHECK(passes(ask_variable, parts.variable, 32) && passes(ask_variable, parts.constant, 8));
     CHECK(!passes(ask_variable, &data_of_ours, 8) && !passes(ask_variable, parts.variable, 1 << 20));
     CHECK(!passes(ask_refuse, parts.variable) && !strcmp(said, "not_its_memory"));
-    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's own code may
+    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's code may
 }
 
 __attribute__((noinline)) void heap() {
@@ -346,7 +346,7 @@ __attribute__((noinline)) void kernels() {
 }  // namespace
 
 int main(int, char** words) {
-    long above = 0;  // of whoever has loaded the submission
+    long above = 0;  // of the program that loads the submission
     sandbox::check_function(reinterpret_cast<const void*>(&main), reinterpret_cast<const void*>(&main));
     CHECK(!sandbox::confined && !callable.bytes);
     void* library = dlopen(words[1], RTLD_NOW);
@@ -357,7 +357,7 @@ int main(int, char** words) {
     sim_confine();
     CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
     sandbox::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
-    CHECK(callable.base == 1);  // the simulator's own code is no submission
+    CHECK(callable.base == 1);  // the simulator's code is not a submission
     CHECK(ends([] { sandbox::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
     for (bool write : {true, false})
         CHECK(ends([=] { sandbox::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);

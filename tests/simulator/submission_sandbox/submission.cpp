@@ -1,4 +1,4 @@
-// Stands for a submission's library: what is its own, of every kind.
+// A fake submission's library, with every kind of memory and function of its own.
 #include <string.h>
 
 #include "submission.h"

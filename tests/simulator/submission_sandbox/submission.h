@@ -1,4 +1,4 @@
-// What the library that stands for a submission tells of itself.
+// Addresses in the library of the fake submission.
 #pragma once
 
 #include <stddef.h>
