@@ -1,1 +1,1 @@
-"""Other people's machines, made here: ``python -m tests.machines`` (as root, on Debian or Ubuntu)."""
+"""Tests on fresh Debian machines: ``python -m tests.machines`` (as root, on Debian or Ubuntu)."""

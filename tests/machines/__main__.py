@@ -1,9 +1,9 @@
-"""``python -m tests.machines [NAME...]``: makes machines of other people and does there what a newcomer does.
+"""Create fresh Debian machines and run the steps of a newcomer: ``python -m tests.machines [NAME...]``.
 
-Needs root and debootstrap, and a network; takes some minutes for each machine, and half an hour more for each that runs
-the whole suite. ``--record`` keeps what came of it in recorded.json, and in the table of tests/README.md.
-``--compilers`` runs the simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated
-processor run solutions and skeletons (arm64.py; it needs no root).
+It needs root, debootstrap and a network. A machine takes some minutes, and half an hour more with the complete test
+suite. ``--record`` writes the results to recorded.json and to the table of tests/README.md. ``--compilers`` runs the
+simulator's tests with each compiler in machines.toml instead, and ``--arm64`` has an emulated processor run solutions
+and skeletons (arm64.py; it needs no root).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which machines: {', '.join(descriptions)}; all of them")
     parser.add_argument(
-        "--images", type=Path, default=Path("/var/tmp/llm-kernels-machines"), help="where Debians are kept"
+        "--images", type=Path, default=Path("/var/tmp/llm-kernels-machines"), help="folder for Debian images"
     )
-    parser.add_argument("--logs", type=Path, help="where what the commands print is kept")
+    parser.add_argument("--logs", type=Path, help="folder for the output of commands")
     parser.add_argument("--run", help="these steps in place of the machine's own: demo,lab,lesson,test")
     parser.add_argument("--record", action="store_true", help="write recorded.json and the table of tests/README.md")
     parser.add_argument("--compilers", action="store_true", help="try the compilers instead")
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def made_from() -> dict[str, str]:
-    """When, and of which commit."""
+    """Return the date and the commit."""
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return {"date": date.today().isoformat(), "commit": commit.stdout.strip()}
 
@@ -87,7 +87,7 @@ def try_machine(name: str, images: Images, logs: Path, steps: str | None) -> dic
 
 
 def try_arm64(log: Path, record: bool) -> int:
-    """Every solution and every skeleton on an emulated processor: what came of it."""
+    """Run every solution and skeleton on an emulated processor; return the results."""
     if lacking():
         print(f"machines: {lacking()}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""The course's kernels on an arm64 processor that qemu emulates.
+"""The course's kernels on an arm64 processor emulated by qemu.
 
 ``python -m pytest -p tests.machines.arm64 tests/exercises/test_verdicts.py``.
 
@@ -21,11 +21,11 @@ import pytest
 COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64-static"
 _LIBRARIES = "/usr/aarch64-linux-gnu"
 SLOWER = 40
-"""Times that a kernel may take as long as on a processor."""
+"""The factor for time limits on the emulated processor."""
 
 
 def lacking() -> str:
-    """Return what must be installed first; empty if everything is there."""
+    """Return what must be installed first, or an empty string."""
     there = shutil.which(COMPILER) and shutil.which(EMULATOR)
     return "" if there else f"needs {COMPILER} and {EMULATOR} (apt install g++-aarch64-linux-gnu qemu-user-static)"
 
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return script
 
     program.build_runner = emulated
-    # Not before the runner's place is taken.
+    # Only after the runner has been replaced.
     from grader.execution.runner.client import Child
     from grader.judge import driver
 

@@ -1,4 +1,4 @@
-"""The simulator's tests with each compiler that grades."""
+"""The simulator's tests with each supported compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.machines import table
 from tests.machines.machine import Images, Machine
 from tests.machines.steps import StepFailed, run_tests
 
-# What compilers can differ in: what they instrument, what they inline, how they lay memory out, how they compute.
+# Tests of behavior in which compilers may differ: instrumentation, inlining, memory layout, arithmetic.
 _NAMES = ("corpus", "counters", "faults", "half", "half_by_value", "language", "math", "operations", "runtime_api")
 _NAMES += ("shared_memory", "structures_by_value", "symbols", "vector_types", "warp", "wmma")
 _TESTS = " ".join(f"tests/simulator/test_{name}.py" for name in _NAMES)
@@ -30,7 +30,7 @@ def try_compilers(images: Images, logs: Path, names: Sequence[str]) -> dict[str,
         with tempfile.TemporaryDirectory(prefix="machine-", dir=images.folder) as folder:
             machine = Machine(replace(base, packages=packages), image, Path(folder) / "machine", images.folder / "pip")
             for compiler in wanted:
-                # Some tests ask for g++ and clang++ by these names.
+                # Some tests run g++ and clang++ by these names.
                 plain = compiler.partition("-")[0]
                 named = f"mkdir -p ~/{compiler} && ln -sf /usr/bin/{compiler} ~/{compiler}/{plain}"
                 path = f"/home/{base.user}/{compiler}:/usr/local/bin:/usr/bin:/bin"

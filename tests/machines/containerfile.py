@@ -1,6 +1,6 @@
-"""The steps of the repository's Containerfile, to take them without docker.
+"""A parser of the repository's Containerfile, whose steps are run without docker.
 
-What it may say is what is understood here.
+The Containerfile may contain only instructions that this parser supports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE = ROOT / ".devcontainer" / "Containerfile"
 
 
 class NotUnderstood(Exception):
-    """A line of another form: teach it to this file, or the container is no longer tried."""
+    """An unsupported line in the Containerfile. Extend this parser, because otherwise the container is not tested."""
 
 
 @dataclass
@@ -30,11 +30,11 @@ class Container:
     user: str = ""
     folder: str = ""
     environment: dict[str, str] = field(default_factory=dict)
-    """What ARG and ENV set."""
+    """The variables that ARG and ENV set."""
     run: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    """What the user runs in the folder of the course, each with what was set by then."""
+    """The commands that the user runs in the course's folder, each with the variables set so far."""
     command: str = ""
-    """What the container does when it is started."""
+    """The command that the container runs when it starts."""
 
 
 def read(file: Path = FILE) -> Container:

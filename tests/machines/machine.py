@@ -1,4 +1,4 @@
-"""A machine of somebody else: a fresh Debian in a folder, entered with chroot in namespaces of its own."""
+"""A fresh Debian in a folder, entered with chroot in separate namespaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Of this machine's settings a made one has those without which it could not reach what packages come from.
+# Settings of this machine that a created machine needs to reach package servers.
 _NETWORK = re.compile(
     r"PIP_(CERT|INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT|CONFIG_FILE)|SSL_CERT_\w+|(https?|no)_proxy", re.I
 )
@@ -22,7 +22,7 @@ _USER_ID = 1000
 
 
 class MachineError(Exception):
-    """A machine cannot be made here: says why, and what to do."""
+    """A machine cannot be created here; the message has the reason and what to do."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Description:
 
 
 class Images:
-    """Fresh Debians, made once for each release and list of packages, and never written to."""
+    """Fresh Debian images, created once for each release and list of packages, and never changed."""
 
     def __init__(self, folder: Path) -> None:
         if os.geteuid() != 0:
@@ -75,7 +75,7 @@ class Images:
 
 
 class Machine:
-    """One machine while it exists: its own layer over an image, with the course in it."""
+    """A machine: a writable layer over an image, with the course in it."""
 
     def __init__(self, description: Description, image: Path, folder: Path, pip_cache: Path) -> None:
         self.description = description

@@ -19,17 +19,17 @@ PASSED = "passes"
 
 
 class StepFailed(Exception):
-    """A step that did not end well: where to read why."""
+    """A failed step; the message names the file with its output."""
 
 
 def demo(machine: Machine, log: Path) -> str:
-    """``make demo``, twice: the second has nothing left to set up."""
+    """Run ``make demo`` twice; the second run has nothing to set up."""
     _run(machine, "make demo && make demo", log, minutes=40)
     return PASSED
 
 
 def container(machine: Machine, log: Path) -> str:
-    """Run what the Containerfile has the user run, and start the container's command: JupyterLab."""
+    """Run the user's commands of the Containerfile, and start the container's command: JupyterLab."""
     steps = containerfile.read()
     for line, environment in steps.run:
         _run(machine, line, log, minutes=40, **environment)
@@ -56,12 +56,12 @@ def wheel(machine: Machine, log: Path) -> str:
 
 
 def lab(machine: Machine, log: Path) -> str:
-    """``make lab``: JupyterLab starts, and answers with the first lesson."""
+    """Run ``make lab``: JupyterLab starts and serves the first lesson."""
     return _serves(machine, "make lab", log, BROWSER="true")
 
 
 def _serves(machine: Machine, command: str, log: Path, **environment: str) -> str:
-    """Start JupyterLab with a command, and ask it for the first lesson."""
+    """Start JupyterLab with a command, and request the first lesson."""
     with log.open("w") as output:
         server = subprocess.Popen(
             machine.command(command, **environment), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
@@ -78,7 +78,7 @@ def _serves(machine: Machine, command: str, log: Path, **environment: str) -> st
                 if answer.status != 200:
                     raise StepFailed(f"JupyterLab answers {answer.status}: see {log}")
         finally:
-            with contextlib.suppress(ProcessLookupError):  # it ended by itself
+            with contextlib.suppress(ProcessLookupError):  # it has exited
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
     return PASSED
@@ -91,7 +91,7 @@ def lesson(machine: Machine, log: Path) -> str:
 
 
 def whole_suite(machine: Machine, log: Path) -> str:
-    """``make test``: how many tests passed."""
+    """Run ``make test``; return how many tests passed."""
     _run(machine, "make test", log, minutes=80)
     return counts(log)
 

@@ -1,4 +1,4 @@
-"""The Containerfile says what `python -m tests.machines container` tried, and the dev container builds on it."""
+"""The Containerfile matches the steps of `python -m tests.machines container`, and the dev container uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.machines import containerfile, table
 from tests.machines.machine import ROOT
 
 
-def test_every_line_is_taken() -> None:
+def test_every_line_is_parsed() -> None:
     steps = containerfile.read()
     machine = table.descriptions()["container"]
     assert (machine.suite, machine.user, machine.folder) == (steps.suite, steps.user, steps.folder)
@@ -30,7 +30,7 @@ def test_every_line_is_taken() -> None:
         ("RUN make", "SHELL make"),
     ],
 )
-def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path, line: str, other: str) -> None:
+def test_an_unsupported_line_is_an_error(tmp_path: Path, line: str, other: str) -> None:
     text = containerfile.FILE.read_text()
     assert text.count(line) == 1
     (tmp_path / "Containerfile").write_text(text.replace(line, other))

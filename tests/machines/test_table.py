@@ -1,4 +1,4 @@
-"""The table of machines in tests/README.md shows what was recorded."""
+"""The table of machines in tests/README.md shows the recorded results."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tests.machines import table
 from tests.machines.steps import STEPS
 
 
-def test_the_readme_shows_what_was_recorded() -> None:
+def test_the_readme_shows_the_record() -> None:
     assert table.render() in table.README.read_text(encoding="utf-8"), "run `python -m tests.machines --record`"
 
 
-def test_every_machine_and_every_compiler_was_tried() -> None:
+def test_every_machine_and_every_compiler_is_recorded() -> None:
     recorded = table.recorded()
     assert list(recorded["machines"]) == list(table.descriptions())
     assert list(recorded["compilers"]) == table.compilers()
@@ -19,7 +19,7 @@ def test_every_machine_and_every_compiler_was_tried() -> None:
         assert set(table.descriptions()[name].run) <= set(row), name
 
 
-def test_descriptions_name_what_there_is() -> None:
+def test_descriptions_name_existing_settings() -> None:
     for name, machine in table.descriptions().items():
         assert set(machine.run) <= set(STEPS), name
         assert machine.suite in table.by_suite() and machine.home in ("writable", "read-only"), name

@@ -1,4 +1,4 @@
-"""Day 16's library, and its tiny models."""
+"""Day 16's library and its tiny models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROMPT = "The kernel"
 
 @pytest.fixture(scope="session")
 def theirs() -> Callable[..., Any]:
-    """Hugging Face's model in a folder, each loaded once; not to be changed."""
+    """Return Hugging Face's model from a folder. It is loaded once and must not be changed."""
     loaded: dict[Any, Any] = {}
 
     def load(name: str, dtype: torch.dtype = torch.float32) -> Any:

@@ -1,4 +1,4 @@
-"""Sampling, the cache's pages, the server, int4 weights, and our kernels inside transformers' own modules."""
+"""Sampling, pages of the KV cache, the server, int4 weights, and our kernels inside transformers' modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_probabilities_by_temperature_and_by_top_k_and_top_p() -> None:
     assert torch.allclose(probabilities(logits, Sampling(0.5)), plain.square() / plain.square().sum())
     two = probabilities(logits, Sampling(top_k=2))
     assert torch.allclose(two, torch.tensor([plain[0], plain[1], 0, 0]) / plain[:2].sum())
-    # 0.64 alone does not reach 0.7: the second one belongs to it, the third does not.
+    # 0.64 is less than 0.7, so the second token is included and the third is not.
     assert torch.equal(probabilities(logits, Sampling(top_p=0.7)).nonzero()[:, 0], torch.tensor([0, 1]))
     assert probabilities(logits, Sampling(top_p=1e-9)).tolist() == [1, 0, 0, 0]
     assert probabilities(logits, Sampling(top_k=9)).count_nonzero() == 4
@@ -46,25 +46,25 @@ def test_drawn_tokens_follow_the_probabilities() -> None:
     assert torch.allclose(counts.double(), logits.double().softmax(0), atol=0.03)
 
 
-def test_a_seed_is_a_text(qwen2: Any) -> None:
+def test_a_seed_determines_the_text(qwen2: Any) -> None:
     texts = [generate(qwen2, PROMPT, 12, Sampling(1.0, seed=seed)).ids for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
     greedy = generate(qwen2, PROMPT, 12)
     assert generate(qwen2, PROMPT, 12, Sampling(0)).ids == greedy.ids
     assert generate(qwen2, PROMPT, 12, Sampling(1.0, top_k=1)).ids == greedy.ids
-    again = generate(qwen2, PROMPT, 11)  # the last logits say what comes next
+    again = generate(qwen2, PROMPT, 11)  # the last logits give the next token
     assert int(again.logits.argmax()) == again.ids[-1]
 
 
 @pytest.mark.parametrize(
     ("settings", "said"), [({"temperature": -1}, "temperature is -1"), ({"top_p": 0}, "top_p is 0")]
 )
-def test_sampling_that_makes_no_sense(settings: dict[str, float], said: str) -> None:
+def test_invalid_sampling_parameters(settings: dict[str, float], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Sampling(**settings)
 
 
-def test_prompts_that_cannot_be(qwen2: Any) -> None:
+def test_invalid_prompts(qwen2: Any) -> None:
     for prompt, said in (("", "no tokens"), ([384], "token 384 is outside"), ([1] * 511, "more than the model's 512")):
         with pytest.raises(ValueError, match=said):
             generate(qwen2, prompt, 2)
@@ -79,7 +79,7 @@ def test_a_text_ends_with_its_end_token(qwen2: Any) -> None:
     assert generate(model, PROMPT, 8).ids == whole[: whole.index(whole[3]) + 1]
 
 
-def test_a_text_gives_its_pages_back(qwen2: Any) -> None:
+def test_a_finished_text_frees_its_pages(qwen2: Any) -> None:
     cache = qwen2.new_cache(64)
     free = cache.allocator.free_pages
     generate(qwen2, PROMPT, 8, cache=cache)
@@ -90,8 +90,8 @@ def test_a_text_gives_its_pages_back(qwen2: Any) -> None:
     cache.allocator.check()
 
 
-def test_peak_memory_is_weights_and_cache_and_little_else() -> None:
-    """Nothing is kept from token to token but the cache."""
+def test_peak_memory_is_mainly_weights_and_cache() -> None:
+    """Check that only the cache is kept between tokens."""
 
     def run(tokens: int) -> int:
         model = load(TINY["qwen2"], BY_TORCH)
@@ -106,7 +106,7 @@ def test_peak_memory_is_weights_and_cache_and_little_else() -> None:
 
 @pytest.mark.parametrize("pages", [64, 5], ids=["room for all", "too few pages"])
 @pytest.mark.parametrize("name", TINY)
-def test_the_server_writes_what_one_by_one_does(name: str, pages: int) -> None:
+def test_the_server_generates_the_same_texts_as_one_by_one(name: str, pages: int) -> None:
     model = load(TINY[name], BY_TORCH)
     alone = [generate(model, BEGINNING + prompt, 20).ids for prompt in PROMPTS]
     cache = model.new_cache(pages * 16)
@@ -121,7 +121,7 @@ def test_the_server_writes_what_one_by_one_does(name: str, pages: int) -> None:
 
 
 def test_the_server_through_the_kernels() -> None:
-    """Pages that several texts share, through paged_prefill and paged_attention themselves."""
+    """Check pages that several texts share, with paged_prefill and paged_attention."""
     model = load(TINY["qwen2"], Operators())
     requests = [Request(BEGINNING + prompt, 4, arrives=i) for i, prompt in enumerate(PROMPTS[:3])]
     served = serve(model, requests, model.new_cache(256), beginning=BEGINNING)
@@ -130,7 +130,7 @@ def test_the_server_through_the_kernels() -> None:
     assert max(sequences for sequences, _ in served.passes) == 3
 
 
-def test_a_server_that_can_never_serve_says_so(qwen2: Any) -> None:
+def test_a_request_that_never_fits_is_refused(qwen2: Any) -> None:
     with pytest.raises(OutOfPages, match="too small for request 0"):
         serve(qwen2, [Request([1] * 40, 4)], qwen2.new_cache(32))
     with pytest.raises(OutOfPages, match="too small for a single text"):
@@ -138,12 +138,12 @@ def test_a_server_that_can_never_serve_says_so(qwen2: Any) -> None:
 
 
 def test_int4_weights_through_the_kernel() -> None:
-    """gptq_linear gives what the finished weights give, and the model is smaller."""
+    """Check that gptq_linear gives the same result as dequantized weights, and that the model is smaller."""
     models = [load(TINY["qwen2"], Operators(choose=choose), torch.float16) for choose in ({}, {"linear_int4": "torch"})]
     before = models[0].nbytes
     for model in models:
         to_int4(model)
-    assert models[0].nbytes < 0.62 * before  # the embedding table, which is also the output layer, stays
+    assert models[0].nbytes < 0.62 * before  # the embedding table, which is also the output layer, is not quantized
     texts = [generate(model, PROMPT, 3) for model in models]
     assert texts[0].ids == texts[1].ids
     error = (texts[0].logits - texts[1].logits).abs().max() / texts[1].logits.abs().max()
@@ -152,8 +152,8 @@ def test_int4_weights_through_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_gptq_loses_less_than_the_nearest_steps(name: str, theirs: Any) -> None:
-    """On texts that the model wrote itself and that GPTQ has not seen."""
+def test_gptq_has_a_smaller_error_than_rounding(name: str, theirs: Any) -> None:
+    """Use texts that the model generated and that GPTQ has not seen."""
     torch.manual_seed(3)
     start = torch.randint(1, 384, (96, 1))
     drawn: dict[str, Any] = {"do_sample": True, "top_k": 0, "min_new_tokens": 48, "max_new_tokens": 48}
@@ -168,7 +168,7 @@ def test_gptq_loses_less_than_the_nearest_steps(name: str, theirs: Any) -> None:
 
 
 def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
-    """RMSNorm and the activation of the MLP are ours, the rest is theirs; the tokens stay."""
+    """Check that tokens stay the same if RMSNorm and the MLP's activation are our kernels."""
     model, operators = theirs("qwen2"), Operators()
     ids = torch.tensor([[5, 9, 20]])
     with torch.inference_mode():
@@ -183,8 +183,8 @@ def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
     assert calls["swiglu", "solutions/day03_positions_and_gates/swiglu.cu"] == 6 * 3
 
 
-def test_what_a_recorded_token_does_brings_itself_forward(qwen2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DecodeGraph without a GPU: a graph that is started is a token that is computed again from the same tensors."""
+def test_a_replayed_token_advances_its_own_state(qwen2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test DecodeGraph without a GPU, where a graph launch computes a token again from the same tensors."""
     from contextlib import nullcontext
 
     from llm.graph import DecodeGraph
@@ -207,6 +207,6 @@ def test_what_a_recorded_token_does_brings_itself_forward(qwen2: Any, monkeypatc
         monkeypatch.setattr(torch.cuda, name, fake)
     prompt = qwen2.tokenizer.encode(PROMPT)
     decode = DecodeGraph(qwen2, qwen2.new_cache(48), 48)
-    for _ in range(2):  # again from the beginning
+    for _ in range(2):  # again from the start
         made = [decode.prefill(prompt), *(decode.step() for _ in range(9))]
         assert made == generate(qwen2, prompt, 10).ids

@@ -1,4 +1,4 @@
-"""Valid contents of a checkpoint folder, and the errors if they do not fit."""
+"""Valid contents of a checkpoint folder, and errors for invalid contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rewrite(folder: Path, **settings: Any) -> None:
-    """Change config.json; a setting of ... is removed."""
+    """Change config.json; a setting with the value ``...`` is removed."""
     file = folder / "config.json"
     values = json.loads(file.read_text()) | settings
     file.write_text(json.dumps({name: value for name, value in values.items() if value is not ...}))
@@ -61,8 +61,8 @@ def test_missing_left_over_and_misshapen_tensors_are_listed(folder: Path) -> Non
     assert "wrong shape: model.norm.weight [63], the configuration says [64]" in said
 
 
-def test_a_head_of_its_own(folder: Path) -> None:
-    """Untied: the output layer must be there, and is used."""
+def test_an_untied_output_layer(folder: Path) -> None:
+    """Check untied weights: the output layer must exist and is used."""
     rewrite(folder, tie_word_embeddings=False)
     with pytest.raises(CheckpointError, match=r"missing: lm_head\.weight \[384, 64\]"):
         load(folder, BY_TORCH)
@@ -74,7 +74,7 @@ def test_a_head_of_its_own(folder: Path) -> None:
 
 
 def test_files_of_other_versions(tmp_path: Path) -> None:
-    """RoPE's settings had other names, tables were kept with the weights; and the output layer has had two names."""
+    """Check older names of RoPE's settings, stored RoPE tables, and both names of the output layer."""
     folder = Path(shutil.copytree(TINY["neox"], tmp_path / "old"))
     tensors = load_file(folder / "model.safetensors")
     assert "embed_out.weight" in tensors, "as transformers still writes it"
@@ -110,7 +110,7 @@ def test_settings_that_the_library_does_not_have(folder: Path, settings: dict[st
     assert said in str(problem.value)
 
 
-def test_folders_that_are_none(folder: Path, tmp_path: Path) -> None:
+def test_folders_without_a_model(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no config\.json in nowhere"):
         load(tmp_path / "nowhere", BY_TORCH)
     (folder / "model.safetensors").write_bytes(b"no weights")
@@ -125,7 +125,7 @@ def test_folders_that_are_none(folder: Path, tmp_path: Path) -> None:
 
 
 def test_pythia_and_qwen2_as_they_are_published() -> None:
-    """Settings in the words of files that people have; the sizes of Pythia 2.8B and Qwen2 1.5B."""
+    """Check the settings of published files: the sizes of Pythia 2.8B and Qwen2 1.5B."""
     pythia = parse_config(
         {
             "model_type": "gpt_neox",

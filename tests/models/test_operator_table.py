@@ -1,6 +1,6 @@
 """Day 16's table of operators.
 
-Every row can be drawn, the small ones are right on the simulator, and what goes wrong is told.
+Inputs of every row can be drawn, small rows are correct on the simulator, and errors are reported.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_a_row_with_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.startswith("GELU       f32   2 x 3") and "1.00" in text
 
 
-def test_what_fails_is_an_entry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     original = operator_table.measure
 
     def measure(size: Any, dtype: str, *more: Any) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_what_fails_is_an_entry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
         (["--record", "--only", "add"], "--record keeps the whole table"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_requests_that_cannot_be_met_are_reported(
     arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["operator_table.py", *arguments])

@@ -1,4 +1,4 @@
-"""A whole model in one launch: the numbers of the models that are run operator by operator."""
+"""A complete model in one launch gives the same results as running it operator by operator."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_model_that_does_not_fit_is_refused(changes: dict[str, int], says: str
         pack(config, table, torch.float16, "cpu")
 
 
-def test_there_must_be_room_for_the_tokens() -> None:
+def test_tokens_must_fit_the_cache() -> None:
     decoder = decoder_of("qwen2", torch.float16)
     for prompt, count in (([], 1), ([5] * 30, 3)):
         with pytest.raises(ValueError, match="room for 1 to 32"):

@@ -1,4 +1,4 @@
-"""Both models write what Hugging Face's write, token by token, with every operator a kernel of the course."""
+"""Both models generate the same tokens as Hugging Face's, with a kernel of the course for every operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.models.conftest import PROMPT, TINY
 
 NEW = 24
 NOT_HERE = {"linear_int4", "linear_gelu"}
-"""The first is an option, the second is for prompts of more than 16 tokens."""
+"""Operators that need not run: the first is optional, the second is for prompts of more than 16 tokens."""
 LONG_PROMPT = "Every thread of a warp reads the keys and values of the cache once, and"
 ONLY = {
     "qwen2": {"rms_norm", "swiglu", "residual_add"},
@@ -38,7 +38,7 @@ def test_tokens_and_text_are_those_of_transformers(name: str, theirs: Any) -> No
     assert made.text == their_tokenizer.decode(wanted.tolist(), skip_special_tokens=True)
     assert len(set(made.ids)) > 8, "a text that repeats itself proves little"
 
-    # Every operator that the architecture has ran, and no torch stood in for any.
+    # Every operator of the architecture ran as a kernel, and none as a torch function.
     used = {operator for operator, _ in model.operators.calls}
     assert used == set(OPERATORS) - NOT_HERE - ONLY["neox" if name == "qwen2" else "qwen2"]
     assert not [who for _, who in model.operators.calls if who == "torch"]
@@ -49,7 +49,7 @@ def test_tokens_and_text_are_those_of_transformers(name: str, theirs: Any) -> No
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["f16", "bf16"])
 def test_sixteen_bits_through_every_kernel(dtype: torch.dtype) -> None:
-    """The logits of a prompt and of one more token are near those of float64."""
+    """Check that the logits of a prompt and of one more token are close to those of float64."""
     for name, folder in TINY.items():
         exact = load(folder, Operators(use="torch"), torch.float64)
         model = load(folder, Operators(), dtype)

@@ -33,10 +33,10 @@ BlockAllocator, OutOfPages = allocator_module.BlockAllocator, allocator_module.O
 
 
 class Cache(RuleBasedStateMachine):
-    """Random operations on an allocator, and beside it a cache whose slots hold what a kernel would have written.
+    """Random operations on an allocator, and a model of the cache with the values that a kernel would write.
 
-    Each token is a new number. If two sequences ever wrote into one slot (aliasing), or a page were freed that somebody
-    still reads, one of them would read back a number that is not its own.
+    Each token is a new number. If two sequences wrote to one slot (aliasing), or a page were freed that is still read,
+    a sequence would read back a number of another one.
     """
 
     numbers = Bundle("numbers")
@@ -117,7 +117,7 @@ Cache.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 test_any_operations = Cache.TestCase
 
 
-def test_no_cache_of_no_size() -> None:
+def test_a_cache_without_pages_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot make a cache"):
         BlockAllocator(4, 0)
     with pytest.raises(ValueError, match="cannot append"):
@@ -146,7 +146,7 @@ def test_paging_serves_the_same_requests_in_fewer_steps(page_size: int) -> None:
     assert all(step.reserved - step.used < step.running * page_size for step in paged)
 
 
-def test_rooms_of_known_lengths_never_overlap() -> None:
+def test_allocations_of_known_lengths_never_overlap() -> None:
     todo = serving.requests(40, longest=256, seed=3)
     steps, placements = serving.known_lengths(todo, tokens=1024)
     assert sorted(p.size for p in placements) == sorted(r.prompt + r.output for r in todo)
@@ -170,7 +170,7 @@ def test_rooms_of_known_lengths_never_overlap() -> None:
 allocator_check = lesson_module("allocator_check")
 
 
-def test_the_lessons_allocator_passes_and_the_exercise_is_to_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lessons_allocator_passes_and_the_exercise_is_unfinished(capsys: pytest.CaptureFixture[str]) -> None:
     assert allocator_check.check(DAY / "allocator.py")
     capsys.readouterr()
     assert not allocator_check.check()
@@ -204,7 +204,7 @@ def test_the_lessons_allocator_passes_and_the_exercise_is_to_be_written(capsys: 
         ),
     ],
 )
-def test_a_broken_allocator_is_told_what_is_wrong(
+def test_errors_of_a_broken_allocator_are_named(
     right: str, broken: str, case: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = (DAY / "allocator.py").read_text()

@@ -1,4 +1,4 @@
-"""The canonical form: every lesson has it, and what it promises holds."""
+"""The canonical form of notebooks: every lesson has it, and its properties hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_lessons_are_canonical(path: Path) -> None:
 
 
 def noisy() -> nbformat.NotebookNode:
-    """Return a notebook as an editor leaves it: versions, timings, random numbers, trailing lines."""
+    """Return a notebook as saved by an editor, with versions, timings, random ids and trailing lines."""
     notebook = nbformat.v4.new_notebook()
     notebook.metadata = nbformat.from_dict(
         {
@@ -71,13 +71,13 @@ def test_noise_is_removed(tmp_path: Path) -> None:
     assert unrun["source"] == ["x = 0x1F"]
 
 
-def test_it_changes_nothing_the_second_time(tmp_path: Path) -> None:
+def test_it_is_idempotent(tmp_path: Path) -> None:
     path = written(tmp_path, noisy())
     path.write_text(canonical_text(path))
     assert canonical_text(path) == path.read_text()
 
 
-def test_ids_are_kept_where_they_are_good_and_made_the_same_where_not(tmp_path: Path) -> None:
+def test_valid_ids_are_kept_and_others_are_deterministic(tmp_path: Path) -> None:
     notebook = noisy()
     notebook.cells[0].id, notebook.cells[1].id = "question", "question"
     del notebook.cells[2]["id"]
@@ -97,7 +97,7 @@ def test_a_cell_that_shows_a_picture_is_folded(tmp_path: Path) -> None:
     assert "jupyter" not in printed["metadata"]
 
 
-def test_pictures_lose_what_names_the_library(tmp_path: Path) -> None:
+def test_metadata_of_the_library_is_removed_from_pictures(tmp_path: Path) -> None:
     import io
 
     import matplotlib

@@ -1,9 +1,9 @@
-"""Day 1 shows an extension of the ordinary kind.
+"""Day 1 shows a usual PyTorch extension.
 
-Its call of ``load_inline`` is one, and its source compiles with torch's headers.
+Its arguments of ``load_inline`` are valid, and its source compiles with torch's headers.
 
-A C++ compiler reads it: nvcc takes half a minute for torch's headers. So CUDA's own syntax, the launch, becomes a plain
-call.
+It is compiled by a C++ compiler, because nvcc needs half a minute for torch's headers. Therefore the launch is replaced
+by a function call.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def test_the_extension_that_day_1_shows_compiles(tmp_path: Path) -> None:
     arguments = arguments_of_load_inline()
     source, launches = LAUNCH.subn(r"(", arguments["cuda_sources"])
     assert launches == 1 and arguments["functions"] == ["add"]
-    # What load_inline writes above the two sources, but for pybind11; nvcc itself knows threadIdx.
+    # The text that load_inline adds before the sources, without pybind11; and threadIdx, which nvcc defines.
     file = tmp_path / "extension.cpp"
     above = "#include <torch/types.h>\n#include <cuda_runtime.h>\n#include <device_launch_parameters.h>\n"
     file.write_text(above + arguments["cpp_sources"] + source)
     torch_headers = Path(torch.__file__).parent / "include"
-    generated = tmp_path / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"  # what a torch for CPUs comes without
+    generated = tmp_path / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"  # not part of a CPU build of torch
     generated.parent.mkdir(parents=True)
     generated.write_text("#pragma once\n")
     dry = subprocess.run([*nvcc.command, "--dryrun", "-c", str(file)], capture_output=True, text=True, check=True)

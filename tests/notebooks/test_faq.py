@@ -1,4 +1,4 @@
-"""The page of questions and answers beside the lessons."""
+"""The FAQ page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "lessons" / "faq.md"
 MOST_WORDS = 110
-"""Of an answer: what takes longer belongs in a lesson."""
+"""The maximum number of words in an answer. Longer explanations belong in a lesson."""
 
 
 def answers() -> dict[str, str]:

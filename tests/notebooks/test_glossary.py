@@ -1,4 +1,4 @@
-"""The glossary beside the lessons: each term with its meaning, its day and its reference."""
+"""The glossary: each term has a meaning, a day and a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packer and the quantisers of day 11."""
+"""The packer and the quantizers of day 11."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ gptq = load()
 
 
 def layer(k: int = 64, n: int = 24, samples: int = 256) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights, and inputs that are correlated and of different sizes."""
+    """Return weights, and correlated inputs of different magnitudes."""
     generator = torch.Generator().manual_seed(3)
     mix = torch.randn(k, k, generator=generator, dtype=torch.float64) / k**0.5 + torch.eye(k)
     x = torch.randn(samples, k, generator=generator, dtype=torch.float64) @ mix
@@ -55,21 +55,21 @@ def test_rounding_is_off_by_half_a_step_at_most(group_size: int) -> None:
     w, _ = layer()
     layer_q = gptq.round_to_nearest(w, group_size)
     step = layer_q.scales.double()[layer_q.g_idx.long()]
-    # The ends of a grid are rounded too, once for the zero and once for the scale: up to one step there.
+    # At the ends of the grid, rounding of zero point and scale adds up to one step.
     assert ((layer_q.dequantize() - w).abs() <= 1.01 * step).all()
     assert layer_q.qzeros.shape == (-(-64 // group_size), 3) and layer_q.qweight.shape == (8, 24)
 
 
 @pytest.mark.parametrize("act_order", [False, True])
 @pytest.mark.parametrize("group_size", [16, 24, 64])
-def test_gptq_loses_less_than_rounding(group_size: int, act_order: bool) -> None:
+def test_gptq_has_a_smaller_error_than_rounding(group_size: int, act_order: bool) -> None:
     w, x = layer()
     rounded = gptq.output_error(w, gptq.round_to_nearest(w, group_size).dequantize(), x)
     better = gptq.output_error(w, gptq.gptq(w, x, group_size, act_order).dequantize(), x)
     assert better < 0.8 * rounded
 
 
-def test_independent_inputs_leave_nothing_to_make_good() -> None:
+def test_independent_inputs_need_no_error_compensation() -> None:
     w, _ = layer()
     assert torch.equal(gptq.gptq(w, torch.eye(64), 16).qweight, gptq.round_to_nearest(w, 16).qweight)
 

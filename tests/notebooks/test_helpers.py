@@ -1,4 +1,4 @@
-"""Functions that lessons import: numbers that can be checked by hand, files found from anywhere, figures that draw."""
+"""Functions that lessons import: numbers that can be checked by hand, lookup of files, and plots."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_h200_table(tmp_path: Path) -> None:
         h200_table(tmp_path)
 
 
-def test_measure_here_says_when_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measure_here_reports_a_missing_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -1,6 +1,6 @@
-"""A notebook that is only an IPython kernel, as hosted ones are.
+"""Grading in an IPython kernel without a notebook server, as on hosted platforms.
 
-It grades from its first cell, and stops when told to.
+It grades from the first cell, and an interrupt stops it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDLESS = SOLUTION.replace("if (", "for (volatile int turn = 0;; turn = turn + 1
 
 
 class Hosted:
-    """A kernel whose working folder is the course's."""
+    """An IPython kernel whose working folder is that of the course."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -37,9 +37,9 @@ class Hosted:
         self.client.wait_for_ready(timeout=SECONDS)
 
     def run(self, cell: str, meanwhile: Callable[[str], None] = lambda text: None) -> tuple[str, list[dict[str, Any]]]:
-        """Return the status and what the cell showed, updates replacing their output.
+        """Return the status and the displayed text of a cell, where updates replace earlier output.
 
-        ``meanwhile`` gets each text as it comes.
+        ``meanwhile`` is called with each text.
         """
         request = self.client.execute(cell)
         shown: dict[str, dict[str, Any]] = {}
@@ -64,10 +64,10 @@ class Hosted:
                 return message["content"]
 
     def processes(self) -> list[psutil.Process]:
-        """Return the compilers, jails and kernels that the notebook has started and that still run.
+        """Return the running compilers, jails and kernels that the notebook has started.
 
-        addr2line is left out: it answers questions about one library for as long as an object of this process, such as
-        the traceback of an interrupted check, refers to it.
+        addr2line is excluded. It runs as long as an object of this process refers to its library, for example the
+        traceback of an interrupted check.
         """
         alive = []
         for process in psutil.Process(self.manager.provisioner.pid).children(recursive=True):
@@ -113,7 +113,7 @@ def test_a_kernel_that_does_not_compile_shows_where(hosted: Hosted) -> None:
 
 @pytest.mark.parametrize("when", ["grading day01_residual_add/residual_add: builds", "correct"])
 def test_the_stop_button_ends_a_check_and_what_it_started(hosted: Hosted, when: str) -> None:
-    """While compilers run, and while a kernel does that never ends."""
+    """Interrupt while compilers run, and while a kernel runs that never ends."""
     pressed = []
 
     def press(text: str) -> None:

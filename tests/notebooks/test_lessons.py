@@ -1,6 +1,6 @@
-"""Every lesson runs from a clean kernel without a GPU, and prints the verdicts and counts that its file shows.
+"""Every lesson runs without a GPU, and prints the verdicts and counts that are stored in its file.
 
-nbval runs each notebook: cells tagged ``nbval-check-output`` must print what the file holds, the others must only run.
+nbval runs each notebook. Cells tagged ``nbval-check-output`` must print the stored output; others must only run.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 
 @pytest.fixture
 def warm_cache(path: Path) -> None:
-    """Build the simulator, the runner and the kernels that a lesson loads: its cells then find them ready.
+    """Build the simulator, the runner and the kernels of a lesson, so that its cells find them in the cache.
 
-    Solutions are built as they are to be graded: ``load_kernel`` would make a library of its own, beside that of other
-    tests.
+    Solutions are built like for grading, because ``load_kernel`` would build another library than other tests.
     """
     from grader.execution.build.build import compile_kernel
     from grader.execution.runner.program import build_runner
@@ -46,9 +45,9 @@ def warm_cache(path: Path) -> None:
 
 
 def solutions_of(path: Path) -> list[Path]:
-    """Return the solutions whose files a lesson, or a module beside it, names.
+    """Return the solutions that a lesson or a module in its folder names.
 
-    With their day, or without if its own.
+    Solutions of the same day may be named without the day.
     """
     sources = ["".join(cell["source"]) for cell in cells(path)]
     sources += [module.read_text(encoding="utf-8") for module in path.parent.glob("*.py")]
@@ -71,7 +70,7 @@ def without_comparisons(path: Path, folder: Path) -> Path:
 @each_lesson
 def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
     if find_cxx().family != "gcc":
-        # Which of several threads a finding names, and its column, follow the code that g++ makes: the rest must run.
+        # The thread and column of a finding depend on the code of g++, so with other compilers the cells must only run.
         path = without_comparisons(path, tmp_path)
     environment = {**kernel_environment(), "CUDA_VISIBLE_DEVICES": "", "PYTEST_ADDOPTS": ""}
     command = [
@@ -102,14 +101,14 @@ def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
 
 
 @each_lesson
-def test_lesson_was_run_whole(path: Path) -> None:
+def test_lesson_was_run_completely(path: Path) -> None:
     for number, cell in enumerate(cells(path), 1):
         if "".join(cell["source"]).strip():
             assert cell["execution_count"] == number, f"code cell {number} was not run: make notebooks"
 
 
 @each_lesson
-def test_outputs_hold_no_error_and_nothing_of_one_machine(path: Path) -> None:
+def test_outputs_contain_no_errors_and_no_paths_of_a_machine(path: Path) -> None:
     for number, cell in enumerate(cells(path), 1):
         for output in cell["outputs"]:
             assert output["output_type"] != "error", f"code cell {number} shows an exception: {output.get('ename')}"
@@ -120,7 +119,7 @@ def test_outputs_hold_no_error_and_nothing_of_one_machine(path: Path) -> None:
 
 
 @each_lesson
-def test_something_is_compared(path: Path) -> None:
+def test_some_outputs_are_compared(path: Path) -> None:
     compared = [cell for cell in cells(path) if "nbval-check-output" in cell["metadata"].get("tags", [])]
     assert compared, "no cell has the tag nbval-check-output: verdicts and counts should be compared"
     for cell in compared:

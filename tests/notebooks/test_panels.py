@@ -1,4 +1,4 @@
-"""Verdicts and reports as lessons show them: text that can be compared, HTML with colors, nothing of one machine."""
+"""Verdicts and reports in lessons: deterministic text, and HTML with colors, without paths of a machine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:
     assert "No finding" in str(show(Report()))
 
 
-def test_an_explanation_fits_a_page_but_for_lines_of_source() -> None:
+def test_explanations_fit_a_page_except_for_source_lines() -> None:
     finding = samples.race()
     finding.source_line = "    " + "sum += x[i]; " * 20
     lines = explain(finding).splitlines()

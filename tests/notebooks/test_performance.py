@@ -1,6 +1,6 @@
 """The versions of day 15's sum of squares.
 
-Each that the lesson or its measurement names exists, and is right at any size.
+Each version that the lesson or its measurement names exists and is correct at any size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSIONS = sorted({how[:2] for how in MEASURE.STEPS.values()} | {(w, n) for w in
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 127, 4099, 20_011])
-def test_every_version_is_right(n: int) -> None:
+def test_every_version_is_correct(n: int) -> None:
     kernel = load_kernel(LESSON / "squares.cu", device="cpu")
     x = torch.randn(n, generator=torch.Generator().manual_seed(n))
     for width, loads in VERSIONS:

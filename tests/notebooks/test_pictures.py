@@ -1,4 +1,4 @@
-"""The drawings of the lessons can be read: no text lies on another or is cut off."""
+"""Texts in the drawings of lessons do not overlap and are not cut off."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRAWINGS = [name for module, names in notebook._HOMES.items() if module.startswi
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_texts_are_apart_and_whole(name: str) -> None:
+def test_texts_do_not_overlap_and_are_complete(name: str) -> None:
     style.use()
     figure = getattr(notebook, name)()
     figure.canvas.draw()

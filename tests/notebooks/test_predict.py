@@ -1,4 +1,4 @@
-"""Questions of lessons: their text where no HTML is shown, and answers that cannot be asked for."""
+"""Prediction questions in lessons: their text without HTML, and invalid answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_same_question_gives_the_same_output() -> None:
     assert first == second and set(first) == {"text/plain", "text/html"}
 
 
-def test_a_text_cannot_leave_its_place() -> None:
+def test_texts_are_escaped() -> None:
     html = predict("</script><b>?", 3, because='"</iframe>').html()
     assert "</script><b>" not in html and '"</iframe>' not in html
 

@@ -1,4 +1,4 @@
-"""From a kernel on the simulator to what a lesson shows of it: counters, source, pictures of its accesses."""
+"""A kernel on the simulator and a lesson's views of it: counters, source, pictures of accesses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped
 
 
 @pytest.mark.parametrize(("launcher", "ways"), [("with_conflicts", 32), ("without_conflicts", 1)])
-def test_pictures_and_counters_tell_the_same(kernel, launcher: str, ways: int) -> None:  # type: ignore[no-untyped-def]
+def test_pictures_agree_with_counters(kernel, launcher: str, ways: int) -> None:  # type: ignore[no-untyped-def]
     import torch
 
     x, out = torch.randn(32, 32), torch.empty(32, 32)

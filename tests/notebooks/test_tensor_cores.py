@@ -65,7 +65,7 @@ def test_a_swizzled_tile_holds_what_was_copied_without_bank_conflicts(dim: int, 
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
-    """[heads, tokens, head_dim] in float64; zeros for a query that sees no key."""
+    """Return attention [heads, tokens, head_dim] in float64, with zeros for a query that sees no key."""
     scores = q.double() @ k.double().mT * scale
     n, m = scores.shape[-2:]
     if causal:
