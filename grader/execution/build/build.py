@@ -112,7 +112,7 @@ _GCC_X86 = (
     *_X86_CHECKED,
     "-mindirect-branch=thunk-extern",
     "-mno-red-zone",
-)  # submission_sandbox/store_checks.py uses memory below the stack
+)  # submission_sandbox/late_accesses.py uses memory below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 # The checks omit local arrays whose address does not leave the function; an access outside of one ends the process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import IO
 
-from grader.execution.submission_sandbox.store_checks import FUNCTION_ENDS, checked_parts
+from grader.execution.submission_sandbox.late_accesses import FUNCTION_ENDS, checked_parts
 from grader.frontend.toolchain.process import Command, Finished, RunCommand
 
 _MOST = 64 << 20

@@ -63,7 +63,7 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline skips the checks of submission_sandbox/store_checks.py, on which a grader must be able to rely.
+        # load_inline skips the checks of submission_sandbox/late_accesses.py, on which a grader must be able to rely.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)

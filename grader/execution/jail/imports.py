@@ -37,7 +37,7 @@ _ALLOWED = re.compile(
     | abs | labs | llabs | putchar | s?rand | exit | abort | _exit | _Exit | quick_exit | stdout | stderr
       | __errno_location | __tls_get_addr
     # added by linkers
-    | sim_store_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+
+    | sim_(load|store)_\w+ | __gmon_start__ | __x86_indirect_thunk_\w+ | __llvm_external_retpoline_r11 | _ITM_\w+
     | __clang_call_terminate""",
     re.VERBOSE,
 )

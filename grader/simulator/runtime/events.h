@@ -202,6 +202,7 @@ void not_its_own(const char* kind, const void* data, size_t bytes, bool write, c
 
 // Before an access by the code of a kernel file, in host or device code, that its instrumentation does not report: by a
 // function of the C library that it calls, or by an instruction that the compiler added after the instrumentation.
+// Does nothing if the thread's last hook has reported the access.
 void late_access(const void* data, size_t bytes, bool write, const void* code);
 
 // Host work on the default stream, although the launcher was given another stream.

@@ -94,7 +94,6 @@ void know_library(const void* code) {
     variables = parts.writable;
     tables = parts.relro;
     set_callable(image.base, image.bytes);
-    set_open(0, variables.base, variables.bytes);
     keep_place_of_program(const_cast<void*>(code));
 }
 
@@ -154,7 +153,6 @@ bool make_pool() {
     void* base = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return false;
     pool = {as_number(base), pool_bytes};
-    if (confined) set_open(1, pool.base, pool.bytes);
     return true;
 }
 
@@ -236,7 +234,6 @@ bool writable(const void* data, size_t bytes, void* const* frame) {
 
 void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame) {
     know_library(code);
-    if (ArenaRange arena = arena_range(); arena.base) set_open(2, as_number(arena.base), arena.bytes);
     if (is_of_device(data, bytes)) stop(data, bytes, write, code, "host_access");
     if (writable(data, bytes, frame) || bytes == 0) return;
     if (!write && readable(as_number(data), bytes)) return;
@@ -354,7 +351,6 @@ __attribute__((visibility("default"))) void sim_confine() {
     sandbox::host_stack = {sandbox::as_number(SIM_FRAME) - most, most};
     sandbox::confined = true;
     sandbox::set_callable(1, 0);  // no callable range until the library is known
-    sandbox::set_open(0, 0, 0);
     struct sigaction action = {};
     action.sa_sigaction = sandbox::on_fault;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;  // the handler is left by a jump, with the signal unblocked

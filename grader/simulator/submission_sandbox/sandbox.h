@@ -57,10 +57,6 @@ void lend(const void* function);
 // allowed.
 void set_callable(uintptr_t base, size_t bytes);
 
-// In store_checks.cpp: sets one of three ranges in which every store is allowed. From the first call on, stores are
-// checked.
-void set_open(unsigned which, uintptr_t base, size_t bytes);
-
 // Checks a variable that the submission registers as a device variable.
 void check_variable(const void* data, size_t bytes, const void* code);
 

@@ -1,4 +1,4 @@
-// A kernel calls memcpy through a pointer. Says: not_its_memory.
+// A kernel calls memcpy through a pointer. Says: illegal_address.
 #include <string.h>
 __global__ void there(void* data, const float* x) {
     void* (*volatile copy)(void*, const void*, size_t) = std::memcpy;

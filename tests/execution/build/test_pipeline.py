@@ -9,7 +9,7 @@ import pytest
 
 from grader.execution.build.build import compile_kernel
 from grader.execution.build.pipeline import compile_and_link
-from grader.execution.submission_sandbox.store_checks import checked_parts, with_checks
+from grader.execution.submission_sandbox.late_accesses import checked_parts, with_checks
 from grader.frontend.toolchain.process import Command, Finished, run_command
 from grader.setup.errors import GraderError
 

@@ -35,7 +35,7 @@ jmp_buf from_kernel;
 alignas(64) char arena[256];
 char host_names[32];
 char shared[64], other_shared[64];
-Range open_[3] = {{9, 9}, {9, 9}, {9, 9}}, callable;
+Range callable;
 sim::Block* owner = nullptr;
 bool closed = false, closes = false;
 uintptr_t faulting = 0;
@@ -80,7 +80,6 @@ void not_its_own(const char* kind, const void*, size_t bytes, bool write, const 
 }
 }  // namespace events
 namespace sandbox {
-void set_open(unsigned which, uintptr_t base, size_t bytes) { open_[which] = {base, bytes}; }
 void set_callable(uintptr_t base, size_t bytes) { callable = {base, bytes}; }
 }  // namespace sandbox
 }  // namespace sim
@@ -205,10 +204,7 @@ thread_local long thread_local_of_ours = 3;
 
 __attribute__((noinline)) void places() {
     CHECK(may_read(parts.variable, 32) && may_write(parts.variable, 32) && may_write(plus(parts.variable, 31), 1));
-    CHECK(callable.contains(reinterpret_cast<uintptr_t>(parts.function), 1) &&
-          open_[0].contains(reinterpret_cast<uintptr_t>(parts.variable), 32));
-    CHECK(open_[2].base == reinterpret_cast<uintptr_t>(arena) && open_[2].bytes == sizeof arena);
-    CHECK(!open_[0].contains(reinterpret_cast<uintptr_t>(parts.table), 8));
+    CHECK(callable.contains(reinterpret_cast<uintptr_t>(parts.function), 1));
     CHECK(may_read(parts.constant, 16) && refused(parts.constant, 8, true));
     CHECK(may_read(parts.table, 8) && refused(parts.table, 8, true));
     CHECK(may_read(parts.function, 4) && refused(parts.function, 4, true));
@@ -293,9 +289,7 @@ __attribute__((noinline)) void heap() {
     CHECK(one && two && one != two && may_write(one, 128) && may_write(two, 128));
     CHECK(labs(static_cast<char*>(two) - static_cast<char*>(one)) >= 128 &&
           reinterpret_cast<uintptr_t>(one) % 128 == 0);
-    CHECK(open_[1].bytes == size_t(512) << 20 && open_[1].contains(reinterpret_cast<uintptr_t>(one), 128));
-    CHECK(refused(reinterpret_cast<void*>(open_[1].base + open_[1].bytes - 4), 8, true));
-    CHECK(refused(reinterpret_cast<void*>(open_[1].base - 1), 2, true));
+    CHECK(refused(static_cast<char*>(one) - 1, 2, true));  // the pool begins with it
     CHECK(sandbox::release(two) && sandbox::allocate(128) == two && sandbox::release(one) && sandbox::release(two));
     CHECK(sandbox::allocate(65) == two && sandbox::allocate(128) == one);
     CHECK(!sandbox::release(&data_of_ours) && !sandbox::release(static_cast<char*>(one) + 16) &&
@@ -355,7 +349,7 @@ int main(int, char** words) {
     sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // confinement has not begun
     sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();
-    CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0 && open_[0].base == 0 && open_[0].bytes == 0);
+    CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0);
     sandbox::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
     CHECK(callable.base == 1);  // the simulator's code is not a submission
     CHECK(ends([] { sandbox::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);

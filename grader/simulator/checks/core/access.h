@@ -130,6 +130,7 @@ template <unsigned SizeLog2, bool Write>
 SIM_ALWAYS_INLINE void on_access(ThreadState& thread, uintptr_t address, const void* code) {
     if (SIM_UNLIKELY(thread.pending))
         before_access(thread, address, SizeLog2, Write ? Access::write : Access::read, code);
+    thread.hooked[Write] = {address, size_t(1) << SizeLog2};
     AccessSite* site = thread.worker->sites.find(code);
     constexpr uintptr_t alignment = (uintptr_t(1) << SizeLog2) - 1;
     if (SIM_UNLIKELY((address - site->base >= site->limit) | ((address & alignment) != 0) | (site->owner != &thread) |

@@ -99,6 +99,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
         if (sandbox::confined) sandbox::check(data, size_t(1) << size_log2, Write, code, SIM_FRAME);
         return;
     }
+    state->hooked[Write] = {address, size_t(1) << size_log2};
     AccessSite* site = prepare_and_log(*state, address, access, size_log2, code);
     if (!site || !site->cells) return;
     if (site->guarded)
@@ -111,6 +112,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
 template <bool Write>
 void hook_range(const void* data, size_t bytes, const void* code, unsigned widest = 4) {
     const char* next = static_cast<const char*>(data);
+    Hooked whole = {reinterpret_cast<uintptr_t>(data), bytes};
     while (bytes > 0) {
         unsigned size_log2 = widest;
         while ((size_t(1) << size_log2) > bytes ||
@@ -120,6 +122,8 @@ void hook_range(const void* data, size_t bytes, const void* code, unsigned wides
         next += size_t(1) << size_log2;
         bytes -= size_t(1) << size_log2;
     }
+    ThreadState* state = current_thread ? state_of(*current_thread) : nullptr;
+    if (state) state->hooked[Write] = whole;
 }
 
 // Host threads pass flags this way.
@@ -144,6 +148,7 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     }
     ThreadState& state = *state_of(*thread);
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
+    state.hooked[Write] = {address, size_t(1) << size_log2};
     if (in_shared(*state.block, address)) {
         hook_any<Write>(data, size_log2, code);
     } else {
@@ -220,13 +225,14 @@ void* memmove_here(void* to, const void* from, size_t bytes) {
 void* memset_here(void* to, int value, size_t bytes) {
     return checked_memset(to, value, bytes, __builtin_return_address(0));
 }
-void* host_memcpy(void* to, const void* from, size_t bytes, const void* code) {
-    if (!current_thread) copied(to, from, bytes, code);
+void* late_memcpy(void* to, const void* from, size_t bytes, const void* code) {
+    events::late_access(from, bytes, false, code);
+    events::late_access(to, bytes, true, static_cast<const char*>(code) - 1);
     is_own(to, bytes, code);
     return memcpy(to, from, bytes);
 }
-void* host_memset(void* to, int value, size_t bytes, const void* code) {
-    if (!current_thread) hook_range<true>(to, bytes, code);
+void* late_memset(void* to, int value, size_t bytes, const void* code) {
+    events::late_access(to, bytes, true, code);
     is_own(to, bytes, code);
     return memset(to, value, bytes);
 }
@@ -366,7 +372,29 @@ ATOMIC_HOOKS(64, uint64_t)
 
 namespace sim::events {
 
+namespace {
+
+// Returns whether host code may access the place only under the rules that its hooks apply.
+bool host_watches(uintptr_t address, size_t bytes) {
+    GlobalVariable variable;
+    return address - host_view.arena_base < host_view.arena_bytes ||
+           address - host_view.copied_base < host_view.copied_bytes || address - host_names_base < host_names_bytes ||
+           find_global(reinterpret_cast<void*>(address), &variable) ||
+           find_global(reinterpret_cast<void*>(address + bytes - 1), &variable);
+}
+
+}  // namespace
+
 void late_access(const void* data, size_t bytes, bool write, const void* code) {
+    if (bytes == 0) return;
+    auto address = reinterpret_cast<uintptr_t>(data);
+    ThreadState* thread = current_thread ? state_of(*current_thread) : nullptr;
+    if (!thread || is_local(*thread, address)) {
+        if (write && sandbox::confined) sandbox::check(data, bytes, write, code, SIM_FRAME);
+        if (current_thread || !host_watches(address, bytes)) return;
+    } else if (thread->hooked[write].contains(address, bytes)) {
+        return;
+    }
     unsigned widest = widest_piece(bytes);
     write ? hook_range<true>(data, bytes, code, widest) : hook_range<false>(data, bytes, code, widest);
 }

@@ -70,6 +70,13 @@ struct ThreadExtras {
     bool has_index;
 };
 
+// What a hook has reported last.
+struct Hooked {
+    uintptr_t address;
+    size_t bytes;
+    bool contains(uintptr_t at, size_t size) const { return at - address < bytes && size <= bytes - (at - address); }
+};
+
 struct alignas(64) ThreadState {
     Epoch epoch;
     EpochRange floors[windows];  // accesses in these are ordered before what the thread does now; below: never written
@@ -79,6 +86,7 @@ struct alignas(64) ThreadState {
     WarpState* warp;
     BlockState* block;
     Thread* thread;
+    Hooked hooked[2];       // a read, a write
     ThreadExtras* extras;   // null if the thread needs none
     uint32_t barrier_time;  // accesses of the block's threads before it are ordered before what this thread does now
     uint8_t lane;

@@ -20,9 +20,9 @@ void* checked_memset(void* to, int value, size_t bytes, const void* code);
 void* memcpy_here(void* to, const void* from, size_t bytes);
 void* memmove_here(void* to, const void* from, size_t bytes);
 void* memset_here(void* to, int value, size_t bytes);
-// Reported for host code only.
-void* host_memcpy(void* to, const void* from, size_t bytes, const void* code);
-void* host_memset(void* to, int value, size_t bytes, const void* code);
+// For calls by the compiler: reports what its instrumentation has not reported.
+void* late_memcpy(void* to, const void* from, size_t bytes, const void* code);
+void* late_memset(void* to, int value, size_t bytes, const void* code);
 
 }  // namespace sim
 #pragma GCC visibility pop
@@ -53,10 +53,10 @@ inline __attribute__((always_inline)) void* set_bytes(void* to, int value, size_
 #if defined(__SANITIZE_THREAD__)
 // g++ instruments the copy of a structure besides its call of memcpy.
 SIM_COPY __wrap_memcpy(void* to, const void* from, size_t bytes) {
-    return ::sim::host_memcpy(to, from, bytes, __builtin_return_address(0));
+    return ::sim::late_memcpy(to, from, bytes, __builtin_return_address(0));
 }
 SIM_COPY __wrap_memset(void* to, int value, size_t bytes) {
-    return ::sim::host_memset(to, value, bytes, __builtin_return_address(0));
+    return ::sim::late_memset(to, value, bytes, __builtin_return_address(0));
 }
 #elif defined(__clang__)
 #if __has_feature(thread_sanitizer)
