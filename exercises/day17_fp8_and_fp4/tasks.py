@@ -573,3 +573,81 @@ do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
         x, w, x_scales[:, 0], spread(w_scales[:, 0], GROUP, w.shape[0], 0)
     ),
 )
+
+# ---------------------------------------------------------------------------------------------------------- mxfp4_gemm
+
+MX_GROUP = 32
+E8M0_BIAS = 127
+
+
+def mxfp4_weights(w, w_scales):
+    """Return the float64 weights [out_features, in_features]."""
+    numbers = from_e2m1(from_pairs(w)).double().unflatten(-1, (-1, MX_GROUP))
+    return (numbers * 2.0 ** (w_scales.double() - E8M0_BIAS)[..., None]).flatten(-2)
+
+
+def mxfp4_bytes(d):
+    """Return the bytes that a matmul must move: weights and scales once, x and y once."""
+    k, n = d["in_features"], d["out_features"]
+    return k * n // 2 + k * n // MX_GROUP + 2 * d["rows"] * (k + n)
+
+
+mxfp4_gemm = Exercise(
+    summary="""\
+Compute y = x W^T with bf16 rows and MXFP4 weights: W[j, k] = e2m1(w[j, k]) * 2^(w_scales[j, k / 32] - 127). w is
+[out_features, in_features / 2], two patterns of e2m1 to a byte, the first in its lower half; w_scales is [out_features,
+in_features / 32], patterns of e8m0 from 70 to 180. Convert the weights to bf16 in the main loop, which is exact, and
+multiply on tensor cores with f32 sums. This is how GPUs without FP4 tensor cores run such models. in_features is a
+multiple of 32, out_features a multiple of 8, rows any number, and x and w are 16-byte aligned. w may have more than 2^31
+elements, though in no case here. With in_features = 0 the result is 0; with no rows or no out_features there is nothing
+to do. (Goal on a GPU: for 1 and 16 rows twice as fast as torch's matmul with bf16 weights.)""",
+    launchers="void mxfp4_gemm(const {T}* x, const unsigned char* w, const unsigned char* w_scales, {T}* y, int rows, "
+    "int in_features, int out_features, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        "x": Input("rows in_features", normal(mean=0.3)),
+        "w": Input("out_features in_features//2", integers(0, 256), dtype="u8"),
+        "w_scales": Input("out_features in_features//32", integers(115, 125), dtype="u8"),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w, w_scales: x @ mxfp4_weights(w, w_scales).T,
+    cases=[
+        Case("one row, one scale, eight columns", **matmul_sizes(1, 32, 8)),
+        Case("two rows", **matmul_sizes(2, 256, 24)),
+        Case("seven rows", **matmul_sizes(7, 160, 40)),
+        Case("nine rows", **matmul_sizes(9, 1120, 16)),
+        Case("sixteen rows", **matmul_sizes(16, 96, 136)),
+        Case("67 rows", **matmul_sizes(67, 64, 24)),
+        Case("the smallest scales", inputs={"w_scales": integers(70, 74)}, **matmul_sizes(3, 128, 16)),
+        Case("the largest scales", inputs={"w_scales": integers(176, 181)}, **matmul_sizes(3, 128, 16)),
+        Case(
+            "every byte", inputs={"w": lambda shape: torch.arange(256).repeat(8).view(shape)}, **matmul_sizes(2, 512, 8)
+        ),
+        Case("random sizes", rows=between(1, 40), in_features=one_of(32, 160, 544), out_features=one_of(8, 56, 72)),
+        Case("no in_features", **matmul_sizes(2, 0, 16)),
+        Case("no rows", **matmul_sizes(0, 64, 16)),
+        Case("no columns", **matmul_sizes(2, 64, 0)),
+    ],
+    efficient=Case("16 rows, 512 x 256", **matmul_sizes(16, 512, 256)),
+    minimum_bytes=mxfp4_bytes,
+    bars=[
+        Bar(
+            "tensor_operations / flops_needed",
+            at_least=1,
+            look="Multiply on tensor cores: with sixteen rows, the conversion of a weight is used sixteen times.",
+            naive="one thread per output",
+        ),
+        Bar("global_bytes / minimum", at_most=6, look="Read each weight once. How many columns share a read of x?"),
+        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds the parts."),
+    ],
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    bench=[
+        Bench("1 row, 4096 x 4096", **matmul_sizes(1, 4096, 4096)),
+        Bench("16 rows, 4096 x 4096", **matmul_sizes(16, 4096, 4096)),
+        Bench("1 row, 8192 x 28672", **matmul_sizes(1, 8192, 28672)),
+        Bench("16 rows, 8192 x 28672", **matmul_sizes(16, 8192, 28672)),
+        Bench("64 rows, 4096 x 4096", **matmul_sizes(64, 4096, 4096)),
+    ],
+    torch_baseline=lambda x, bf16_weights: torch.nn.functional.linear(x, bf16_weights),
+    torch_prepare=lambda w, w_scales: {"bf16_weights": mxfp4_weights(w.long(), w_scales).bfloat16()},
+)
