@@ -10,7 +10,8 @@ import pytest
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 ROW = re.compile(
-    r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[(?P<day>\d+)\]\((?P<link>[^)]+)\) \| (?P<source>[^|]+) \|$"
+    r"^\| (?P<term>[^|]+) \| (?P<chinese>[^|]+) \| (?P<meaning>[^|]+) \| "
+    r"\[(?P<day>\d+)\]\((?P<link>[^)]+)\) \| (?P<source>[^|]+) \|$"
 )
 
 
@@ -25,6 +26,10 @@ def rows() -> list[re.Match[str]]:
 def test_terms_are_sorted_and_unique() -> None:
     terms = [row["term"].casefold() for row in rows()]
     assert terms == sorted(set(terms))
+
+
+def test_every_term_has_a_chinese_one() -> None:
+    assert [row["term"] for row in rows() if not re.search("[\u4e00-\u9fff]", row["chinese"])] == []
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row["term"])
@@ -46,3 +51,9 @@ def test_the_reference_of_a_term_is_defined(row: re.Match[str]) -> None:
     labels = re.findall(r"\]\[(\w+)\]", row["source"])
     assert labels or re.search(r"\b(19|20)\d\d$|CUTLASS", row["source"]), "neither a document nor a paper"
     assert all(f"\n[{label}]: https://docs.nvidia.com/" in text for label in labels)
+
+
+def test_the_chinese_page_lists_every_day() -> None:
+    text = (LESSONS / "chinese.md").read_text(encoding="utf-8")
+    days = sorted(path.parent.name for path in LESSONS.glob("day*/lesson.ipynb"))
+    assert re.findall(r"^\| \[\d+\]\((\w+)/lesson\.ipynb\) \|", text, re.MULTILINE) == days
