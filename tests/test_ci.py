@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -97,3 +98,9 @@ def test_failing_tests_fail_the_run(machine: Machine) -> None:
         machine.put(name)
     machine.put("make", "exit 3")
     assert subprocess.run([machine.script], env={"PATH": str(machine.path)}).returncode == 3
+
+
+def test_the_workflow_runs_the_same_script() -> None:
+    workflow = (SCRIPT.parents[1] / ".github" / "workflows" / "ci.yml").read_text()
+    assert re.findall(r"- run: (.*)$", workflow, re.MULTILINE) == ['sudo --preserve-env env "PATH=$PATH" .ci/run']
+    assert "timeout-minutes: 90" in workflow
