@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted(ROOT.glob("lessons/day*/lesson.ipynb"))
+NOTEBOOKS = sorted(ROOT.glob("lessons/*/lesson.ipynb"))
 NAMES = [path.parent.name for path in NOTEBOOKS]
 
 
