@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 LENGTHS = [1024, 2048, 4096, 8192]
 LONG = 65536
@@ -199,7 +200,7 @@ def main() -> None:
     if arguments.only_long:
         if arguments.record:
             known = json.loads(path.read_text(encoding="utf-8"))
-            path.write_text(json.dumps({**known, "long": far}, indent=1) + "\n", encoding="utf-8")
+            write_record(path, {**known, "long": far}, HERE.parents[1], renewed=())
         return
     found = measure()
     print(f"{'microseconds':32s}" + "".join(f"{length:>10d}" for length in LENGTHS))
@@ -217,7 +218,7 @@ def main() -> None:
             "kernels": found,
             "long": far,
         }
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(path, result, HERE.parents[1])
         print(f"recorded in {path.relative_to(HERE.parents[1])}")
 
 

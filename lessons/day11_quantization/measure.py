@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
 from grader.course import find  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 K = N = 4096
 GROUP = 128
@@ -204,7 +204,7 @@ def main() -> None:
             "rows": found,
         }
         path = HERE / "int4_gpu.json"
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(path, result, HERE.parents[1])
         print(f"recorded in {path.relative_to(HERE.parents[1])}")
 
 

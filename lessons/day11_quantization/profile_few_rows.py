@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1])]
 
 from grader.judge.timing import nsight_compute  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 from grader.setup.errors import GraderError  # noqa: E402  (the course need not be installed)
 
 METRICS = {
@@ -100,7 +100,7 @@ def main() -> None:
             "command": f"python lessons/{HERE.name}/profile_few_rows.py --record",
             "kernels": found,
         }
-        (HERE / "ncu_gpu.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(HERE / "ncu_gpu.json", result, HERE.parents[1])
     return None
 
 

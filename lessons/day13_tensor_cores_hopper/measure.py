@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import json
 import statistics
 import sys
 import tempfile
@@ -39,6 +38,7 @@ sys.path.insert(0, str(ROOT))
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
 from grader.frontend.course_headers import with_headers  # noqa: E402
 from grader.frontend.tokens import Source  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 ROUNDS, MOST_RUNS, WARMUP = 9, 40, 3
 TURN_US, REST = 10_000.0, 0.1
@@ -310,7 +310,7 @@ def main() -> None:
             **found,
         }
         path = HERE / "tensor_cores_gpu.json"
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(path, result, ROOT)
         print(f"\nrecorded in {path.relative_to(ROOT)}")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.judge.timing import nsight_compute  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 from grader.setup.errors import GraderError  # noqa: E402  (the course need not be installed)
 
 METRICS = {
@@ -162,7 +162,7 @@ def main() -> None:
             "command": f"python lessons/{HERE.name}/{Path(__file__).name} --record",
             "sizes": found,
         }
-        (HERE / "ncu_gpu.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(HERE / "ncu_gpu.json", result, ROOT)
     return None
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import json
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader import load_kernel  # noqa: E402  (the course need not be installed)
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 Run = Callable[[], Any]
 Row = dict[str, Any]
@@ -396,7 +396,7 @@ def main() -> None:
             **found,
         }
         path = HERE / "performance_gpu.json"
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(path, result, ROOT)
         print(f"recorded in {path.relative_to(ROOT)}")
 
 

@@ -41,6 +41,7 @@ from persistent_decode import PersistentDecoder, pack  # noqa: E402
 
 from grader.execution.build.build import build as build_kernel  # noqa: E402
 from grader.execution.build.build import compile_directly, plan_kernel  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 QWEN2 = {"vocab_size": 151936, "num_key_value_heads": 2, "rope_theta": 1e6, "tie_word_embeddings": True}
 SHAPES: dict[str, tuple[str, torch.dtype, dict[str, Any]]] = {
@@ -432,7 +433,7 @@ def main() -> None:
             "models": models,
         }
         path = HERE / "models_gpu.json"
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(path, result, ROOT)
         print(f"recorded in {path.relative_to(ROOT)}")
 
 

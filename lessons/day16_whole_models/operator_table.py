@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
-import json
 import math
 import platform
 import statistics
@@ -50,6 +49,7 @@ from grader.execution.build.build import build, compile_directly, plan_kernel  #
 from grader.judge.timing.bench import rotation  # noqa: E402
 from grader.judge.timing.events import time_on_gpu  # noqa: E402
 from grader.judge.timing.machine import Machine, measure_machine  # noqa: E402
+from grader.judge.timing.sources import write_record  # noqa: E402
 
 RECORD = HERE / "operators_gpu.json"
 ALL, SHORT = ("f32", "f16", "bf16"), ("f16", "bf16")
@@ -402,7 +402,7 @@ def main() -> int:
             **found,
         }
         for path in where:
-            path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            write_record(path, content, ROOT)
             print(f"written: {path}")
     return 1 if any("problem" in row for row in (*found["rows"], *found["layers"])) else 0
 

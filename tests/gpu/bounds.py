@@ -28,6 +28,7 @@ from grader.course.task import Case
 from grader.execution.in_process.kernel import load_kernel
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.timing.limiter import time_bound
+from grader.judge.timing.sources import write_record
 from grader.setup.errors import GraderError
 from tests.gpu.counted import Counted, build_ahead, counted, of_case, runnable
 from tests.gpu.launch_solutions import on_gpu
@@ -216,7 +217,7 @@ def main() -> int:
     where = [arguments.out] if arguments.out else []
     where += [TIMED if arguments.time else COUNTED] if arguments.record else []
     for path in where:
-        path.write_text(msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n", encoding="utf-8")
+        write_record(path, msgspec.to_builtins(content), course_root())
     return 1 if wrong else 0
 
 

@@ -19,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 from tests.gpu.counted import Counted, build_ahead, counted, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
@@ -225,7 +227,7 @@ def main() -> int:
         if not arguments.out:
             parser.error("--again needs the record: --out FILE.json")
         content = count_again(arguments.out)
-        arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+        write_record(arguments.out, content, course_root())
         show(content["rows"])
         return 0
     import torch
@@ -242,7 +244,7 @@ def main() -> int:
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
     show(rows)
     if arguments.out:
-        arguments.out.write_text(json.dumps({**versions(), "rows": rows}, indent=1) + "\n")
+        write_record(arguments.out, {**versions(), "rows": rows}, course_root())
     return 0
 
 

@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 from tests.gpu.compare_counters import versions
 from tests.simulator.corpus_kernels import CorpusFile, corpus_files
 
@@ -117,7 +119,7 @@ def main() -> int:
     print(f"{len(rows)} faulty kernels: the simulator finds all, compute-sanitizer {found}")
     if arguments.out:
         command = "python -m tests.gpu.compare_findings --out FILE.json"
-        arguments.out.write_text(json.dumps({**versions(), "command": command, "rows": rows}, indent=1) + "\n")
+        write_record(arguments.out, {**versions(), "command": command, "rows": rows}, course_root())
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from grader.course import Course, Entry, course_root
 from grader.judge import check
+from grader.judge.timing.sources import write_record
 from grader.verdict import PASSED
 from tests.gpu.launch_solutions import chosen
 
@@ -88,7 +89,8 @@ def main() -> int:
         kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if arguments.names and path.exists() else []
         both = [*(row for row in kept if row["exercise"] not in {new["exercise"] for new in rows}), *rows]
         both.sort(key=lambda row: places.get(row["exercise"], -1))  # stable: keeps the order of dtypes
-        path.write_text(json.dumps({**content, "rows": both}, indent=1) + "\n", encoding="utf-8")
+        renewed = tuple(f"solutions/{row['exercise']}.cu" for row in rows) if arguments.names else None
+        write_record(path, {**content, "rows": both}, course_root(), renewed)
     return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1
 
 

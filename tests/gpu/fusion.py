@@ -11,7 +11,6 @@ import argparse
 import csv
 import datetime
 import io
-import json
 import shutil
 import statistics
 import subprocess
@@ -19,6 +18,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "day05_fusion"
 sys.path.insert(0, str(LESSON))
@@ -185,7 +187,7 @@ def main() -> int:
             "command": "python -m tests.gpu.fusion --record",
             "results": results,
         }
-        (LESSON / "fusion_h200.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        write_record(LESSON / "fusion_h200.json", report, course_root())
     missed = [
         result
         for result in results

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +23,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 
 from grader import load_kernel
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 from tests.seeds import SEED
 from tests.simulator import test_tensor_copies as copies
 from tests.simulator import test_wgmma as products
@@ -181,7 +182,7 @@ def main() -> None:
             "seed": SEED,
             **found,
         }
-        RECORD.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_record(RECORD, result, course_root())
         print(f"recorded in {RECORD.name}")
 
 

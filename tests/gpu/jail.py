@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import course_root, find
+from grader.judge.timing.sources import write_record
 from tests.attacks.conftest import HERE, REACHES_OUTSIDE, exercise, wanted_places
 
 RECORD = HERE / "gpu" / "jail_h200.json"
@@ -265,7 +266,7 @@ def main() -> int:
         content |= found
         for path in (arguments.out, RECORD if arguments.record else None):
             if path is not None:
-                path.write_text(json.dumps(content, indent=1) + "\n")
+                write_record(path, content, course_root())
     return 1 if show(content) else 0
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import course_root
+from grader.judge.timing.sources import write_record
 from tests.gpu.launch_solutions import chosen
 
 TOOLS = ("memcheck", "synccheck", "initcheck", "racecheck")
@@ -75,7 +76,8 @@ def record(rows: list[dict[str, Any]], path: Path) -> None:
         "command": "python -m tests.gpu.sanitize --record",
         "rows": [new[key] for key in sorted(new)],
     }
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    renewed = tuple({f"solutions/{row['exercise']}.cu" for row in rows})
+    write_record(path, content, course_root(), renewed)
 
 
 def main() -> int:

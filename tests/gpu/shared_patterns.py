@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 from tests.gpu.compare_counters import versions
 from tests.simulator.harness import KERNELS, SimulatedKernel
 
@@ -237,7 +239,7 @@ def main() -> int:
     content["rows"] = [row_of(group, of_ncu) for group, of_ncu in zip(groups(count), ncu, strict=True)]
     show(content["rows"])
     if path:
-        path.write_text(json.dumps(content) + "\n")
+        write_record(path, content, course_root())
     return 0
 
 

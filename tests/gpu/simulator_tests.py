@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import datetime
-import json
 import os
 import sys
 from collections import Counter
@@ -24,6 +23,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from grader.course import course_root
+from grader.judge.timing.sources import write_record
 
 RECORD = Path(__file__).resolve().parents[2] / "lessons/can_i_believe_this/simulator_tests_h200.json"
 TESTS = Path(__file__).resolve().parents[1] / "simulator"
@@ -205,7 +207,7 @@ def main() -> int:
             "different": counts.different,
             "failed": counts.failed,
         }
-        RECORD.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_record(RECORD, content, course_root())
         print(f"recorded in {RECORD.name}")
     return 1 if counts.failed else 0
 

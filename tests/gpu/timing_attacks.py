@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import course_root, find
+from grader.judge.timing.sources import write_record
 from grader.setup.errors import GraderError
 
 ATTACKS = Path(__file__).parents[1] / "attacks" / "gpu"
@@ -201,7 +202,7 @@ def main() -> int:
     show(content)
     for path in (arguments.out, RECORD if arguments.record else None):
         if path is not None:
-            path.write_text(json.dumps(content, indent=1) + "\n")
+            write_record(path, content, course_root())
     away = got_away(content)
     print(
         f"{len(away)} of {len(content['rows'])} got away" + (f": {', '.join(row.name for row in away)}" if away else "")

@@ -11,6 +11,7 @@ import msgspec
 
 from grader.course import Entry
 from grader.judge.timing.bench import BenchReport
+from grader.judge.timing.sources import digests
 from grader.setup.errors import GraderError
 
 RECORD_VERSION = 1
@@ -39,7 +40,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
             known = json.loads(path.read_text(encoding="utf-8"))
             if known.get("version") == RECORD_VERSION:
                 content = known
-        kept = report.to_dict()
+        kept = report.to_dict() | {"sources": digests(entry.root, (f"solutions/{entry.name}.cu",))}
         for timing in kept["timings"]:
             for name, value in timing.items():
                 if isinstance(value, float):

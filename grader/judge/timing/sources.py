@@ -1,0 +1,156 @@
+"""Digests of the sources that recorded figures depend on, so that a figure older than its kernel is noticed.
+
+``lessons/records.toml`` lists every recorded file with the command that writes it and its sources. ``write_record``
+keeps a digest of each source in the record; ``stale`` compares them with the sources of today.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.frontend.tokens import Source
+from grader.setup.errors import GraderError
+
+TABLE = "lessons/records.toml"
+_DIGITS = 12
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded file: a path relative to the course, the command that writes it, and patterns of its sources."""
+
+    file: str
+    command: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A source that changed after its figures were recorded.
+
+    ``part`` names the exercise in a record with several, such as h200.json; it is empty otherwise.
+    """
+
+    record: str
+    part: str
+    source: str
+    command: str
+
+
+def recorded_files(root: Path) -> list[Recorded]:
+    """Return the table of recorded files."""
+    rows = tomllib.loads((root / TABLE).read_text(encoding="utf-8"))["record"]
+    return [Recorded(row["file"], row["command"], tuple(row["sources"])) for row in rows]
+
+
+def digest(file: Path, lessons: Path) -> str:
+    """Return a digest of what a source compiles to: comments, docstrings and layout do not count.
+
+    The digest of a CUDA file includes the course's headers in ``lessons`` that it includes.
+    """
+    text = file.read_text(encoding="utf-8")
+    parts = [_python(text)] if file.suffix == ".py" else list(_cuda(text, lessons, set()))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def digests(root: Path, patterns: tuple[str, ...], known: dict[Path, str] | None = None) -> dict[str, str]:
+    """Return the digest of each file that matches a pattern, by its path relative to ``root``.
+
+    ``known`` keeps digests between calls.
+    """
+    known = {} if known is None else known
+    found = sorted({path for pattern in patterns for path in root.glob(pattern)})
+    for path in found:
+        if path not in known:
+            known[path] = digest(path, root / "lessons")
+    return {path.relative_to(root).as_posix(): known[path] for path in found}
+
+
+def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tuple[str, ...] | None = None) -> None:
+    """Write a record as JSON, with the digests of its sources as ``sources``.
+
+    ``renewed`` are the sources whose figures are new, if only some are; the others keep the digests of the record that
+    is replaced. A file that is not in the table, such as one that the user named, gets no digests.
+    """
+    row = next((row for row in recorded_files(root) if (root / row.file) == path.resolve()), None)
+    kept = dict(content)
+    if row is not None:
+        now = digests(root, row.sources)
+        if renewed is not None and path.exists():
+            before = json.loads(path.read_text(encoding="utf-8")).get("sources", {})
+            now = {name: value if name in renewed else before.get(name, "") for name, value in now.items()}
+        kept["sources"] = now
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def stale(root: Path) -> Iterator[Stale]:
+    """Yield each source whose digest differs from the one in a record, and each that a record lacks."""
+    known: dict[Path, str] = {}
+    for row in recorded_files(root):
+        for path in sorted(root.glob(row.file)):
+            name = path.relative_to(root).as_posix()
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if "*" not in row.file:
+                now = digests(root, row.sources, known)
+                yield from _differences(name, "", content.get("sources", {}), now, row.command)
+                continue
+            for exercise, report in content["exercises"].items():
+                sources = (row.sources[0].format(day=path.parent.name, exercise=exercise),)
+                command = row.command.format(exercise=exercise)
+                now = digests(root, sources, known)
+                yield from _differences(name, exercise, report.get("sources", {}), now, command)
+
+
+def _differences(
+    record: str, part: str, then: Mapping[str, str], now: Mapping[str, str], command: str
+) -> Iterator[Stale]:
+    for source in sorted({*then, *now}):
+        if then.get(source) != now.get(source):
+            yield Stale(record, part, source, command)
+
+
+def _cuda(text: str, lessons: Path, seen: set[str]) -> Iterator[str]:
+    """Yield the tokens and the preprocessor lines of a file, and those of the course's headers that it includes."""
+    source = Source(text)
+    yield " ".join(token.text for token in source.tokens)
+    for directive in source.directives:
+        yield f"#{directive.name} {' '.join(_COMMENT.sub(' ', directive.text).split())}"
+    for include in source.includes:
+        header = lessons / include.name
+        if include.name not in seen and include.name.endswith(".cuh") and header.is_file():
+            seen.add(include.name)
+            yield from _cuda(header.read_text(encoding="utf-8"), lessons, seen)
+
+
+def _python(text: str) -> str:
+    """Return a module's syntax tree as text, without docstrings and without what is only printed."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GraderError(f"cannot read a source of a record: {error}") from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in ("help", "description")]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _only_text(part)]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _only_text(statement: ast.stmt) -> bool:
+    """Return True for a docstring and for a call of ``print``."""
+    if not isinstance(statement, ast.Expr):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id == "print"
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -1,0 +1,127 @@
+"""Find recorded figures that are older than the sources that they depend on.
+
+``python -m tests.records`` lists each stale source of ``lessons/records.toml`` with the command that measures again.
+``python -m tests.records --same-code REVISION`` renews digests without a GPU where only names or comments changed: it
+compiles each stale CUDA file as it was at REVISION (whose digest must be the recorded one) and as it is now, with nvcc,
+and renews the digest if the machine code is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from grader.course import course_root
+from grader.judge.timing.sources import Stale, digest, stale
+
+KNOWN = Path(__file__).with_name("stale_records.toml")
+
+
+@dataclass(frozen=True)
+class KnownStale:
+    """Figures that are known to be older than their sources: patterns of records and sources, why, and since when."""
+
+    record: str
+    source: str
+    why: str
+    since: str
+
+    def covers(self, item: Stale) -> bool:
+        """Return True if this entry names the record and the source of a stale figure."""
+        return fnmatch.fnmatch(item.record, self.record) and fnmatch.fnmatch(item.source, self.source)
+
+
+def known_stale(path: Path = KNOWN) -> list[KnownStale]:
+    """Return the entries of stale_records.toml."""
+    return [KnownStale(**row) for row in tomllib.loads(path.read_text(encoding="utf-8")).get("stale", [])]
+
+
+def unexplained(found: Iterable[Stale], known: list[KnownStale]) -> list[str]:
+    """Return a line for each record with stale figures that no entry covers, and for each entry that covers none."""
+    found = list(found)
+    sources: dict[tuple[str, str, str], list[str]] = {}
+    for item in found:
+        if not any(entry.covers(item) for entry in known):
+            sources.setdefault((item.record, item.part, item.command), []).append(item.source)
+    lines = [
+        f"{record}{f' ({part})' if part else ''} is older than {_some(changed)}: run `{command}`"
+        for (record, part, command), changed in sources.items()
+    ]
+    lines += [
+        f"{KNOWN.name}: {entry.record} is not stale because of {entry.source}: remove the entry"
+        for entry in known
+        if not any(entry.covers(item) for item in found)
+    ]
+    return lines
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def machine_code(folder: Path, file: str) -> list[bytes]:
+    """Return the machine code of each function of a CUDA file below ``folder``, for the architecture that it needs.
+
+    Names are left out, since renaming a type renames the functions that take it.
+    """
+    architecture = "sm_100a" if "tcgen05" in (folder / file).read_text(encoding="utf-8") else "sm_90a"
+    with tempfile.TemporaryDirectory() as out:
+        cubin = Path(out) / "kernel.cubin"
+        compiler = ["nvcc", "-std=c++17", "-O3", f"-arch={architecture}", "-cubin", "-I", str(folder / "lessons")]
+        subprocess.run([*compiler, "-o", str(cubin), str(folder / file)], check=True, capture_output=True)
+        with cubin.open("rb") as stream:
+            sections = ELFFile(stream).iter_sections()
+            return sorted(section.data() for section in sections if section.name.startswith(".text."))
+
+
+def renew(root: Path, revision: str) -> int:
+    """Renew the digests of sources whose machine code is that of ``revision``; return how many were renewed."""
+    count = 0
+    compared: dict[str, bool] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        then = Path(folder)
+        archive = subprocess.run(["git", "-C", str(root), "archive", revision], check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        for item in [item for item in stale(root) if item.source.endswith(".cu")]:
+            path = root / item.record
+            content = json.loads(path.read_text(encoding="utf-8"))
+            report = content["exercises"][item.part] if item.part else content
+            old, new = then / item.source, root / item.source
+            if not old.is_file() or not new.is_file():
+                continue
+            if report.get("sources", {}).get(item.source) != digest(old, then / "lessons"):
+                continue
+            if item.source not in compared:
+                compared[item.source] = machine_code(then, item.source) == machine_code(root, item.source)
+                print(f"{item.source}: {'the same code' if compared[item.source] else 'different code'}", flush=True)
+            if compared[item.source]:
+                report["sources"][item.source] = digest(new, root / "lessons")
+                path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+                count += 1
+    return count
+
+
+def main() -> int:
+    """List what is stale, or renew what did not really change."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--same-code", metavar="REVISION", help="a commit at which the figures were not stale")
+    arguments = parser.parse_args()
+    if arguments.same_code:
+        print(f"{renew(course_root(), arguments.same_code)} digests renewed")
+    lines = unexplained(stale(course_root()), known_stale())
+    print("\n".join(lines) or "no record is stale, beyond those that stale_records.toml explains")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Recorded figures are not older than their sources; a change of a source names the record and the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import course_root
+from grader.judge.timing.sources import digest, digests, recorded_files, stale, write_record
+from tests.records import KnownStale, known_stale, machine_code, unexplained
+
+TABLE = """
+[[record]]
+file = "lessons/day01_add/times_gpu.json"
+command = "python lessons/day01_add/measure.py --record"
+sources = ["lessons/day01_add/*.cu", "lessons/day01_add/measure.py"]
+
+[[record]]
+file = "lessons/day*/h200.json"
+command = "grader bench {exercise} --device cuda --record"
+sources = ["solutions/{day}/{exercise}.cu"]
+"""
+KERNEL = '#include "llmk/add.cuh"\n__global__ void k(float* x) {\n    x[0] = llmk::add(x[0], 1);  // one\n}\n'
+HEADER = "#pragma once\nnamespace llmk {\n__device__ float add(float a, float b) { return a + b; }\n}\n"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """Return a course with one recorded lesson and one recorded exercise."""
+    day = tmp_path / "lessons" / "day01_add"
+    solution = tmp_path / "solutions" / "day01_add" / "add.cu"
+    for path, text in {
+        tmp_path / "lessons" / "records.toml": TABLE,
+        tmp_path / "lessons" / "llmk" / "add.cuh": HEADER,
+        day / "kernel.cu": KERNEL,
+        day / "measure.py": '"""Measure."""\nx = 1\nprint("one")\n',
+        solution: KERNEL,
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    write_record(day / "times_gpu.json", {"version": 1}, tmp_path)
+    sources = digests(tmp_path, ("solutions/day01_add/add.cu",))
+    (day / "h200.json").write_text(json.dumps({"exercises": {"add": {"sources": sources}}}))
+    return tmp_path
+
+
+def test_no_record_is_older_than_its_sources() -> None:
+    assert unexplained(stale(course_root()), known_stale()) == []
+
+
+def test_every_recorded_file_is_in_the_table() -> None:
+    root = course_root()
+    listed = {path for row in recorded_files(root) for path in root.glob(row.file)}
+    found = {path for pattern in ("*_gpu.json", "*h200.json") for path in root.glob(f"lessons/*/{pattern}")}
+    assert found <= listed, "add it to lessons/records.toml"
+    for row in recorded_files(root):
+        assert list(root.glob(row.file)), f"{row.file} does not exist"
+        if "*" not in row.file:
+            content = json.loads((root / row.file).read_text())
+            assert content["command"].split(" --")[0] == row.command.split(" --")[0], row.file
+            assert digests(root, row.sources), f"{row.file}: no source matches {row.sources}"
+
+
+def test_a_record_is_not_stale_when_it_was_just_written(course: Path) -> None:
+    assert list(stale(course)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "records"),
+    [
+        ("lessons/day01_add/kernel.cu", "1)", "2)", {"lessons/day01_add/times_gpu.json"}),
+        ("lessons/day01_add/measure.py", "x = 1", "x = 2", {"lessons/day01_add/times_gpu.json"}),
+        ("solutions/day01_add/add.cu", "x[0] =", "x[1] =", {"lessons/day01_add/h200.json"}),
+        (
+            "lessons/llmk/add.cuh",
+            "a + b",
+            "b + a",
+            {"lessons/day01_add/times_gpu.json", "lessons/day01_add/h200.json"},
+        ),
+        ("lessons/day01_add/kernel.cu", "// one", "// another comment", set()),
+        ("lessons/day01_add/kernel.cu", "    x[0]", "  x[0]", set()),
+        ("lessons/day01_add/measure.py", "Measure", "Measure it", set()),
+        ("lessons/day01_add/measure.py", '"one"', '"two"', set()),
+    ],
+)
+def test_a_changed_source_makes_its_records_stale(
+    course: Path, file: str, old: str, new: str, records: set[str]
+) -> None:
+    path = course / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    found = list(stale(course))
+    assert {item.record for item in found} == records
+    for line, item in zip(unexplained(found, []), found, strict=True):
+        assert item.record in line and item.source in line and f"run `{item.command}`" in line
+
+
+def test_a_new_source_has_no_figures_yet(course: Path) -> None:
+    (course / "lessons" / "day01_add" / "second.cu").write_text(KERNEL)
+    assert [item.source for item in stale(course)] == ["lessons/day01_add/second.cu"]
+
+
+def test_only_what_was_measured_again_is_renewed(course: Path) -> None:
+    day = course / "lessons" / "day01_add"
+    (day / "second.cu").write_text(KERNEL)
+    (day / "kernel.cu").write_text(KERNEL.replace("1)", "3)"))
+    write_record(day / "times_gpu.json", {"version": 1}, course, renewed=("lessons/day01_add/second.cu",))
+    assert [item.source for item in stale(course)] == ["lessons/day01_add/kernel.cu"]
+
+
+def test_known_stale_figures_need_an_entry_that_still_applies(course: Path) -> None:
+    path = course / "solutions" / "day01_add" / "add.cu"
+    path.write_text(KERNEL.replace("1)", "2)"))
+    entry = KnownStale("lessons/*/h200.json", "solutions/day01_add/*.cu", "no GPU", "2026-11-28")
+    assert unexplained(stale(course), [entry]) == []
+    path.write_text(KERNEL)
+    (line,) = unexplained(stale(course), [entry])
+    assert "remove the entry" in line
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
+def test_machine_code_is_compared_without_names(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void a(float* x) { x[0] += 1; }\n")
+    (tmp_path / "b.cu").write_text("__global__ void other_name(float* y) { y[0] += 1; }\n")
+    (tmp_path / "c.cu").write_text("__global__ void a(float* x) { x[0] += 2; }\n")
+    same, renamed, different = (machine_code(tmp_path, f"{name}.cu") for name in "abc")
+    assert same == renamed != different
+
+
+def test_digests_are_of_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    seen = set()
+    for text in ("int a = 1;", "int  a=1; // x", "int a = 1; /* y */\n", "int a = 2;", "#define A 1\nint a = 1;"):
+        file.write_text(text)
+        seen.add(digest(file, tmp_path))
+    assert len(seen) == 3
