@@ -328,7 +328,10 @@ bool release(void* pointer) {
 
 int call(int (*thunk)(void**), void** arguments) {
     in_call = confined;
-    if (confined) arena::close_device_memory();
+    if (confined) {
+        know_library(reinterpret_cast<const void*>(thunk));
+        arena::close_device_memory();
+    }
     if (setjmp(landing) == 0)
         call_result = thunk(arguments);
     else

@@ -8,8 +8,7 @@ __host__ __device__ float read(const float* x, int i) {
 __global__ void kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    out[i] = 2.0f * x[i];
-    if (i == n - 1 && read(x + i, i) == 1e30f) out[i] = 0.0f;
+    out[i] = 2.0f * x[i] + 0.0f * read(x + i, i);
 }
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);

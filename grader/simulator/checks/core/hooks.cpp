@@ -390,7 +390,7 @@ void late_access(const void* data, size_t bytes, bool write, const void* code) {
     auto address = reinterpret_cast<uintptr_t>(data);
     ThreadState* thread = current_thread ? state_of(*current_thread) : nullptr;
     if (!thread || is_local(*thread, address)) {
-        if (write && sandbox::confined) sandbox::check(data, bytes, write, code, SIM_FRAME);
+        if (sandbox::confined) sandbox::check(data, bytes, write, code, SIM_FRAME);
         if (current_thread || !host_watches(address, bytes)) return;
     } else if (thread->hooked[write].contains(address, bytes)) {
         return;
