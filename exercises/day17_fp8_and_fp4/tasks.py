@@ -651,3 +651,150 @@ to do. (Goal on a GPU: for 1 and 16 rows twice as fast as torch's matmul with bf
     torch_baseline=lambda x, bf16_weights: torch.nn.functional.linear(x, bf16_weights),
     torch_prepare=lambda w, w_scales: {"bf16_weights": mxfp4_weights(w.long(), w_scales).bfloat16()},
 )
+
+# -------------------------------------------------------------------------------------------------------- fp8_kv_cache
+
+
+def stored_tokens(shape, generator, inputs):
+    """Return a cache of patterns: numbers up to the length of each sequence, NaN after it."""
+    patterns = to_e4m3(100 * torch.randn(shape, generator=generator))
+    position = torch.arange(shape[2])[None, None, :, None]
+    return torch.where(position < inputs["lengths"][:, None, None, None], patterns, E4M3_NAN)
+
+
+def stored_scales(shape, generator, inputs):
+    """Return the scales of stored tokens, and 1e30 after them."""
+    scales = 0.005 + 0.01 * torch.rand(shape, generator=generator)
+    return torch.where(torch.arange(shape[2]) < inputs["lengths"][:, None, None], scales, 1e30)
+
+
+def decode_step(q, k_new, v_new, lengths, k_cache, v_cache, k_scales, v_scales, scale):
+    """Append the quantized token of each sequence, and attend to all of its tokens."""
+    kept = {}
+    sequences = torch.arange(q.shape[0], device=q.device)
+    for name, new, cache, scales in (("k", k_new, k_cache, k_scales), ("v", v_new, v_cache, v_scales)):
+        quantized = fp8_groups(new, new.shape[-1])
+        cache, scales = cache.clone(), scales.clone()
+        cache[sequences, :, lengths] = quantized["q"]
+        scales[sequences, :, lengths] = quantized["scales"].squeeze(-1).to(scales.dtype)
+        kept[f"{name}_cache"], kept[f"{name}_scales"] = cache, scales
+    group = q.shape[1] // k_new.shape[1]
+    after = torch.arange(k_cache.shape[2], device=q.device) > lengths[:, None, None]  # [batch, 1, max_length]
+    keys, values = (
+        (from_e4m3(kept[f"{name}_cache"]) * kept[f"{name}_scales"][..., None])
+        .masked_fill(after[..., None], 0.0)
+        .repeat_interleave(group, dim=1)
+        for name in ("k", "v")
+    )
+    scores = (torch.einsum("bhd,bhnd->bhn", q, keys) * scale).masked_fill(after, -torch.inf)
+    kept["out"] = torch.einsum("bhn,bhnd->bhd", scores.softmax(dim=-1), values)
+    return kept
+
+
+def decode_sizes(batch, heads, kv_heads, head_dim, length, splits=1, **more):
+    """Return the sizes of a step; `length` tokens at most are stored before it."""
+    sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "length": length}
+    return {**sizes, "max_length": length + 3, "splits": splits, "scale": head_dim**-0.5, **more}
+
+
+def decode_bytes(d):
+    """Return the bytes of a step: all tokens of the cache with their scales once, queries and outputs."""
+    tokens = d["batch"] * d["kv_heads"] * (d["length"] + 1)
+    return 2 * tokens * (d["head_dim"] + 4) + 4 * d["batch"] * d["head_dim"] * (d["heads"] + d["kv_heads"])
+
+
+def torch_bf16_cache(q, k_cache, v_cache, k_scales, v_scales, lengths):
+    """Return a bf16 cache with the same tokens, for torch."""
+    end = int(lengths.max()) + 1
+    keys, values = (
+        (from_e4m3(cache[:, :, :end]) * scales[:, :, :end, None]).nan_to_num().bfloat16()
+        for cache, scales in ((k_cache, k_scales), (v_cache, v_scales))
+    )
+    return {"queries": q.bfloat16()[:, :, None], "keys": keys, "values": values}
+
+
+ANY_LENGTHS = {"lengths": integers(0, "length + 1")}
+STORED = {"dtype": "u8", "inout": True, "start": stored_tokens}
+SCALES = {"dtype": "f32", "inout": True, "start": stored_scales, "tolerance": 1e-6}
+
+fp8_kv_cache = Exercise(
+    summary="""\
+Decode one token of each sequence with a KV cache in e4m3. Sequence b has lengths[b] tokens. First quantize its new key
+and value, k_new and v_new [batch, kv_heads, head_dim], with one f32 scale for each head as in fp8_quantize: scale =
+amax / 448 with amax at least 1e-10, numbers = x * (448 / amax). Store them at position lengths[b] of k_cache, v_cache
+[batch, kv_heads, max_length, head_dim] and k_scales, v_scales [batch, kv_heads, max_length]. Then out = softmax(scale *
+q k^T) v over the lengths[b] + 1 tokens, the new one as it was stored. Query head h uses key head h / (heads / kv_heads),
+and at most 8 query heads share one. head_dim is 64 or 128, lengths[b] < max_length, k_new and v_new are finite, and all
+tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
+[splits, batch * heads, head_dim + 2] is working memory, for kernels that divide the keys of a sequence among `splits`
+blocks. The caches may have more than 2^31 elements, though in no case here. With batch = 0 there is nothing to do. (Goal
+on a GPU: half the time of a bf16 cache.)""",
+    launchers="void fp8_kv_cache(const {T}* q, const {T}* k_new, const {T}* v_new, const int* lengths, "
+    "unsigned char* k_cache, unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, {T}* out, "
+    "int batch, int heads, int kv_heads, int head_dim, int max_length, int splits, float scale, cudaStream_t stream)",
+    dtypes=("bf16",),
+    inputs={
+        "q": Input("batch heads head_dim", normal(scale=2.0)),
+        "k_new": Input("batch kv_heads head_dim", normal(channel_offset=1.0)),
+        "v_new": Input("batch kv_heads head_dim", normal(channel_offset=1.0)),
+        "lengths": Input("batch", constant("length"), dtype="i32"),
+    },
+    outputs={
+        "k_cache": Output("batch kv_heads max_length head_dim", **STORED),
+        "v_cache": Output("batch kv_heads max_length head_dim", **STORED),
+        "k_scales": Output("batch kv_heads max_length", **SCALES),
+        "v_scales": Output("batch kv_heads max_length", **SCALES),
+        "out": Output("batch heads head_dim"),
+        "parts": Output("splits batch*heads head_dim+2", dtype="f32", scratch=True),
+    },
+    reference=decode_step,
+    cases=[
+        Case("the first token", **decode_sizes(1, 1, 1, 64, 0)),
+        Case("one token before, a group of two", **decode_sizes(2, 2, 1, 128, 1)),
+        Case("15 tokens before: a whole tile of 16", **decode_sizes(1, 4, 2, 64, 15)),
+        Case("sequences of different lengths", inputs=ANY_LENGTHS, **decode_sizes(5, 8, 2, 64, 71)),
+        Case("a group of eight", **decode_sizes(2, 8, 1, 128, 67)),
+        Case("the keys in three parts", inputs=ANY_LENGTHS, **decode_sizes(3, 4, 1, 128, 150, splits=3)),
+        Case("more parts than tiles", **decode_sizes(1, 3, 3, 64, 20, splits=7)),
+        Case("the new key is zero", inputs={"k_new": constant(0.0)}, **decode_sizes(1, 2, 1, 64, 4)),
+        Case(
+            "the new token has the largest score",
+            inputs={"k_new": normal(scale=40.0)},
+            **decode_sizes(2, 4, 2, 64, 130),
+        ),
+        Case(
+            "random sizes",
+            inputs=ANY_LENGTHS,
+            batch=between(1, 3),
+            heads=one_of(4, 8, 16),
+            kv_heads=one_of(2, 4),
+            head_dim=one_of(64, 128),
+            length=between(1, 90),
+            max_length=93,
+            splits=between(1, 4),
+            scale=0.1,
+        ),
+        Case("no sequence", **decode_sizes(0, 2, 1, 64, 5)),
+    ],
+    efficient=Case("4 sequences of 200", **decode_sizes(4, 8, 2, 64, 200, splits=2)),
+    minimum_bytes=decode_bytes,
+    bars=[
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.6,
+            look="The query heads of a group share each key and value: read it once for all of them.",
+            naive="a block for each query head",
+        ),
+        Bar("sectors / ideal", at_most=1.6, look="Neighboring lanes should read neighboring bytes of a key."),
+        Bar("launches", at_most=3, look="Append, attend, and put the parts together."),
+    ],
+    bench=[
+        Bench("64 sequences of 4096", **decode_sizes(64, 32, 8, 128, 4096)),
+        Bench("256 sequences of 2048", **decode_sizes(256, 32, 8, 128, 2048)),
+        Bench("1 sequence of 32768", **decode_sizes(1, 32, 8, 128, 32768, splits=64)),
+    ],
+    torch_baseline=lambda queries, keys, values: torch.nn.functional.scaled_dot_product_attention(
+        queries, keys, values, enable_gqa=True
+    ),
+    torch_prepare=torch_bf16_cache,
+)
