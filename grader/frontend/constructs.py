@@ -52,6 +52,7 @@ _WORDS = {
     "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
     "cudaThreadExchangeStreamCaptureMode": ("changes of the capture mode", "Pass the mode to cudaStreamBeginCapture."),
     "__nanosleep_until": ("__nanosleep_until", ""),
+    "__block_size__": ("__block_size__", "Pass the block size at the launch, and write __cluster_dims__ for clusters."),
 }
 _OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
 """Features that whole programs may use: ``sim/texture_references.h``."""

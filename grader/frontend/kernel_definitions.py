@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token, closing, join, split_commas
 
-_ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__", "__block_size__")
+_ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_dims__")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
         pointers = tuple(any(t.text in ("*", "[") for t in part) for part in parameters)
         head = tokens[start:k]
         is_template = any(t.text == "template" for t in tokens[start:i])
-        cluster = _cluster(head)
+        cluster = _arguments_of(head, "__cluster_dims__")
         if is_template and {t.text for t in cluster} & _template_names(tokens[start:i]):
             cluster = []
         kernel = KernelDefinition(
@@ -126,12 +126,18 @@ def _host_functions(tokens: Sequence[Token]) -> set[str]:
 
 def cluster_dimensions(head: Sequence[Token]) -> str:
     """Return the text between the parentheses of ``__cluster_dims__`` in a declaration; empty without one."""
-    return join(_cluster(head))
+    return join(_arguments_of(head, "__cluster_dims__"))
 
 
-def _cluster(head: Sequence[Token]) -> list[Token]:
+def most_threads(head: Sequence[Token]) -> str:
+    """Return the first argument of ``__launch_bounds__`` in a declaration; empty without one."""
+    arguments = split_commas(_arguments_of(head, "__launch_bounds__"))
+    return join(arguments[0]) if arguments else ""
+
+
+def _arguments_of(head: Sequence[Token], attribute: str) -> list[Token]:
     for i, token in enumerate(head):
-        close = closing(head, i + 1) if token.text == "__cluster_dims__" and i + 1 < len(head) else None
+        close = closing(head, i + 1) if token.text == attribute and i + 1 < len(head) else None
         if close is not None:
             return list(head[i + 2 : close])
     return []

@@ -37,7 +37,7 @@ from grader.frontend.declarations import (
 )
 from grader.frontend.execution_space import check_execution_spaces
 from grader.frontend.host_names import host_names
-from grader.frontend.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels
+from grader.frontend.kernel_definitions import KernelDefinition, cluster_dimensions, find_kernels, most_threads
 from grader.frontend.launch_syntax import angle_opening, callee_start, configuration_end, is_triple
 from grader.frontend.limits import MOST_TRANSLATED, spend
 from grader.frontend.local_arrays import LocalArrays
@@ -374,6 +374,7 @@ class _RegionRewriter:
             self._declare_file_arrays(declaration, i)
         if kind == "function" and not self.region.macro:
             self._register_clusters(declaration, i)
+            self._check_launch_bounds(declaration, i)
             self._guard_local_arrays(declaration, i)
             self._take_from_heap(declaration, i)
 
@@ -392,6 +393,13 @@ class _RegionRewriter:
             name = words[-1]
             known = f" static ::sim::RegisterClusters sim_clusters_{name}_{brace}((const void*)&{name}, {cluster});"
             self.scope = replace(self.scope, after=known)
+
+    def _check_launch_bounds(self, declaration: Sequence[Token], brace: int) -> None:
+        """Make threads check ``__launch_bounds__``: a GPU refuses a launch with more threads."""
+        most = most_threads(declaration)
+        if most and "__global__" in words_before_parameters(declaration):
+            end = self.tokens[brace].end
+            self._edit(end, end, f" ::sim::require_launch_bounds(static_cast<unsigned>({most}));")
 
     def _guard_local_arrays(self, declaration: Sequence[Token], brace: int) -> None:
         words = set(words_before_parameters(declaration))

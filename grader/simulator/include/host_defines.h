@@ -11,7 +11,6 @@
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
-#define __block_size__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
 

@@ -1,6 +1,10 @@
 // threadIdx and its relatives. In host code, where no thread runs, everything is zero.
 #include "sim/identity.h"
 
+#include <stdio.h>
+
+#include "events.h"
+#include "sim/error_codes.h"
 #include "thread.h"
 
 namespace sim {
@@ -22,5 +26,16 @@ unsigned warp_index() noexcept { return current_thread ? current_thread->warp->i
 bool on_device() noexcept { return current_thread != nullptr; }
 
 bool is_cooperative() noexcept { return current_thread && current_thread->block->launch->cooperative; }
+
+void require_launch_bounds(unsigned most) {
+    Thread* self = current_thread;
+    if (!self || self->block->thread_count <= most) return;
+    const Launch& launch = *self->block->launch;
+    static char why[120];
+    snprintf(why, sizeof why, "a block of %u threads exceeds the kernel's __launch_bounds__ of %u",
+             self->block->thread_count, most);
+    events::refused(&launch, launch.kernel_name, cudaErrorInvalidValue, why, launch.caller);
+    kill_launch(cudaErrorInvalidValue);
+}
 
 }  // namespace sim

@@ -20,6 +20,9 @@ namespace sim {
 [[gnu::const]] bool on_device() noexcept;                // false in host code
 [[gnu::const]] bool is_cooperative() noexcept;           // launched by cudaLaunchCooperativeKernel
 
+// Called by each thread of a kernel with __launch_bounds__(most): refuses a launch with more threads per block.
+void require_launch_bounds(unsigned most);
+
 }  // namespace sim
 #pragma GCC visibility pop
 
