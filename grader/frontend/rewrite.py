@@ -42,6 +42,7 @@ from grader.frontend.launch_syntax import angle_opening, callee_start, configura
 from grader.frontend.limits import MOST_TRANSLATED, spend
 from grader.frontend.local_arrays import LocalArrays
 from grader.frontend.own_names import PREFIX, own_names
+from grader.frontend.polls import POLLING, polls
 from grader.frontend.ptx_instructions import architecture_for
 from grader.frontend.rewrite_error import RewriteError, error_at
 from grader.frontend.tokens import Source, Token, closing, join, opening, split_commas
@@ -248,6 +249,8 @@ class _RegionRewriter:
         for start, end, call in first_looks(self.tokens):
             self._edit(start, start + (not call.endswith("&")), call)
             self._edit(end, end, ")")
+        for start in polls(self.tokens):
+            self._edit(start, start, POLLING)
         i = 0
         branches = [] if self.region.macro else self.source.directives
         next_branch = 0

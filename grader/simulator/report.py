@@ -81,6 +81,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -520,7 +521,7 @@ class _Reader:
                 side, other = other, side
         payload = data.facts
         if isinstance(payload, NearbyAtomic):
-            payload = NearbyAtomic(atomic=self._atomic_of(data.kernel, side, other))
+            payload = NearbyAtomic(atomic=self._atomic_of(data, side, other))
         elif isinstance(payload, BlockedThreads):
             payload = structs.replace(payload, waits=[self._placed(waiting) for waiting in payload.waits])
         elif isinstance(payload, EndlessLoop):
@@ -535,12 +536,19 @@ class _Reader:
             count=data.count,
         )
 
-    def _atomic_of(self, kernel: str, *sides: Side | None) -> str:
-        """Return the place of an atomic operation that may seem to order the two accesses."""
+    def _atomic_of(self, data: report_format.Finding, *sides: Side | None) -> str:
+        """Return the place of an atomic operation that may seem to order the two accesses.
+
+        Within a block, where a barrier could order them as well, only one that may take a lock counts.
+        """
         if any(side is not None and side.access == "atomic" for side in sides):
             return ""
-        sites = [site for counted in self.data.kernels if counted.name == kernel for site in counted.sites]
-        places = [self._location(site.site) for site in sites if site.access == "atomic" and site.space == "global"]
+        sites = [site for counted in self.data.kernels if counted.name == data.kernel for site in counted.sites]
+        atomics = [site for site in sites if site.access == "atomic"]
+        if data.kind == "between_blocks":
+            places = [self._location(site.site) for site in atomics if site.space == "global"]
+        else:
+            places = [place for site in atomics if _LOCK.search(self._source_line(place := self._location(site.site)))]
         return next((f"{Path(place.file).name}:{place.line}" for place in places if place.line), "")
 
     def _loop_around(self, place: Location) -> str:
@@ -562,6 +570,10 @@ class _Reader:
             self._sources[place.file] = _source_lines(place.file if ours else header)
         lines = self._sources[place.file]
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+
+
+_LOCK = re.compile(r"\bwhile\b.*(?:CAS|Exch|exchange|test_and_set)")
+"""A line that waits for a lock."""
 
 
 @functools.cache

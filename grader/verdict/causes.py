@@ -8,6 +8,7 @@ from msgspec import structs
 
 from grader.verdict.finding import Finding, Side
 from grader.verdict.findings import KINDS
+from grader.verdict.findings.races import NearbyAtomic
 
 DIVERGENT = tuple(kind.name for kind in KINDS.values() if kind.divergence)
 """Kinds after which threads are out of step, so that their later accesses race."""
@@ -65,12 +66,13 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """Return a race within a warp as one between warps if its line also has a race between warps.
+    """Return a race within a warp with the fix of one between warps if its line also has a race between warps.
 
     One ``__syncthreads()`` fixes both.
     """
     if race.kind == "within_warp" and any(
         other.kind == "within_block" and other.places & race.places for other in every
     ):
-        return structs.replace(race, kind="within_block")
+        nearby = race.payload if isinstance(race.payload, NearbyAtomic) else NearbyAtomic()
+        return structs.replace(race, payload=structs.replace(nearby, block=True))
     return race

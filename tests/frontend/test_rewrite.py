@@ -360,6 +360,27 @@ def test_constructs_that_bypass_the_checks_are_refused(code, line, says):
     assert caught.value.line == line
 
 
+# -- polling -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declaration", "code", "polled"),
+    [
+        ("__device__ volatile int flag;", "while (flag == 0) {}", ["flag == 0"]),
+        ("__device__ volatile int ready[64];", "do {} while (ready[n - 1] == 0);", ["ready[n - 1] == 0"]),
+        ("__device__ int peek(int n, const volatile int* p);", "while (peek(n, x) == 0) {}", ["peek(n, x) == 0"]),
+        ("", "while (*static_cast<volatile int*>(x) == 0) {}", ["*static_cast<volatile int*>(x) == 0"]),
+        ("__device__ volatile int flag;", "while (n) --n; if (flag) ++n; while (int m = flag) n += m;", []),
+        ("", 'asm volatile("membar.gl;"); while (n) --n;', []),
+    ],
+)
+def test_conditions_that_read_volatile_variables_poll(declaration: str, code: str, polled: list[str]) -> None:
+    text = rewrite(f"{declaration} __global__ void k(int* x, int n) {{ {code} }}").text
+    assert text.count("Polling") == len(polled)
+    for condition in polled:
+        assert f"while (::sim::Polling(), {condition})" in text
+
+
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 

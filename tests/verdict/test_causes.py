@@ -8,7 +8,8 @@ from msgspec import structs
 from grader.verdict import Finding, Memory, Side, merged
 from grader.verdict.causes import DIVERGENT, causes_first
 from grader.verdict.findings import KINDS
-from grader.verdict.wording.findings import fix, several
+from grader.verdict.findings.races import NearbyAtomic
+from grader.verdict.wording.findings import fix, several, why
 
 
 def memory(name: str) -> Memory:
@@ -75,13 +76,11 @@ def test_threads_of_several_warps_need_a_barrier_of_the_block() -> None:
         (race,) = merged(order)
         assert race.kind == "within_block" and race.count == 2
     elsewhere = finding("racecheck", "within_block", side(3), side(8, "write"))
-    assert [race.kind for race in causes_first([near, elsewhere])] == ["within_block", "within_block"]
+    first, second = causes_first([near, elsewhere])
+    assert (first.kind, second.kind) == ("within_warp", "within_block") and fix(first) == fix(second)
     tile = finding("racecheck", "within_block", side(8, "write", name="tile"), side(3, name="tile"))
-    assert [race.kind for race in causes_first([near, tile])] == ["within_block", "within_block"]
-    assert [race.kind for race in causes_first([near, structs.replace(tile, other=None)])] == [
-        "within_warp",
-        "within_block",
-    ]
+    assert "__syncthreads" in fix(causes_first([near, tile])[0])
+    assert "__syncwarp" in fix(causes_first([near, structs.replace(tile, other=None)])[0])
     assert several([near, elsewhere], 4).count("__syncwarp") == 1
     assert several(causes_first([near, elsewhere]), 4).count("Put __syncthreads()") == 1
     assert several(causes_first([near, elsewhere]), 4).count("__syncwarp") == 0
@@ -92,6 +91,25 @@ def test_only_one_access_is_atomic() -> None:
     assert "Make the other access atomic" in fix(race) and "use atomics" not in fix(race)
     writes = structs.replace(finding("racecheck", "between_blocks", side(3, "write"), side(4)), payload=None)
     assert "use atomics" in fix(writes)
+
+
+def test_atomic_operations_of_the_block_need_a_wider_scope() -> None:
+    for kind in ("between_blocks", "within_cluster"):
+        assert "drop the suffix _block" in fix(finding("racecheck", kind, side(3, "atomic"), side(4, "atomic")))
+
+
+@pytest.mark.parametrize("kind", ["within_warp", "within_block"])
+def test_a_lock_needs_a_fence(kind: str) -> None:
+    race = finding("racecheck", kind, side(3), side(4, "write"))
+    locked = structs.replace(race, payload=NearbyAtomic(atomic="a.cu:2"))
+    assert "at a.cu:2 takes a lock, put __threadfence_block()" in fix(locked)
+    assert "a lock" not in fix(structs.replace(race, payload=NearbyAtomic()))
+
+
+def test_volatile_orders_nothing() -> None:
+    race = finding("racecheck", "between_blocks", side(3, "volatile read"), side(4, "volatile write"))
+    assert "orders nothing" in why(race)
+    assert "volatile" not in why(finding("racecheck", "between_blocks", side(3), side(4, "write")))
 
 
 def test_an_index_past_an_array_is_compared_with_the_block() -> None:

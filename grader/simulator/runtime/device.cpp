@@ -63,6 +63,14 @@ void spin_hint() {
     spin(*current_thread);
 }
 
+void condition_begins() {
+    if (current_thread) ++current_thread->conditions;
+}
+
+void condition_ends() {
+    if (current_thread) --current_thread->conditions;
+}
+
 void polled(Thread& self, const void* address, unsigned bytes) {
     if (saw_something_new(self, address, bytes)) current_worker->stalled_rounds = 0;
     self.polls = self.polled == address ? self.polls + 1 : 1;

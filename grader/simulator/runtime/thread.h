@@ -67,6 +67,7 @@ struct Thread {
     uint16_t linear;  // x fastest
     uint8_t lane;     // linear % 32
     State state;
+    uint16_t conditions;  // conditions of loops that it evaluates now, each within a function called by the last
 
     // Where the thread waits: valid while state is `waiting`, kept afterwards for findings.
     Wait wait;

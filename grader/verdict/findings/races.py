@@ -9,13 +9,22 @@ from grader.verdict.findings.sides import both, position
 from grader.verdict.record import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from grader.verdict.finding import Finding
+
+    FixOfRace = Callable[[Finding], str]
 
 
 class NearbyAtomic(Payload, tag="NearbyAtomic"):
-    """The place of an atomic operation in the same kernel; empty if there is none, or if it is a side itself."""
+    """The place of an atomic operation that may order the two accesses; empty if there is none, or if it is a side.
+
+    Within a block, where a barrier could order them as well, it is the place of a lock.
+    """
 
     atomic: Line = ""
+    block: bool = False
+    """True for a race within a warp if its line also has a race between warps, which needs the wider barrier."""
 
 
 PAYLOADS = NearbyAtomic
@@ -39,24 +48,68 @@ _BEFORE_A_COPY = (
 _ANOTHER_WAY = "give each block its own place, or split the work into two launches."
 
 
-def _or_copy(fix: str) -> FixOfRace:
-    return lambda finding: _BEFORE_A_COPY if "async write" in _accesses(finding) else fix
+_SYNCTHREADS = (
+    "Put __syncthreads() between the two accesses, where all threads of the block reach it. In a loop, put one also "
+    "between the last access of an iteration and the first access of the next."
+)
+_BLOCK_SCOPE = (
+    "An atomic operation of block scope is atomic only for the threads of its block: drop the suffix _block, or use "
+    "cuda::thread_scope_device (PTX .gpu) where other blocks access the same memory."
+)
+
+
+def _fix(barrier: str) -> FixOfRace:
+    """Return the fix of a race that a barrier removes, unless a copy or a lock takes part in it."""
+
+    def fix(finding: Finding) -> str:
+        accesses, nearby = _accesses(finding), _nearby(finding)
+        if "async write" in accesses:
+            return _BEFORE_A_COPY
+        if accesses == {"atomic"}:
+            return _BLOCK_SCOPE
+        if nearby.block:
+            return _SYNCTHREADS
+        if nearby.atomic:
+            return (
+                f"If the atomic operation at {nearby.atomic} takes a lock, put __threadfence_block() after it, and "
+                "before the lock is released. A barrier cannot stand there: threads that wait for the lock do not "
+                f"reach it. If it takes no lock: {barrier[0].lower()}{barrier[1:]}"
+            )
+        return barrier
+
+    return fix
+
+
+def _nearby(finding: Finding) -> NearbyAtomic:
+    return finding.payload if isinstance(finding.payload, NearbyAtomic) else NearbyAtomic()
+
+
+def _why(otherwise: str) -> Callable[[Finding], str]:
+    """Return the consequence of a race; volatile accesses look as if they prevented it."""
+
+    def why(finding: Finding) -> str:
+        if any(access.startswith("volatile") for access in _accesses(finding)):
+            return f"volatile makes each access reach memory, but orders nothing and makes nothing atomic. {_WHY}"
+        return _WHY if _nearby(finding).block else otherwise
+
+    return why
 
 
 def _between_blocks_fix(finding: Finding) -> str:
     accesses = _accesses(finding)
     if "async write" in accesses:
         return _BEFORE_A_COPY
-    if "atomic" in accesses and len(accesses) > 1:
+    if accesses == {"atomic"}:
+        return _BLOCK_SCOPE
+    if "atomic" in accesses:
         return (
             "Make the other access atomic as well, or split the work into two launches. If the atomic operation "
             "signals that "
             "a block has finished, put a __threadfence() before it, and another between it and the other access."
         )
-    payload = finding.payload
-    if "atomic" not in accesses and isinstance(payload, NearbyAtomic) and payload.atomic:
+    if nearby := _nearby(finding).atomic:
         return (
-            f"The atomic operation at {payload.atomic} orders only itself. If it signals that the data is ready, put a "
+            f"The atomic operation at {nearby} orders only itself. If it signals that the data is ready, put a "
             "__threadfence() between the write and the atomic operation, and another between the atomic operation and "
             "the read. If another thread of the block does the write or the read, add `__syncthreads()` as well. If it "
             f"is no signal: {_ANOTHER_WAY}"
@@ -90,20 +143,17 @@ def _between_streams_why(finding: Finding) -> str:
     )
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    FixOfRace = Callable[[Finding], str]
-
 KINDS = (
     FindingKind(
         name="within_warp",
         check="racecheck",
         title="race within a warp",
         text=_race,
-        why=f"The lanes of a warp do not run in lockstep. {_WHY}",
-        fix=_or_copy("Put __syncwarp() between the two accesses."),
+        why=_why(f"The lanes of a warp do not run in lockstep. {_WHY}"),
+        fix=_fix("Put __syncwarp() between the two accesses."),
         look="the race within a warp",
+        payload=NearbyAtomic,
+        sample=NearbyAtomic(),
         sample_access="read",
         sample_other="write",
         has_memory=True,
@@ -117,11 +167,10 @@ KINDS = (
         title="race between warps of a block",
         text=_race,
         why=_WHY,
-        fix=_or_copy(
-            "Put __syncthreads() between the two accesses, where all threads of the block reach it. In a loop, put one "
-            "also between the last access of an iteration and the first access of the next."
-        ),
+        fix=_fix(_SYNCTHREADS),
         look="the race between warps",
+        payload=NearbyAtomic,
+        sample=NearbyAtomic(),
         sample_access="read",
         sample_other="write",
         has_memory=True,
@@ -135,7 +184,7 @@ KINDS = (
         title="race between blocks of a cluster",
         text=_race,
         why=_WHY,
-        fix=_or_copy(
+        fix=_fix(
             "Put cluster.sync() (llmk::cluster_sync, PTX barrier.cluster.arrive and barrier.cluster.wait) between "
             "the two "
             "accesses, or let one thread arrive at an mbarrier for which the other waits."
@@ -153,7 +202,7 @@ KINDS = (
         check="racecheck",
         title="race between blocks",
         text=_race,
-        why=f"Nothing orders two blocks within a launch. {_WHY}",
+        why=_why(f"Nothing orders two blocks within a launch. {_WHY}"),
         fix=_between_blocks_fix,
         look="the race between blocks",
         payload=NearbyAtomic,

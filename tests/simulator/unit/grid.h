@@ -161,6 +161,10 @@ class Floats {
         sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), {true, true, block_scope});
     }
 
+    void strong(sim::checks::ThreadState& thread, unsigned i, sim::checks::Access access) {
+        bool stores = access != sim::checks::Access::volatile_read;
+        sim::checks::atomic_cell(thread, cell(i), site(access), {!stores, stores});
+    }
     void atomic_load(sim::checks::ThreadState& thread, unsigned i) {
         sim::checks::atomic_cell(thread, cell(i), site(sim::checks::Access::atomic), {true, false});
     }

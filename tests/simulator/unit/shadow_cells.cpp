@@ -320,7 +320,7 @@ CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
         for (unsigned i = 0; i < count; ++i) {
             uintptr_t address = reinterpret_cast<uintptr_t>(values + i);
             if (i) settle(thread, address, code);
-            note_write(thread, x.cell(0), site, address);
+            note_write(thread, site, address, 4, x.cell(0).write, x.cell(0).write_site, Access::write);
             values[i] += 1;
         }
         CHECK_EQUAL(finding_count(), count == many);  // more than are stored

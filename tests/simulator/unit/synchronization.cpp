@@ -1,5 +1,6 @@
 // Order established by named barriers, fences and atomic variables.
 #include "as_thread.h"
+#include "checks/synchronization/volatiles.h"
 #include "grid.h"
 #include "unit.h"
 
@@ -606,4 +607,64 @@ CASE(what_went_through_variables_is_forgotten_with_the_launch) {
         for (const char& variable : variables) release(grid.thread(0, 0), &variable);
     }));
     CHECK(!log_of(variables));
+}
+
+namespace {
+
+// A volatile read or write of x[i] as its hook reports it.
+void volatile_access(Floats& x, ThreadState& thread, unsigned i, bool writes, const void* code = &flag) {
+    x.strong(thread, i, writes ? Access::volatile_write : Access::volatile_read);
+    uintptr_t address = reinterpret_cast<uintptr_t>(x.at(i));
+    if (writes)
+        note_volatile_write(thread, address, 4);
+    else
+        note_volatile_read(thread, address, 4, code);
+}
+
+}  // namespace
+
+CASE(volatile_accesses_race_unless_threads_synchronize_through_them) {
+    enum {
+        nothing,
+        atomic,
+        polls,
+        polls_elsewhere,
+        in_a_condition,
+        read_before_fence,
+        write_after_fence,
+        fence_after_atomic
+    };
+    for (auto how : {nothing, atomic, polls, polls_elsewhere, in_a_condition, read_before_fence, write_after_fence,
+                     fence_after_atomic}) {
+        Grid grid(3, 32);
+        Floats x;
+        ThreadState &writer = grid.thread(0, 0), &reader = grid.thread(1, 0);
+        if (how == fence_after_atomic) writer.last_strong = LastStrong::atomic_read;
+        if (how == write_after_fence || how == fence_after_atomic) fence(writer, Scope::device);
+        volatile_access(x, writer, 3, true);
+        reader.thread->conditions = how == in_a_condition;
+        volatile_access(x, reader, 3, false);
+        if (how == atomic) x.atomic(grid.thread(2, 0), 3);
+        if (how == polls) volatile_access(x, reader, 3, false);
+        if (how == polls_elsewhere) volatile_access(x, reader, 3, false, &other_flag);
+        if (how == read_before_fence) fence(reader, Scope::device);
+        CHECK_EQUAL(finding_count(), 0);
+        report_held_races();
+        CHECK_EQUAL(finding_count(), how == nothing || how == polls_elsewhere || how == fence_after_atomic);
+        report_held_races();
+        CHECK(finding_count() < 2);
+        forget_findings();
+    }
+}
+
+CASE(volatile_accesses_that_something_orders_are_no_race) {
+    Grid grid(2, 64);
+    Floats x;
+    volatile_access(x, grid.thread(0, 0), 0, true);
+    grid.syncthreads(0);
+    volatile_access(x, grid.thread(0, 40), 0, false);
+    volatile_access(x, grid.thread(0, 0), 1, false);
+    volatile_access(x, grid.thread(1, 0), 1, false);
+    report_held_races();
+    CHECK_EQUAL(finding_count(), 0);
 }

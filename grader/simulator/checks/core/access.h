@@ -49,7 +49,8 @@ SIM_ALWAYS_INLINE bool may_be_red(uintptr_t address, size_t bytes) {
 void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
 // Records a race with the cell's last write. It is no race if the write stores the value that is already there, which
 // is known only afterwards.
-void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address);
+void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, size_t bytes, Epoch other,
+                uint16_t other_site, Access other_access);
 void forget_writes(ThreadExtras& extras);
 // Decides what was left open at the last access: `address` and `code` are of the next access, or 0 and null when the
 // thread does something else.

@@ -11,6 +11,7 @@
 #include "checks/report/recording.h"
 #include "checks/report/report.h"
 #include "checks/synchronization/streams.h"
+#include "checks/synchronization/volatiles.h"
 #include "checks/counting/touched_sectors.h"
 #include "checks/report/trace.h"
 
@@ -111,6 +112,7 @@ void launch_rolled_back(Launch&) {
         worker.known_barriers.clear();
     });
     drop_sectors();
+    forget_held_races();
     forget_site_ids(the_launch.sites_before);
     return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
     past_launches().back().number = 0;  // known to be complete by every thread
@@ -121,6 +123,7 @@ void launch_rolled_back(Launch&) {
 void launch_end(Launch& launch) {
     if (launch.error) note_failed_launch();
     if (recorded_block) end_recording();
+    report_held_races();
     // State left from a launch that was aborted.
     each_worker([](WorkerState& worker) {
         drop_logs(worker);
@@ -300,6 +303,7 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
                  bool changed) {
     ThreadState& state = *state_of(thread);
+    state.last_strong = op == AtomicOp::store ? LastStrong::none : LastStrong::atomic_read;
     if (op != AtomicOp::store) acquire(state, data, scope, acquires(order));
     if (stored) checks::release(state, data, scope, order, op == AtomicOp::store);
     if (changed) note_change(reinterpret_cast<uintptr_t>(data));
@@ -367,6 +371,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
 
 void reset() {
     forget_findings();
+    forget_held_races();
     forget_kernels();
     forget_executed();
     forget_scratch();

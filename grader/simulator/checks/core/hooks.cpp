@@ -11,6 +11,7 @@
 #include "checks/core/hooks.h"
 #include "checks/synchronization/races.h"
 #include "checks/synchronization/streams.h"
+#include "checks/synchronization/volatiles.h"
 #include "runtime/block_order.h"
 #include "runtime/host_threads.h"
 #include "submission_sandbox/sandbox.h"
@@ -135,8 +136,7 @@ void host_synchronizes(const void* data) {
         host_threads::acquire_later(data);
 }
 
-// In global memory, kernels used volatile accesses to pass flags before there were atomic loads: they do not race with
-// each other, and together with fences they order. In shared memory they race like any other access.
+// In shared memory, volatile accesses race like any other.
 template <bool Write>
 void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
@@ -155,6 +155,10 @@ void hook_volatile(const void* data, unsigned size_log2, const void* code) {
         in_block_order("its threads use volatile accesses");
         unordered_access(state, address, Write ? Access::volatile_write : Access::volatile_read, size_log2, code,
                          {!Write, Write});
+        if (Write)
+            note_volatile_write(state, address, 1u << size_log2);
+        else
+            note_volatile_read(state, address, 1u << size_log2, code);
     }
     if (Write) {
         release(state, data, Scope::system, MemoryOrder::relaxed, true);

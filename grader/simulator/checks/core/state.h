@@ -27,6 +27,8 @@ struct PendingWrite {
     const void* code_address;
     Epoch other;
     uint16_t other_site;
+    Access access;
+    Access other_access;
     Region* region;
 };
 
@@ -36,6 +38,15 @@ struct PendingIndex {
     long long index;
     const char* type;
 };
+
+struct VolatileRead {
+    uintptr_t address;
+    unsigned bytes;
+    const void* code;
+};
+
+// What a thread did last of volatile and atomic operations and fences: volatiles.h.
+enum class LastStrong : uint8_t { none, fence, atomic_read, volatile_read };
 
 struct AsyncCopy {
     uintptr_t shared;
@@ -62,6 +73,7 @@ struct ThreadExtras {
     const void* piece_code;          // the last hook since a write became pending, and its address
     uintptr_t piece;
     PendingIndex index;
+    VolatileRead last_read;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
     BulkState* bulk;              // mbarriers.h
@@ -90,6 +102,7 @@ struct alignas(64) ThreadState {
     ThreadExtras* extras;   // null if the thread needs none
     uint32_t barrier_time;  // accesses of the block's threads before it are ordered before what this thread does now
     uint8_t lane;
+    LastStrong last_strong;
     bool awaited;   // has waited for the previous grid, where this launch may overlap with it
     bool pending;   // extras->writes or has_index, or recorded: to be settled before anything else
     bool recorded;  // the thread's accesses are recorded: recording.h

@@ -49,8 +49,9 @@ bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
 // the next access the write may not have happened yet.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
     if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.attempts < 2;
-    report_race(thread, write.code_address, Access::write, static_cast<uint32_t>(write.bytes),
-                reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site, Access::write);
+    report_race(thread, write.code_address, write.access, static_cast<uint32_t>(write.bytes),
+                reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site,
+                write.other_access);
     return false;
 }
 
@@ -96,7 +97,8 @@ void settle(ThreadState& thread, uintptr_t address, const void* code) {
     }
 }
 
-void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& site, uintptr_t address) {
+void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, size_t bytes, Epoch other,
+                uint16_t other_site, Access other_access) {
     ThreadExtras& extras = extras_of(thread);
     if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
     if (!extras.writes) abort();
@@ -104,7 +106,7 @@ void note_write(ThreadState& thread, const ShadowCell& cell, const AccessSite& s
     // A wide write covers several cells.
     if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
     PendingWrite& write = extras.writes->back();
-    write = {data, size_t(1) << site.size_log2, 0, {}, site.address, cell.write, cell.write_site, site.region};
+    write = {data, bytes, 0, {}, site.address, other, other_site, site.access, other_access, site.region};
     memcpy(write.before, data, write.bytes);
     extras.piece_code = site.address;
     extras.piece = address;

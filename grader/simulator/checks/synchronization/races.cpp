@@ -7,6 +7,7 @@
 #include "checks/synchronization/reader_set.h"
 #include "checks/asynchronous/wgmma.h"
 #include "checks/synchronization/streams.h"
+#include "checks/synchronization/volatiles.h"
 
 namespace sim::checks {
 
@@ -187,8 +188,9 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     } else if (is_by_atomic(write)) {
         const void* variable = reinterpret_cast<const void*>(address_of(cell, site));
-        if (access != Access::atomic && !ordered(thread, write, variable))
-            report_cell_race(thread, cell, site, access, write, cell.write_site, Access::atomic);
+        bool conflicts = access != Access::atomic && !(is_volatile(access) && cell.second.synchronizes());
+        if (conflicts && !ordered(thread, write, variable))
+            report_cell_race(thread, cell, site, access, write, cell.write_site, access_of(cell, atomic_store));
     } else if (!ordered(thread, write)) {
         // A bulk copy wrote it; other threads have waited for that copy, but not this thread.
         Access other = write.atomic() ? Access::async_write : Access::write;
@@ -264,6 +266,8 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
     }
     finding.other.serial = other.serial();
     finding.other.thread = other.thread();
+    if (is_volatile(access) && is_volatile(other_access) && region->space != Space::shared && !streams)
+        return hold_race(finding, address);
     add_finding(finding);
 }
 
@@ -299,7 +303,8 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     } else if (kinds_of(cell) & atomic_store) {
         Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
-            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, Access::atomic);
+            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site,
+                             access_of(cell, conflict.kind));
         else if (site.space == Space::global && set.serial() >= the_launch.first_serial)
             keep_atomic_as_write(thread, cell);
         remove_members(cell, atomic_store);
@@ -323,19 +328,25 @@ void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& sit
         if (write.pending() || is_by_atomic(write) || site.access != Access::write) {
             check_last_write(thread, cell, site, site.access);
         } else if (!ordered(thread, write)) {
-            note_write(thread, cell, site, address);
+            note_write(thread, site, address, size_t(1) << site.size_log2, write, cell.write_site, Access::write);
         }
     }
     if (cell.reads != never && cell.reads != thread.epoch && !stale(thread, site, cell.reads)) {
         Conflict conflict = conflict_with_set(thread, cell, site, every_kind);
         if (conflict.unordered) {
-            Access other = conflict.kind == ordinary_read ? Access::read : Access::atomic;
+            Access other = access_of(cell, conflict.kind);
             if (conflict.epoch.pending()) other = Access::async_read;
             if (is_operand_mark(cell.reads)) other = Access::operand_read;
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         }
     }
     cell.reads = never;
+}
+
+Access access_of(const ShadowCell& cell, unsigned kind) {
+    if (kind == ordinary_read) return Access::read;
+    if (cell.second.synchronizes()) return Access::atomic;
+    return kind == atomic_load ? Access::volatile_read : Access::volatile_write;
 }
 
 Epoch last_atomic_store(const ShadowCell& cell) {
@@ -360,6 +371,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     }
     Epoch set = cell.reads;
     Kind kind = access.stores ? atomic_store : atomic_load;
+    if (site.access == Access::atomic) cell.second.set_synchronizes();
     if (set < floor.end() || stale(thread, site, set)) {
         become_set(thread, cell, site.id, kind);
     } else if (is_operand_mark(set) && !access.stores) {
@@ -367,13 +379,18 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     } else {
         unsigned conflicting = access.stores ? ordinary_read : 0;
         bool narrow = access.block_scope || cell.second.block_scope();
-        if (narrow && set.atomic() && set.serial() != thread.block->serial)
+        bool orders_nothing = is_volatile(site.access) && !cell.second.synchronizes();
+        if (orders_nothing || (narrow && set.atomic() && set.serial() != thread.block->serial))
             conflicting |= access.stores ? atomic_load | atomic_store : atomic_store;
         Conflict conflict = conflict_with_set(thread, cell, site, conflicting);
         if (conflict.unordered) {
-            Access other = conflict.kind == ordinary_read ? Access::read : Access::atomic;
+            Access other = access_of(cell, conflict.kind);
             if (is_operand_mark(set)) other = Access::operand_read;
-            report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
+            if (is_volatile(site.access) && other == Access::volatile_write && access.stores)
+                note_write(thread, site, address_of(cell, site), size_t(1) << site.shift, conflict.epoch, conflict.site,
+                           other);
+            else
+                report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site, other);
         }
         if (superseded(thread, cell) || (access.stores && !set.atomic())) {
             bool stored = kinds_of(cell) & atomic_store;

@@ -14,6 +14,10 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
 // Returns whether the serial belongs to a block of this one's cluster, now or before a grid barrier.
 bool is_own(const BlockState& block, uint32_t serial);
 
+// Returns what the accesses of this kind in the cell's set were. Atomic operations make a location one through which
+// threads synchronize; otherwise they were volatile accesses.
+Access access_of(const ShadowCell& cell, unsigned kind);
+
 // Reports a race between the thread's access and an earlier one.
 void report_race(const ThreadState& thread, const void* code, Access access, uint32_t bytes, uintptr_t address,
                  const Region* region, Epoch other, uint16_t other_site, Access other_access);

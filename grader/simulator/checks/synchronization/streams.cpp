@@ -133,8 +133,6 @@ void report(const Accessor& who, const Region& region, uintptr_t address, unsign
     add_finding(finding);
 }
 
-Access access_of(unsigned kind) { return kind == ordinary_read ? Access::read : Access::atomic; }
-
 void check_cell(const Accessor& who, const Region& region, const ShadowCell& cell) {
     uintptr_t address = region.base + (static_cast<uintptr_t>(&cell - region.cells) << region.shift);
     unsigned bytes = 1u << region.shift;
@@ -145,11 +143,11 @@ void check_cell(const Accessor& who, const Region& region, const ShadowCell& cel
         for (uint32_t i = 0; i < members->count; ++i) {
             const Member& member = members->list[i];
             if (who.knows(member.epoch.serial())) continue;
-            report(who, region, address, bytes, member.epoch, member.site, access_of(member.kind));
+            report(who, region, address, bytes, member.epoch, member.site, access_of(cell, member.kind));
             return;
         }
     } else if (!who.knows(cell.reads.serial())) {
-        report(who, region, address, bytes, cell.reads, cell.read_site, access_of(kinds_of(cell)));
+        report(who, region, address, bytes, cell.reads, cell.read_site, access_of(cell, kinds_of(cell)));
     }
 }
 

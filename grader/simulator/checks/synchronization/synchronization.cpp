@@ -1,6 +1,7 @@
 // What synchronization orders: barriers, __syncwarp, fences and atomic variables.
 #include "checks/synchronization/clusters.h"
 #include "checks/synchronization/races.h"
+#include "checks/synchronization/volatiles.h"
 #include "runtime/block_order.h"
 
 namespace sim::checks {
@@ -248,6 +249,7 @@ void fenced(ThreadState& thread, Scope scope, MemoryOrder order) {
     BlockState& block = *thread.block;
     scope = reach_of(thread, scope);
     order_one_by_one(block, scope);
+    note_fence(thread);
     ThreadExtras& extras = extras_of(thread);
     if (acquires(order) && extras.acquired) {
         VectorClockBuilder builder(block.worker->pool, block.serial);

@@ -1,0 +1,29 @@
+// A lock for the warps of one block: the fences that keep accesses between taking and releasing it are missing.
+// n = 128
+#include <cuda_runtime.h>
+
+__global__ void add(const float* x, float* out, int n) {
+    __shared__ int lock;
+    __shared__ float sum;
+    if (threadIdx.x == 0) {
+        lock = 0;
+        sum = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        while (atomicCAS(&lock, 0, 1) != 0) {
+        }
+#ifdef CLEAN
+        __threadfence_block();
+#endif
+        sum += x[threadIdx.x];  // finding: within_block
+#ifdef CLEAN
+        __threadfence_block();
+#endif
+        atomicExch(&lock, 0);
+    }
+    __syncthreads();
+    out[threadIdx.x] = sum;
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add<<<1, n, 0, stream>>>(x, out, n); }

@@ -1,0 +1,19 @@
+// A volatile counter is read and written in two steps, between which another block may write it.
+// n = 20
+#include <cuda_runtime.h>
+
+__global__ void clear(float* out, int n) { out[threadIdx.x] = 0; }
+
+__global__ void count(const float* x, volatile float* out) {
+#ifdef CLEAN
+    atomicAdd(const_cast<float*>(out), x[blockIdx.x]);
+#else
+    const float before = out[0];      // finding: between_blocks
+    out[0] = before + x[blockIdx.x];  // finding: between_blocks
+#endif
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
+    clear<<<1, n, 0, stream>>>(out, n);
+    count<<<n, 1, 0, stream>>>(x, out);
+}
