@@ -50,7 +50,8 @@ scratch_bytes          peak of the device memory that launchers had allocated at
                        variables that kernels used
 host_bytes             bytes that host code read from device memory or wrote to tensors, by cudaMemcpy or in memory
                        that host and device share: work not done by a kernel
-copied_bytes           bytes of device memory that cudaMemcpy read and wrote; part of global_bytes
+copied_bytes           bytes of device memory that cudaMemcpy read and wrote, and that cudaMemset wrote; part of
+                       global_bytes
 submissions            operations that host code submitted to a stream: launches, copies, fills. The launch of a graph
                        counts as one; captured operations do not count
 graphs                 graphs that host code instantiated

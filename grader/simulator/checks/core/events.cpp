@@ -349,7 +349,10 @@ void host_copy(const void* to, const void* from, size_t bytes) {
     count_copy(target, find_region(reinterpret_cast<uintptr_t>(from)), bytes);
     remember_sectors(reinterpret_cast<uintptr_t>(to), bytes);
 }
-void host_fill(const void* to, size_t bytes) { remember_sectors(reinterpret_cast<uintptr_t>(to), bytes); }
+void host_fill(const void* to, size_t bytes) {
+    count_fill(find_region(reinterpret_cast<uintptr_t>(to)), bytes);
+    remember_sectors(reinterpret_cast<uintptr_t>(to), bytes);
+}
 void expect_output(void* base) { mark_expected(reinterpret_cast<uintptr_t>(base)); }
 void read_only(void* base) { mark_read_only(reinterpret_cast<uintptr_t>(base)); }
 

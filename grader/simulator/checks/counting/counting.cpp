@@ -117,6 +117,10 @@ void count_copy(const Region* to, const Region* from, size_t bytes) {
     if (is_host(from) ? to_tensor : is_host(to)) by_host += bytes;
 }
 
+void count_fill(const Region* to, size_t bytes) {
+    if (!is_host(to)) by_copies += bytes;
+}
+
 void count_host_access(size_t bytes) { by_host += bytes; }
 
 uint64_t host_bytes() { return by_host; }

@@ -59,6 +59,7 @@ void forget_scratch();
 // A copy by cudaMemcpy: null is host memory. Memory that the host accesses directly: null is not device memory.
 bool is_host(const Region* region);
 void count_copy(const Region* to, const Region* from, size_t bytes);
+void count_fill(const Region* to, size_t bytes);  // by cudaMemset
 // An access by host code to memory that both sides can access.
 void count_host_access(size_t bytes);
 // device memory that the host read, and bytes of tensors that it wrote: work not done by a kernel
