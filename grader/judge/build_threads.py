@@ -12,7 +12,7 @@ from grader.execution.jail import compiling, imports
 from grader.execution.runner import tiers
 from grader.execution.runner.gpu import gpu_architecture
 from grader.execution.runner.program import build_runner
-from grader.execution.submission_sandbox import instrumentation_bypass
+from grader.execution.submission_sandbox import compiler_conditions, instrumentation_bypass
 from grader.frontend.toolchain.process import RunCommand, stop_all
 from grader.judge import nvcc
 from grader.judge.build_job import Building, Compiled, Job
@@ -79,6 +79,11 @@ class Threads(Building):
             raise BuildError(
                 f"{name} has a #line directive or a linemarker, which would change the line numbers of findings.",
                 "Remove it.",
+            )
+        if differs := compiler_conditions.differing_name(kernel.plan.source, kernel.plan.include_dirs):
+            raise BuildError(
+                f"{name} uses {differs}, which may have another value for nvcc: both must compile the same code.",
+                "Write the kernel without it.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):

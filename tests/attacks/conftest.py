@@ -16,7 +16,7 @@ from grader.course import course_root
 from grader.course.task import Bar, Case, Exercise, Input, Output, between, normal
 from grader.execution.jail import compiling, imports
 from grader.execution.runner import client, tiers
-from grader.execution.submission_sandbox import instrumentation_bypass
+from grader.execution.submission_sandbox import compiler_conditions, instrumentation_bypass
 from grader.frontend.toolchain.cache import cache_folder
 from grader.judge import check
 from grader.verdict import Verdict
@@ -136,6 +136,7 @@ def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytes
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
             monkeypatch.setattr(instrumentation_bypass, "unchecked_word", lambda plan, run: "")
             monkeypatch.setattr(instrumentation_bypass, "renumbers_lines", lambda text: False)
+            monkeypatch.setattr(compiler_conditions, "differing_name", lambda source, include_dirs: "")
         for word, place in places.items():
             text = text.replace(word, place)
         whole = tmp_path / "twice.cu"

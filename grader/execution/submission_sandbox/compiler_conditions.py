@@ -1,0 +1,61 @@
+"""Names by which a kernel file could show nvcc another kernel than the simulator.
+
+A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro of one
+compiler, or of its headers, that has another value for the other could select code. Such names are refused: those that
+compilers reserve in the whole file, others in conditions.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.frontend.tokens import Source
+
+_SAME = re.compile(
+    r"""__CUDA_ARCH__ | __CUDA_ARCH_FEAT_SM\w+ | __CUDACC__ | __NVCC__ | __CUDACC_VER_(MAJOR|MINOR)__
+    | CUDA(RT)?_VERSION | __cplusplus | __(LINE|FILE|COUNTER|FUNCTION|PRETTY_FUNCTION|VA_ARGS|VA_OPT)__ | defined
+    | true | false | and | or | not""",
+    re.VERBOSE,
+)
+"""Names with one value for both compilers."""
+
+_RESERVED = re.compile(r"__[A-Z]\w*__ | __has_\w+ | __clang\w* | _(GLIBCXX|LIBCPP|MSC)_\w+", re.VERBOSE)
+"""Names that compilers define, or that query them."""
+
+_OF_CUDA = re.compile(r"_*(cu|CU)\w*")
+_CONDITIONS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef")
+_COMMENT = re.compile(r"/\*.*?\*/|//.*", re.DOTALL)
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+
+
+def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
+    """Return a name that may be another one for nvcc; empty if there is none."""
+    for tokens in (source.tokens, *(macro.body for macro in source.macros)):
+        for token in tokens:
+            if token.kind == "word" and _RESERVED.fullmatch(token.text) and not _SAME.fullmatch(token.text):
+                return token.text
+    known = _macros_of(include_dirs)
+    for word in _words_of_conditions(source):
+        if _SAME.fullmatch(word):
+            continue
+        if _RESERVED.fullmatch(word) or _OF_CUDA.fullmatch(word) or word in known:
+            return word
+    return ""
+
+
+def _words_of_conditions(source: Source) -> Iterator[str]:
+    for directive in source.directives:
+        if directive.name in _CONDITIONS:
+            yield from re.findall(r"\b[A-Za-z_]\w*", _COMMENT.sub(" ", directive.text))
+
+
+@functools.lru_cache(maxsize=2)
+def _macros_of(include_dirs: tuple[Path, ...]) -> frozenset[str]:
+    """Return the macros that the simulator's headers define."""
+    texts = (
+        path.read_text(encoding="utf-8") for folder in include_dirs for path in folder.rglob("*") if path.is_file()
+    )
+    return frozenset(name for text in texts for name in _DEFINED.findall(text))

@@ -1,0 +1,45 @@
+"""Names by which a submission could show nvcc another kernel than the simulator."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.execution.submission_sandbox.compiler_conditions import differing_name
+from grader.frontend.tokens import Source
+from grader.simulator.library import INCLUDE_DIRS
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("#if __CUDACC_VER_BUILD__\n#endif", "__CUDACC_VER_BUILD__"),
+        ("int x = __CUDACC_VER_BUILD__;", "__CUDACC_VER_BUILD__"),
+        ("#define HERE __OPTIMIZE__\n", "__OPTIMIZE__"),
+        ("#ifdef __SANITIZE_THREAD__\n#else\n#define __SANITIZE_THREAD__\n#endif", "__SANITIZE_THREAD__"),
+        ("#if 0\n#elif defined(__GNUC__)\n#endif", "__GNUC__"),
+        ("#ifdef __clang_major__\n#endif", "__clang_major__"),
+        ("#if defined threadIdx\n#endif", "threadIdx"),
+        ("#ifndef cudaDevicePropDontCare\n#endif", "cudaDevicePropDontCare"),
+        ("#if /* a comment */ SIM_SM\n#endif", "SIM_SM"),
+        ('#if __has_include("sim/dim.h")\n#endif', "__has_include"),
+        ("#ifdef _GLIBCXX_VECTOR\n#endif", "_GLIBCXX_VECTOR"),
+    ],
+)
+def test_a_name_that_may_differ_is_found(text: str, name: str) -> None:
+    assert differing_name(Source(text + "\nint y;\n"), INCLUDE_DIRS) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#if __CUDA_ARCH__ >= 900 && defined(__CUDACC__) && CUDART_VERSION >= 12000\n#endif",
+        "#if __CUDACC_VER_MAJOR__ > 12 || !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n#endif",
+        "#define WIDTH 4\n#if WIDTH == 4 && !defined(SLOW)\n#endif",
+        "#if 1 // threadIdx\n#endif",
+        '#pragma unroll\n#error threadIdx\nconst char* x = "__GNUC__";  // __GNUC__',
+        "int x = threadIdx.x + __LINE__; const char* f = __FILE__; cudaMalloc(&f, warpSize);",
+        "__global__ void __launch_bounds__(32) f(const float* __restrict__ x) { __syncthreads(); }",
+    ],
+)
+def test_names_with_one_value_stay_silent(text: str) -> None:
+    assert differing_name(Source(text + "\nint y;\n"), INCLUDE_DIRS) == ""
