@@ -573,6 +573,8 @@ class _Reader:
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
 
 
+_LINE_DIRECTIVE = re.compile(r"\s*#\s*line\s+(\d+)")
+_MOST_LINES = 1_000_000
 _LOCK = re.compile(r"\bwhile\b.*(?:CAS|Exch|exchange|test_and_set)")
 """A line that waits for a lock."""
 
@@ -586,7 +588,22 @@ def _own_headers() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=16)
 def _lines_of_version(file: str, stamp: tuple[int, int]) -> Sequence[str]:
-    return Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    return _as_compiled(Path(file).read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _as_compiled(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines under the numbers that ``#line`` directives give them."""
+    if not any(_LINE_DIRECTIVE.match(line) for line in lines):
+        return lines
+    numbered: dict[int, str] = {}
+    number = 1
+    for line in lines:
+        if match := _LINE_DIRECTIVE.match(line):
+            number = min(int(match[1]), _MOST_LINES)
+        else:
+            numbered[number] = line
+            number += 1
+    return [numbered.get(number, "") for number in range(1, max(numbered, default=0) + 1)]
 
 
 def _source_lines(file: str) -> Sequence[str]:

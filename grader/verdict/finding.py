@@ -111,7 +111,9 @@ class Finding(Side, kw_only=True):
         """
         kind = "race" if self.check == "racecheck" else self.kind
         memory = (self.memory.kind, self.memory.name) if self.memory else None
-        return self.check, kind, self.places, memory
+        # Memory without a name is told apart by its place in the line, where that does not depend on the schedule.
+        column = self.column if self.memory and not self.memory.name and self.other is None else 0
+        return self.check, kind, self.places, memory, column
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:

@@ -177,7 +177,8 @@ def is_whole(finding: Finding) -> bool:
         return True
     if finding.kind in ("illegal_address", "null_pointer"):
         return memory is None
-    inside = memory is not None and 0 <= memory.offset <= memory.bytes - bytes_
+    within = 1 if finding.kind == "misaligned" else bytes_  # such an access may also reach past the end
+    inside = memory is not None and 0 <= memory.offset <= memory.bytes - within
     return (
         bytes_ > 0 and inside != (finding.kind == "out_of_bounds") and (inside or isinstance(finding.payload, Address))
     )

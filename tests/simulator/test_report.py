@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from grader.execution.build.build import BuiltKernel, compile_kernel, entry_point
-from grader.simulator.report import Report
+from grader.simulator.report import Report, _source_lines
 from grader.verdict.wording.findings import fix, message, text
 from tests.simulator.corpus_kernels import Simulation
 from tests.simulator.harness import KERNELS
@@ -199,3 +200,11 @@ def test_an_atomic_operation_without_a_fence() -> None:
     (race,) = Run("no_fence", (4,), (1,), 4).report.findings
     assert race.kind == "between_blocks" and "use atomics" not in fix(race)
     assert f"The atomic operation at findings.cu:{line_of('atomicAdd(&finished')} orders only itself" in fix(race)
+
+
+def test_lines_have_the_numbers_that_line_directives_give_them(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text('first\nsecond\n#line 7\nseventh\neighth\n  # line 2 "other.cu"\nnew second\n')
+    assert _source_lines(str(kernel)) == ["first", "new second", "", "", "", "", "seventh", "eighth"]
+    kernel.write_text("first\nsecond\n")
+    assert _source_lines(str(kernel)) == ["first", "second"]

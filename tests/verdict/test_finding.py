@@ -67,3 +67,12 @@ def test_the_sides_of_a_race_may_be_swapped() -> None:
     elsewhere = structs.replace(two, other=structs.replace(write, line=4))
     assert elsewhere.identity != one.identity
     assert structs.replace(one, memory=structs.replace(memory, name="other")).identity != one.identity
+
+
+def test_memory_without_a_name_is_told_apart_by_its_column() -> None:
+    memory = Memory(kind="cudaMalloc", space="global", name="")
+    one = Finding(check="initcheck", kind="uninitialized_read", file="a.cu", line=7, column=3, memory=memory)
+    other = structs.replace(one, column=9)
+    assert one.identity != other.identity
+    named = structs.replace(memory, name="x")
+    assert structs.replace(one, memory=named).identity == structs.replace(other, memory=named).identity

@@ -153,6 +153,7 @@ int refused(const LaunchConfig& config, const char* name) {
     if (!error) return 0;
     Launch launch{};
     launch.kernel_name = name;
+    launch.caller = config.caller;
     launch.grid = config.grid;
     launch.block = config.block;
     launch.dynamic_shared_bytes = config.dynamic_shared_bytes;

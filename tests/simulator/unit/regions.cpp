@@ -297,13 +297,19 @@ CASE(what_the_host_writes_is_initialized) {
     Region& region = allocate(256, 64);
     mark_written(at(256), 0);
     CHECK(!region.initialized && region.window() == global_window);
-    mark_written(at(260), 5);  // into the third granule
+    mark_written(at(260), 8);  // two granules
     for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
     mark_written(at(312), 4096);  // past the end
     CHECK(region.cells[13].write == never && region.cells[14].write == written_before &&
-          region.cells[16].write == never);
+          region.cells[15].write == written_before && region.shift == 2);
+    mark_written(at(280), 5);  // into the granule after it: from here on bytes are told apart
+    CHECK_EQUAL(region.shift, 0);
+    for (unsigned i = 0; i < 64; ++i) {
+        bool written = (i >= 4 && i < 12) || (i >= 24 && i < 29) || i >= 56;
+        CHECK(region.cells[i].write == (written ? written_before : never));
+    }
     mark_written(at(256), 63);
-    CHECK(!region.initialized && region.cells[15].write == written_before);
+    CHECK(!region.initialized && region.cells[62].write == written_before);
     mark_written(at(256), 64);
     CHECK(region.initialized && region.window() == initialized_window);
     CHECK(allocate(512, 4, "", events::MemoryKind::managed).initialized);

@@ -56,7 +56,8 @@ Region* missed_variable(uintptr_t address) {
     uintptr_t best_distance = reach;
     for (size_t i = 0; i < count; ++i) {
         uintptr_t base = reinterpret_cast<uintptr_t>(list[i].base);
-        uintptr_t distance = address >= base ? address - (base + list[i].bytes) : base - address + 1;
+        uintptr_t end = base + list[i].bytes;
+        uintptr_t distance = address >= end ? address - end : address < base ? base - address + 1 : 0;
         if (distance < best_distance) {
             best = &list[i];
             best_distance = distance;
@@ -175,14 +176,14 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     if (!is_write(access) && address - reinterpret_cast<uintptr_t>(launch.parameters) < launch.parameter_bytes)
         return nullptr;  // a __grid_constant__ parameter
     Region* region = region_at(thread, address);
+    if (region && (address & (size - 1))) {  // a GPU checks this first
+        report(thread, *site, FindingKind::misaligned, access, size_log2, address, region);
+        kill_launch(cudaErrorMisalignedAddress);
+    }
     if (!region || !region->contains(address, size)) {
         if (!region && !is_write(access) && is_table(*thread.worker, address)) return nullptr;
         bad_address(thread, *site, address, access, size_log2);
         return nullptr;
-    }
-    if (address & (size - 1)) {
-        report(thread, *site, FindingKind::misaligned, access, size_log2, address, region);
-        kill_launch(cudaErrorMisalignedAddress);
     }
     if (region->read_only && (is_write(access) || access == Access::atomic)) {
         bool constant = region->space == Space::constant;

@@ -205,6 +205,11 @@ void mark_written(uintptr_t address, size_t bytes) {
         region->initialized = true;
         return;
     }
+    uintptr_t end = address + bytes - region->base;
+    unsigned cell_bytes = 1u << region->shift;
+    // A part of a cell would count as all of it.
+    if ((address - region->base) % cell_bytes != 0 || (end % cell_bytes != 0 && end < region->bytes))
+        refine(*region, 0);
     track(*region);
     if (!region->cells) return;
     size_t first = (address - region->base) >> region->shift;

@@ -238,9 +238,10 @@ void default_stream_used(const char* what, const void* address) {
     add_finding(finding);
 }
 
-void refused(const Launch*, const char* call, int cuda_error, const char* why, const void* address) {
+void refused(const Launch* launch, const char* call, int cuda_error, const char* why, const void* address) {
     Finding finding = new_finding(FindingKind::refused);
     finding.side.address = address;
+    if (launch) finding.side.fallback = launch->caller;
     finding.payload = RefusedCall{call, static_cast<uint64_t>(cuda_error), why};
     add_finding(finding);
     note_failed_launch();

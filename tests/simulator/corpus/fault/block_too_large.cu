@@ -1,5 +1,4 @@
 // More than 1024 threads in a block: the launch is refused and nothing runs.
-// finding: refused
 // n = 2048
 #include <cuda_runtime.h>
 
@@ -12,6 +11,6 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     copy<<<(n + 1023) / 1024, 1024, 0, stream>>>(x, out, n);
 #else
-    copy<<<1, n, 0, stream>>>(x, out, n);
+    copy<<<1, n, 0, stream>>>(x, out, n);  // finding: refused
 #endif
 }
