@@ -35,7 +35,7 @@ def command(
     ] = None,
     record: Annotated[
         bool,
-        typer.Option("--record", help="Save the times of an H200 in lessons/*/h200.json (times the solution)."),
+        typer.Option("--record", help="Save the times of an H200 or H100 beside the lessons (times the solution)."),
     ] = False,
     record_in: Annotated[
         Path | None,
@@ -43,9 +43,7 @@ def command(
             "--record-in", metavar="FILE", help="Save the times of any GPU in this file (times the solution)."
         ),
     ] = None,
-    recorded: Annotated[
-        bool, typer.Option("--recorded", help="Time nothing: show the times that were recorded on an H200.")
-    ] = False,
+    recorded: Annotated[bool, typer.Option("--recorded", help="Time nothing: show the recorded times.")] = False,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write the times here.")] = None,
     grid: Annotated[
         bool,

@@ -15,17 +15,22 @@ from grader.judge.timing.sources import digests
 from grader.setup.errors import GraderError
 
 RECORD_VERSION = 1
-RECORD, RECORDED_GPU = "h200.json", "H200"
-"""The name of the file beside each lesson, and the GPU of its figures."""
+RECORDS = {"H200": "h200.json", "H100": "h100.json"}
+"""The GPUs whose figures the lessons show, the preferred one first, and the files beside each lesson."""
+
+
+def record_name(gpu: str) -> str | None:
+    """Return the name of the file for a GPU's figures, or None if the lessons show none of that GPU."""
+    return next((file for name, file in RECORDS.items() if re.search(rf"\b{name}\b", gpu)), None)
 
 
 def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
-    """Raise unless the device's figures may be recorded: the files beside the lessons hold figures of one GPU."""
+    """Raise unless the device's figures may be recorded: the files beside the lessons are of the GPUs in RECORDS."""
     if device != "cuda":
         raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
-    if file is None and not re.search(rf"\b{RECORDED_GPU}\b", gpu):
+    if file is None and record_name(gpu) is None:
         raise GraderError(
-            f"lessons/*/{RECORD} holds figures of an {RECORDED_GPU}, but this GPU is an {gpu}",
+            f"the lessons show figures of an {' or an '.join(RECORDS)}, but this GPU is an {gpu}",
             "Record them in another file: --record-in FILE.",
         )
 
@@ -33,7 +38,7 @@ def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
 def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
     """Store a report beside the day's lesson, or in another file, in place of the exercise's earlier report."""
     check_recordable(report.device, report.machine.device, file)
-    path = file or entry.root / "lessons" / entry.day / RECORD
+    path = file or entry.root / "lessons" / entry.day / str(record_name(report.machine.device))
     content: dict[str, Any] = {"version": RECORD_VERSION, "exercises": {}}
     try:
         if path.exists():
@@ -55,16 +60,27 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
 
 
 def recorded(entry: Entry) -> BenchReport | None:
-    """Return the report that ``record`` stored for an exercise, or None."""
-    path = entry.root / "lessons" / entry.day / RECORD
+    """Return the report that ``record`` stored for an exercise, or None. The preferred GPU's report comes first."""
+    kept = recorded_day(entry.root / "lessons" / entry.day).get(entry.variable)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))["exercises"].get(entry.variable)
-        if kept is None:
-            return None
-        return msgspec.convert(kept, BenchReport)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise GraderError(
-            f"{path} cannot be read: {error}", "Write the file again with `grader bench --record`."
-        ) from error
+        return None if kept is None else msgspec.convert(kept, BenchReport)
+    except msgspec.ValidationError as error:
+        raise _unreadable(entry.root / "lessons" / entry.day, error) from error
+
+
+def recorded_day(folder: Path) -> dict[str, Any]:
+    """Return the recorded reports beside a lesson by the exercise's name, of the preferred GPU where there are two."""
+    found: dict[str, Any] = {}
+    for file in reversed(RECORDS.values()):
+        path = folder / file
+        try:
+            found |= json.loads(path.read_text(encoding="utf-8"))["exercises"]
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _unreadable(path, error) from error
+    return found
+
+
+def _unreadable(path: Path, error: Exception) -> GraderError:
+    return GraderError(f"{path} cannot be read: {error}", "Write the file again with `grader bench --record`.")

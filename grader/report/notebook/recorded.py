@@ -1,8 +1,7 @@
-"""Times on a real GPU in a lesson: those recorded on an H200, and those of this machine's GPU."""
+"""Times on a real GPU in a lesson: the recorded ones, and those of this machine's GPU."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from grader.course import course_root, find
+from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
 from grader.report.notebook.places import lesson
@@ -25,7 +25,7 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     ``day``: the lesson's folder or its name.
     """
     folder = day if isinstance(day, Path) else lesson(day)
-    recorded = _read(folder / "h200.json")
+    recorded = recorded_day(folder)
     names = exercises or tuple(recorded)
     missing = [name for name in names if name not in recorded]
     rows: list[RenderableType] = []
@@ -50,7 +50,7 @@ def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") 
     whose name begins with it.
     """
     folder = day if isinstance(day, Path) else lesson(day)
-    recorded = _read(folder / "h200.json")
+    recorded = recorded_day(folder)
     lines: list[RenderableType] = []
     for exercise, yardstick, at_least in goals:
         wanted = f"{exercise}: at least {at_least:.2f} {'x torch' if yardstick == 'torch' else 'of copy'}"
@@ -85,16 +85,6 @@ def _measured(timing: Timing, yardstick: str) -> float | None:
     return None if timing.percent_of_copy is None else timing.percent_of_copy / 100
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return the recorded exercises by name; empty if there is no file."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))["exercises"])
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise GraderError(f"{path.name} of {path.parent.name} cannot be read: {error}") from error
-
-
 def _timing(values: dict[str, Any]) -> Timing:
     return msgspec.convert(values, Timing)
 
@@ -110,7 +100,7 @@ def measure_here(exercise: str, file: str | Path | None = None) -> Panel:
     import torch
 
     if not torch.cuda.is_available():
-        return Panel(Text("No GPU here, so nothing is measured: the recorded table is what one H200 gave."))
+        return Panel(Text("No GPU here, so nothing is measured: the recorded table names its GPU."))
     from grader.judge.timing.bench import bench
 
     entry = find(exercise, course_root())

@@ -84,6 +84,16 @@ def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
     assert kept["command"] and kept["date"] == "2024-02-29"
 
 
+def test_figures_of_an_h200_are_shown_before_those_of_an_h100(tmp_path: Path) -> None:
+    entries = [Entry(tmp_path, "day01_x", name) for name in ("add", "other")]
+    for entry in entries:
+        path = recordings.record(report(gpu="NVIDIA H100 80GB HBM3"), entry)
+    assert path == tmp_path / "lessons/day01_x/h100.json"
+    recordings.record(report(), entries[0])
+    shown = [recordings.recorded(entry) for entry in entries]
+    assert [found.machine.device for found in shown if found] == ["NVIDIA H200", "NVIDIA H100 80GB HBM3"]
+
+
 def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="only times of a real GPU"):
         recordings.record(report("cpu"), Entry(tmp_path, "day01_x", "add"))
@@ -92,7 +102,7 @@ def test_simulated_times_are_never_recorded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gpu", ["NVIDIA A100-SXM4-80GB", "NVIDIA GH200 480GB", "NVIDIA H2000", ""])
 def test_figures_of_another_gpu_go_into_a_file_of_their_own(tmp_path: Path, gpu: str) -> None:
     entry = Entry(tmp_path, "day01_x", "add")
-    with pytest.raises(GraderError, match=f"h200.json holds figures of an H200, but this GPU is an {gpu}") as raised:
+    with pytest.raises(GraderError, match=f"figures of an H200 or an H100, but this GPU is an {gpu}") as raised:
         recordings.record(report(gpu=gpu), entry)
     assert "--record-in FILE" in raised.value.hint and not (tmp_path / "lessons").exists()
     own = tmp_path / "own" / "figures.json"

@@ -162,8 +162,9 @@ def test_the_clock_includes_all_work_of_the_kernel(tmp_path: Path, monkeypatch: 
 CHEATS = {
     "a result kept by address": (
         "static float kept[8192]; static const float* of = nullptr; "
-        "if (of != x) { work(x, out, n, stream); memcpy(kept, out, n * sizeof(float)); of = x; return; } "
-        "memcpy(out, kept, n * sizeof(float));",
+        "if (of != x) { work(x, out, n, stream); of = x; "
+        "cudaMemcpy(kept, out, n * sizeof(float), cudaMemcpyDefault); return; } "
+        "cudaMemcpy(out, kept, n * sizeof(float), cudaMemcpyDefault);",
         "a timed result is wrong",
     ),
     "honest while it is warmed up": (
