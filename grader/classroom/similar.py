@@ -26,6 +26,8 @@ K = 10
 LEAST = 0.8
 LEAST_SIZE = 0.5
 """The minimum share of the larger set: some common lines are in every file."""
+MOST = 20_000
+"""The maximum number of k-grams of a file, so that one of a megabyte does not fill the memory."""
 FEWEST = 12
 """The minimum number of its own k-grams that a file needs to be compared."""
 
@@ -46,7 +48,7 @@ class Pair:
 def k_grams(text: str) -> KGrams:
     """Return a file's k-grams of tokens."""
     words = _words(_tokens(Source(text)))
-    return frozenset(tuple(words[i : i + K]) for i in range(len(words) - K + 1))
+    return frozenset(tuple(words[i : i + K]) for i in range(min(len(words) - K + 1, MOST)))
 
 
 def given(entry: Entry) -> KGrams:

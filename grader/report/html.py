@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from grader.report import failures, operations_view, source_view
 from grader.setup.errors import GraderError
 from grader.verdict import Diagnostic, Side, Verdict
+from grader.verdict.texts import clean
 from grader.verdict.wording import bars, cases, counters, outputs, stages, words
 from grader.verdict.wording import findings as finding_words
 
@@ -63,6 +64,7 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_printable,
     )
     environment.filters["worst"] = outputs.worst
     environment.globals.update(
@@ -78,6 +80,13 @@ def template(name: str) -> jinja2.Template:
         count_operations=operations_view.operations,
     )
     return environment.get_template(name)
+
+
+def _printable(value: object) -> object:
+    """Return a text without control and bidirectional characters, which lines of a kernel file may have."""
+    if isinstance(value, str) and not value.isprintable():
+        return type(value)(clean(value, len(value)))
+    return value
 
 
 def _shown(verdict: Verdict, source: Sequence[str] | None, player: dict[str, str] | None = None) -> dict[str, Any]:

@@ -79,6 +79,18 @@ def test_one_long_line_is_cut_in_every_report(judged: Judge, tmp_path: Path) -> 
         assert max(map(len, texts(verdict, tmp_path).values())) < 500_000
 
 
+def test_source_lines_have_no_control_and_bidirectional_characters(judged: Judge, tmp_path: Path) -> None:
+    file = tmp_path / "shown.cu"
+    line = "if (i < n) out[i] = 2.0f * x[i]"
+    text = (HERE / "controls/slow.cu").read_text()
+    assert line in text
+    file.write_text(text.replace(line, f"/* \u202e\x1b[31m */ {line}"))
+    verdict = judged(file)
+    assert verdict.stage("efficient").status == FAILED, as_text(verdict)
+    assert "\ufffd" in texts(verdict, tmp_path)["html"]
+    assert_clean(verdict, tmp_path)
+
+
 def test_every_attack_has_a_description() -> None:
     for folder, least in (("run", 45), ("compile", 16), ("honest", 3)):
         sources = sorted((HERE / folder).glob("*.cu"))

@@ -96,6 +96,11 @@ def test_a_copy_with_more_code_is_found() -> None:
     assert first == set(range(1, 13)) and second == set(range(4, 16))
 
 
+def test_a_huge_file_takes_little_memory() -> None:
+    text = "".join(f"int a{i} = {i};\n" for i in range(40_000))
+    assert len(similar.k_grams(text)) == similar.MOST
+
+
 def test_code_in_macros_is_compared_too() -> None:
     body = BODY.replace("\n", " \\\n")
     macro = f"#define ALL {body}\nALL\n"

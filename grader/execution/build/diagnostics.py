@@ -84,6 +84,7 @@ _LINKER = re.compile(
     r"^(?:\S*?(?P<file>[^/\s:(]+)):(?:(?P<line>[0-9]{1,9})|\([^)]*\)): (?P<text>undefined reference to .*)$"
 )
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
+_INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died due to signal", re.IGNORECASE)
 _LONGEST = 2000
 """The most characters of a line that are read: a compiler may quote long lines of a file."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
@@ -278,6 +279,8 @@ def _hint_for_output(output: str) -> str:
         return "The compiler ran out of memory: look for huge templates, or free some memory."
     if "unsupported GNU version" in output or "unsupported clang version" in output:
         return "This nvcc does not support this g++: install an older g++ and set NVCC_CCBIN to it."
+    if _INTERNAL.search(output):
+        return "This is a fault of the compiler: write the code that it was compiling in another way."
     if "No space left" in output:
         return "The disk is full: free some space, or set GRADER_CACHE to another folder."
     if "Unsupported gpu architecture" in output or "is not defined for option 'gpu-architecture'" in output:
@@ -287,6 +290,10 @@ def _hint_for_output(output: str) -> str:
 
 def _unexplained(output: str, path: Path, compiler: Compiler) -> str:
     """Return the last lines of unrecognized output, without the paths of this machine."""
+    if _INTERNAL.search(output):
+        line = re.search(rf"^{re.escape(path.name)}:([0-9]{{1,9}}):", output, re.MULTILINE)
+        place = f" at line {line[1]}" if line else ""
+        return f"{compiler} stopped with an internal error while it compiled {path.name}{place}."
     lines = [re.sub(r"(?:/[^\s/:]+)+/", "", line) for line in output.strip().splitlines()][-12:]
     said = "\n".join(lines) or "it printed nothing"
     return f"{compiler} failed on {path.name}:\n{said}"

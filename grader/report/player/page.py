@@ -12,6 +12,7 @@ from grader.report.player.encoding import encode, jumps, main_file
 from grader.setup.errors import GraderError
 from grader.simulator.recording import Recording
 from grader.verdict.finding import Finding
+from grader.verdict.texts import clean
 
 _HERE = Path(__file__).parent
 MOST_BYTES = 2_000_000
@@ -33,7 +34,7 @@ def page(recording: Recording, source: str, findings: Sequence[Finding] = (), mo
         "script": _compact("player.js"),
     }
     around = sum(len(part.encode()) for part in parts.values()) + 5_000
-    parts["data"] = encode(recording, source, findings, most_bytes - around).json()
+    parts["data"] = encode(recording, clean(source, len(source)), findings, most_bytes - around).json()
     template = (_HERE / "player.html").read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
 

@@ -137,6 +137,8 @@ def test_the_same_message_is_shown_once_and_long_lists_are_cut():
         ("error -- unsupported GNU version! gcc versions later than 12 are not supported!", "older g++"),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_120a'", "newer CUDA toolkit"),
         ("fatal: No space left on device", "disk is full"),
+        ("relu.cu:3:1: internal compiler error: Segmentation fault\n0x7f2 crash_signal\n", "fault of the compiler"),
+        ("PLEASE submit a bug report to github\nStack dump:\n0. Program arguments: clang++", "fault of the compiler"),
     ],
 )
 def test_failures_without_a_line(output, hint):
@@ -147,6 +149,12 @@ def test_failures_without_a_line(output, hint):
 def test_paths_of_this_machine_are_not_shown():
     problem = explain("/home/someone/cache/v1/thing: it broke", PATH, SOURCE, None, GXX)
     assert "someone" not in problem.message and "thing: it broke" in problem.message
+
+
+def test_an_internal_error_of_the_compiler_is_not_shown_raw():
+    output = "relu.cu: In function 'f':\nrelu.cu:3:1: internal compiler error: Segmentation fault\n0x7f2 crash_signal\n"
+    problem = explain(output, PATH, SOURCE, None, GXX)
+    assert problem.message == f"{GXX} stopped with an internal error while it compiled relu.cu at line 3."
 
 
 def test_a_compiler_without_output():
