@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from llm.operators import Operators
@@ -48,3 +50,69 @@ def _mlp(module: Any, operators: Operators) -> Any:
         return module.down_proj(operators.swiglu(module.gate_proj(x), module.up_proj(x)))
 
     return forward
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a layer: its index, its residual, the kernel's source, the tokens, and whether a cache was passed."""
+
+    layer: int
+    residual: str
+    """"parallel" (x + attention + MLP) or "serial" (two additions, the MLP reads the first sum)."""
+    fused: bool
+    tokens: int
+    cached: bool
+
+
+@dataclass
+class FusedResiduals:
+    """The residual additions of a transformers GPT-NeoX, computed by our kernels inside a ``with`` block.
+
+    Every other part of a layer is called as transformers calls it, with all its arguments (mask, positions, cache), and
+    a layer returns what transformers' layer returns.
+    """
+
+    model: Any
+    operators: Operators
+    enabled: bool = True
+    """False: the layers add with torch, as before. May be changed at any time."""
+    residual: str | None = None
+    """"parallel" or "serial" for all layers; None: as each layer's ``use_parallel_residual`` says."""
+    calls: list[Call] = field(default_factory=list)
+    """The trace: one entry per call of a layer."""
+
+    def __enter__(self) -> FusedResiduals:
+        for index, layer in enumerate(self._layers()):
+            layer.forward = self._forward(layer, index)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for layer in self._layers():
+            del layer.forward  # the class's own method is visible again
+
+    def _layers(self) -> list[Any]:
+        return [module for module in self.model.modules() if type(module).__name__ == "GPTNeoXLayer"]
+
+    def _forward(self, layer: Any, index: int) -> Any:
+        def forward(x: Tensor, *arguments: Any, **options: Any) -> Tensor:
+            parallel = layer.use_parallel_residual if self.residual is None else self.residual == "parallel"
+            cached = options.get("layer_past") is not None
+            tokens = x.shape[:-1].numel()
+            self.calls.append(Call(index, "parallel" if parallel else "serial", self.enabled, tokens, cached))
+            attention, _ = layer.attention(layer.input_layernorm(x), *arguments, **options)
+            attention = layer.post_attention_dropout(attention)
+            if parallel:
+                mlp = layer.post_mlp_dropout(layer.mlp(layer.post_attention_layernorm(x)))
+                return self._add(x, attention, mlp)
+            x = self._add(x, attention)
+            return self._add(x, layer.post_mlp_dropout(layer.mlp(layer.post_attention_layernorm(x))))
+
+        return forward
+
+    def _add(self, x: Tensor, *branches: Tensor) -> Tensor:
+        with torch.profiler.record_function("residual"):
+            if not self.enabled:
+                return sum(reversed(branches[:-1]), branches[-1]) + x  # transformers' order: mlp + attention + x
+            tensors = [tensor.contiguous() for tensor in (x, *branches)]
+            add = self.operators.parallel_residual if len(branches) == 2 else self.operators.residual_add
+            return add(*tensors)
