@@ -44,6 +44,9 @@ def command(
         Device, typer.Option(help="The simulated GPU (cpu), or a real one (cuda), by nvcc and without checks.")
     ] = Device.cpu,
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Run the kernels without any checks.")] = False,
+    same_value_races: Annotated[
+        bool, typer.Option("--same-value-races", help="Also report races between writes of the same value.")
+    ] = False,
     json_out: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write results.json here ('-': to stdout).")
     ] = None,
@@ -99,6 +102,7 @@ def command(
         jail=jail,
         workers=workers or min(64, len(os.sched_getaffinity(0))),
         explain=verbose,
+        same_value_races=same_value_races,
     )
     show(outcome, units[0].file, seconds, "bwrap" if jail else "none", verbose, json_out, html_out)
     return outcome.exit_code

@@ -148,6 +148,7 @@ class _Check:
         self.jail, self.operations, self.nvcc = jail, operations, nvcc
         self.task, self.file, self.built, self.planned = task, file, built, planned
         self.device, self.stages, self.report = options.device, options.stages or (), options.report
+        self.settings = {**SETTINGS, "same_value_races": str(int(options.same_value_races))}
         self.reports: list[Report | None] = []
         """The simulator's reports, by run."""
         self.runs: list[Run] = []
@@ -202,7 +203,7 @@ class _Check:
             self.runs,
             kernel,
             self.file,
-            lambda chosen: self._child(settings={**SETTINGS, "record": chosen}),
+            lambda chosen: self._child(settings={**self.settings, "record": chosen}),
         )
 
     def _turn(self) -> AbstractContextManager[object]:
@@ -238,11 +239,11 @@ class _Check:
             attach_findings(run, self.built.kernel.library, self.file)
 
     def _child(
-        self, library: Path | None = None, libsim: Path | None = None, settings: dict[str, str] = SETTINGS
+        self, library: Path | None = None, libsim: Path | None = None, settings: dict[str, str] | None = None
     ) -> Child:
         """Return a child for the kernel, or for another library built from it."""
         kernel = self.built.kernel
-        settings = settings if self.device == "cpu" else {}
+        settings = (settings or self.settings) if self.device == "cpu" else {}
         return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
 
 

@@ -26,6 +26,8 @@ class CheckOptions:
     """Also count the floating-point operations of each line, and bound the time on ``gpu``."""
     gpu: str = "H200"
     """The GPU that ``details`` computes a lower bound for."""
+    same_value_races: bool = False
+    """Report races between writes of the same value, too."""
     own_process: bool = False
     """Compile in a separate process, for a caller that has not imported torch yet."""
     ahead: bool = False

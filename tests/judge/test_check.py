@@ -179,6 +179,13 @@ def test_a_race_with_a_correct_result_is_unsafe(judged) -> None:
     assert verdict.stage("safe").findings[0].check == "racecheck"
 
 
+@pytest.mark.parametrize("reported", [False, True])
+def test_writes_of_the_same_value_are_findings_on_request(judged, reported: bool) -> None:
+    body = "__shared__ int same; same = 3; if (i < n) out[i] = 2.0f * x[i];"
+    verdict = judged(body, stages=["correct", "safe"], same_value_races=reported)
+    assert verdict.stage("safe").status == ("failed" if reported else "passed"), as_text(verdict)
+
+
 def test_wasted_traffic_misses_a_bar(judged) -> None:
     verdict = judged("if (i < n) out[i] = 2.0f * x[i] + 0.0f * x[n - 1 - i];")
     assert statuses(verdict).startswith("builds=passed correct=passed safe=passed efficient=failed"), as_text(verdict)

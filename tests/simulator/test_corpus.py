@@ -79,3 +79,15 @@ def test_reports_and_outputs_are_the_same_every_time(corpus_file):
         for error, report, out in outcomes[2:]:
             assert (error, report) == outcomes[1][:2]
             assert out.tobytes() == outcomes[1][2].tobytes()
+
+
+def test_writes_of_the_same_value_are_findings_on_request() -> None:
+    [same] = [f for f in FILES["clean"] if f.path.stem == "same_value"]
+    kernel = library("clean")
+    for wanted, kinds in ((0, set()), (1, {"within_warp", "within_block", "between_blocks"})):
+        _, report, _ = simulation(kernel.libsim).run(
+            kernel, same.n, same.launcher(clean=True), same.path, same_value_races=wanted
+        )
+        found = {finding.kind for finding in report.findings}
+        assert found <= kinds and bool(found) == bool(kinds)
+        assert all(finding.access == "write" and finding.other for finding in report.findings)

@@ -24,6 +24,7 @@ import pytest
         ("spin_rounds", "1"),
         ("stack_kilobytes", "1"),
         ("arena_megabytes", "0"),
+        ("same_value_races", "2"),
         ("no_such_setting", "1"),
     ],
 )

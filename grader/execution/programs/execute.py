@@ -74,6 +74,7 @@ def execute(
     simulated: bool = True,
     workers: int = 1,
     explain: bool = False,
+    same_value_races: bool = False,
     folders: Mapping[Path, Path] | None = None,
     output: int | None = None,
 ) -> Outcome:
@@ -82,13 +83,14 @@ def execute(
     ``folders``: folders that are visible in a sandbox, by the names that it sees. It works in the last one, which is
     writable. ``output``: a descriptor for all of its output; it then has no input. ``workers``: threads that run
     blocks. ``explain``: the program reports on stderr which kernels used only one, and why.
+    ``same_value_races``: races between writes of the same value are findings, too.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
         environment = dict(os.environ)
         if simulated:
             settings = f"checks={int(checks)} watchdog_seconds={max(BLOCK_SECONDS, timeout or 0):g}"
-            settings += f" workers={workers} explain={int(explain)}"
+            settings += f" workers={workers} explain={int(explain)} same_value_races={int(same_value_races)}"
             environment |= {"GRADER_PROGRAM_REPORT": str(report), "GRADER_PROGRAM_SETTINGS": settings}
         argv = [name or str(program), *arguments]
         executable = str(program)

@@ -39,7 +39,7 @@ SIM_EXPORT void sim_tensor_readonly(void* device);
 //   arena_megabytes    number     size of device memory; only before the first allocation
 //   stack_kilobytes    number     stack of one CUDA thread; 0: 576, or 128 with less than 4 GB of address space
 //   (default 0)
-//   any other key is passed to the checks (max_findings, ...)
+//   any other key is passed to the checks (max_findings, same_value_races, ...)
 SIM_EXPORT int sim_configure(const char* key, const char* value);
 
 // Returns the report as JSON: launches, findings, counters. Valid until the next call of sim_report or sim_reset.

@@ -89,6 +89,20 @@ def test_without_checks_nothing_is_found(capfd: pytest.CaptureFixture[str]) -> N
     assert "device 8" in capfd.readouterr().out
 
 
+def test_writes_of_the_same_value_are_findings_on_request(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "same.cu"
+    file.write_text(
+        """__device__ int any;
+__global__ void set() { any = 1; }
+int main() { set<<<1, 64>>>(); cudaDeviceSynchronize(); }
+"""
+    )
+    assert run(["run", str(file)]) == 0
+    assert "race" not in capfd.readouterr().err
+    assert run(["run", str(file), "--same-value-races"]) == 1
+    assert "4-byte write" in " ".join(capfd.readouterr().err.split())
+
+
 def test_blocks_print_in_their_order_on_several_cores(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "prints.cu"
     file.write_text(

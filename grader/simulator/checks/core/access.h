@@ -51,6 +51,8 @@ void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, A
 // is known only afterwards.
 void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, size_t bytes, Epoch other,
                 uint16_t other_site, Access other_access);
+// Whether a race between writes of the same value is a finding; it is none by default.
+void report_same_value(bool reports);
 void forget_writes(ThreadExtras& extras);
 // Decides what was left open at the last access: `address` and `code` are of the next access, or 0 and null when the
 // thread does something else.

@@ -399,6 +399,9 @@ int configure(const char* key, const char* value) {
     if (end == value || *end) return -1;
     if (!strcmp(key, "max_findings")) {
         set_finding_limit(number);
+    } else if (!strcmp(key, "same_value_races")) {
+        if (number > 1) return -1;
+        report_same_value(number != 0);
     } else if (!strcmp(key, "trace")) {
         trace_limit = number < 255 ? static_cast<unsigned>(number) : 255;
     } else {

@@ -39,6 +39,8 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
 
 // A hook for a structure, or for memcpy, accesses several pieces before anything is moved. So does a loop over an
 // array; after this many elements each is checked by itself.
+bool same_value_races = false;
+
 constexpr size_t widest_piece = 16, max_pieces = size_t(1) << 16;
 
 bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
@@ -48,7 +50,8 @@ bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
 // Returns whether the question stays open. For a structure copy, both hooks (write and read) come before the move: at
 // the next access the write may not have happened yet.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
-    if (memcmp(write.before, write.address, write.bytes) == 0) return !final && ++write.attempts < 2;
+    if (!same_value_races && memcmp(write.before, write.address, write.bytes) == 0)
+        return !final && ++write.attempts < 2;
     report_race(thread, write.code_address, write.access, static_cast<uint32_t>(write.bytes),
                 reinterpret_cast<uintptr_t>(write.address), write.region, write.other, write.other_site,
                 write.other_access);
@@ -112,6 +115,8 @@ void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, 
     extras.piece = address;
     thread.pending = true;
 }
+
+void report_same_value(bool reports) { same_value_races = reports; }
 
 void forget_writes(ThreadExtras& extras) {
     if (!extras.writes) return;
