@@ -553,6 +553,7 @@ do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
         Case("a little more than a tile", **matmul_sizes(131, 144, 136)),
         Case("more of k than a ring of tiles holds", **matmul_sizes(67, 1296, 136)),
         Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
+        Case("few tiles, and 17 groups of k", **matmul_sizes(20, 2064, 136)),
         Case(
             "scales that differ a thousand times",
             inputs={"x_scales": rising_scales, "w_scales": rising_scales},

@@ -6,12 +6,15 @@
 //
 // A block computes 128 x 128 of y, two warpgroups 64 x 128 each. One adds its partial sums to its registers while the
 // other one's wgmma run. Two neighboring blocks are a cluster: they have the same columns, and each loads half of their
-// tile of w for both.
+// tile of w for both. If y has few tiles, clusters of eight blocks divide k instead, and add their sums through distributed
+// shared memory.
+#include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/fp8.cuh"
 #include "llmk/mbarrier.cuh"
+#include "llmk/mma.cuh"
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
@@ -20,6 +23,26 @@ constexpr int kTileBytes = kTile * kTile;
 constexpr int kStages = 6, kCluster = 2, kPanel = 8;
 constexpr int kStoreBytes = 8 * 2 * 2048;  // two places of 16 x 64 of y for each of eight warps
 constexpr int kSharedBytes = 1024 + kStages * 2 * kTileBytes + kStoreBytes + 2 * kStages * 8;
+
+constexpr int kParts = 8, kPitch = kTile + 4;  // parts of k; floats of a row of sums in shared memory
+
+// Multiply a group of k, and add the sums of the tensor cores, times the scales of a thread's two rows, to those in
+// registers. `release` is called when the tiles have been read.
+template <typename Release>
+__device__ __forceinline__ void add_group(float (&sums)[64], const unsigned char* x_tile, const unsigned char* w_tile,
+                                          float upper, float lower, Release release) {
+    const uint64_t a = llmk::make_smem_desc(x_tile), b = llmk::make_smem_desc(w_tile);
+    float partial[64];
+    llmk::wgmma_fence();
+#pragma unroll
+    for (int part = 0; part < 4; ++part) llmk::wgmma_ss_e4m3(partial, a + 2 * part, b + 2 * part, part > 0);
+    llmk::wgmma_commit_group();
+    llmk::wgmma_wait_group<0>();
+    release();
+    const float two[2] = {upper, lower};
+#pragma unroll
+    for (int i = 0; i < 64; ++i) sums[i] += two[i / 2 % 2] * partial[i];
+}
 
 // The tiles of a cluster, one after another. Panels of kPanel rows of tiles are walked column by column, so that
 // clusters share tiles of w in L2.
@@ -84,23 +107,14 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
             const float* upper = x_scales + static_cast<size_t>(min(row + lane / 4, rows - 1)) * groups;
             const float* lower = x_scales + static_cast<size_t>(min(row + lane / 4 + 8, rows - 1)) * groups;
             const float* columns = w_scales + static_cast<size_t>(column / kTile) * groups;
-            float partial[64], sums[64] = {};
+            float sums[64] = {};
             for (int group = 0; group < groups; ++group, ring.next()) {
                 const float scale = columns[group], of_upper = upper[group], of_lower = lower[group];
-                const uint64_t a = llmk::make_smem_desc(x_tiles + ring.stage * kTileBytes + role * kTileBytes / 2);
-                const uint64_t b = llmk::make_smem_desc(w_tiles + ring.stage * kTileBytes);
                 llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
-                llmk::wgmma_fence();
-#pragma unroll
-                for (int part = 0; part < 4; ++part) {
-                    llmk::wgmma_ss_e4m3(partial, a + 2 * part, b + 2 * part, part > 0);
-                }
-                llmk::wgmma_commit_group();
-                llmk::wgmma_wait_group<0>();
-                if (thread < kCluster) llmk::mbarrier_arrive_cluster(empty + ring.stage, thread);
-                const float two[2] = {scale * of_upper, scale * of_lower};
-#pragma unroll
-                for (int i = 0; i < 64; ++i) sums[i] += two[i / 2 % 2] * partial[i];
+                add_group(sums, x_tiles + ring.stage * kTileBytes + role * kTileBytes / 2,
+                          w_tiles + ring.stage * kTileBytes, scale * of_upper, scale * of_lower, [&] {
+                              if (thread < kCluster) llmk::mbarrier_arrive_cluster(empty + ring.stage, thread);
+                          });
             }
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
@@ -115,22 +129,105 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
     llmk::cluster_sync();
 }
 
+// For few tiles: eight blocks compute one, each with every eighth group of k.
+__global__ void __cluster_dims__(kParts, 1, 1) __launch_bounds__(384, 1)
+    divided_gemm(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
+                 __nv_bfloat16* __restrict__ y, const float* __restrict__ x_scales, const float* __restrict__ w_scales,
+                 int rows, int out, int groups) {
+    extern __shared__ unsigned char shared[];
+    unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
+    uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kStages * 2 * kTileBytes + kStoreBytes);
+    uint64_t* empty = full + kStages;
+    const int part = blockIdx.x % kParts, row0 = blockIdx.y * kTile, column0 = blockIdx.x / kParts * kTile;
+    if (threadIdx.x < kStages) {
+        llmk::mbarrier_init(full + threadIdx.x, 1);
+        llmk::mbarrier_init(empty + threadIdx.x, 2);
+        llmk::fence_mbarrier_init();
+    }
+    __syncthreads();
+
+    const int role = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    llmk::Ring<kStages> ring;
+    float sums[64] = {};
+    const int thread = threadIdx.x % 128, own_row = role * 64 + thread / 32 * 16 + thread % 32 / 4;
+    if (role == 2) {
+        for (int group = part; thread == 0 && group < groups; group += kParts, ring.next()) {
+            unsigned char* stage = tiles + ring.stage * 2 * kTileBytes;
+            llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
+            llmk::mbarrier_arrive_expect_tx(full + ring.stage, 2 * kTileBytes);
+            llmk::tma_load(stage, &x_map, full + ring.stage, group * kTile, row0, 0);
+            llmk::tma_load(stage + kTileBytes, &w_map, full + ring.stage, group * kTile, column0, 0);
+        }
+    } else {
+        const float* upper = x_scales + static_cast<size_t>(min(row0 + own_row, rows - 1)) * groups;
+        const float* lower = x_scales + static_cast<size_t>(min(row0 + own_row + 8, rows - 1)) * groups;
+        const float* columns = w_scales + static_cast<size_t>(column0 / kTile) * groups;
+        for (int group = part; group < groups; group += kParts, ring.next()) {
+            const float scale = columns[group], of_upper = upper[group], of_lower = lower[group];
+            unsigned char* stage = tiles + ring.stage * 2 * kTileBytes;
+            llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
+            add_group(sums, stage + role * kTileBytes / 2, stage + kTileBytes, scale * of_upper, scale * of_lower, [&] {
+                if (thread == 0) llmk::mbarrier_arrive(empty + ring.stage);
+            });
+        }
+    }
+
+    // All tiles have been read, so the sums may take their place. Each block adds 16 rows of all eight.
+    __syncthreads();
+    float* all_sums = reinterpret_cast<float*>(tiles);  // [kTile][kPitch]
+    if (role < 2) {
+#pragma unroll
+        for (int i = 0; i < 64; i += 2) {
+            float* to = all_sums + (own_row + i / 2 % 2 * 8) * kPitch + i / 4 * 8 + thread % 4 * 2;
+            *reinterpret_cast<float2*>(to) = make_float2(sums[i], sums[i + 1]);
+        }
+    }
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    for (int i = threadIdx.x; i < kTile / kParts * kTile / 4; i += 384) {
+        const int row = part * (kTile / kParts) + i / (kTile / 4), column = i % (kTile / 4) * 4;
+        float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+        for (int block = 0; block < kParts; ++block) {
+            const float* theirs = cluster.map_shared_rank(all_sums, block) + row * kPitch + column;
+            const float4 value = *reinterpret_cast<const float4*>(theirs);
+            total = make_float4(total.x + value.x, total.y + value.y, total.z + value.z, total.w + value.w);
+        }
+        if (row0 + row < rows && column0 + column < out) {
+            *reinterpret_cast<uint2*>(y + static_cast<size_t>(row0 + row) * out + column0 + column) = make_uint2(
+                llmk::pack_pair<__nv_bfloat16>(total.x, total.y), llmk::pack_pair<__nv_bfloat16>(total.z, total.w));
+        }
+    }
+    cluster.sync();  // no block ends while another reads its sums
+}
+
 extern "C" void fp8_block_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales,
                                const float* w_scales, __nv_bfloat16* y, int rows, int in_features, int out_features,
                                cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
-    CUtensorMap x_map, w_map, y_map;
-    if (llmk::make_tensor_map_u8(&x_map, x, in_features, rows, kTile) != cudaSuccess ||
-        llmk::make_tensor_map_u8(&w_map, w, in_features, out_features, kTile / kCluster) != cudaSuccess ||
-        llmk::make_tensor_map(&y_map, y, out_features, rows, 1, out_features, 8, 16) != cudaSuccess) {
-        return;
-    }
+    const int tiles_wide = (out_features + kTile - 1) / kTile, tiles_high = (rows + kTile - 1) / kTile;
+    const int groups = (in_features + kTile - 1) / kTile;
     int device, sms;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    const int high = (rows + kCluster * kTile - 1) / (kCluster * kTile), wide = (out_features + kTile - 1) / kTile;
-    const int clusters = high * wide < sms / kCluster ? high * wide : sms / kCluster;
+    const bool divided = tiles_wide * tiles_high * 4 <= sms && groups >= 2 * kParts;
+
+    CUtensorMap x_map, w_map, y_map;
+    if (llmk::make_tensor_map_u8(&x_map, x, in_features, rows, kTile) != cudaSuccess ||
+        llmk::make_tensor_map_u8(&w_map, w, in_features, out_features, divided ? kTile : kTile / kCluster) !=
+            cudaSuccess ||
+        llmk::make_tensor_map(&y_map, y, out_features, rows, 1, out_features, 8, 16) != cudaSuccess) {
+        return;
+    }
+    if (divided) {
+        cudaFuncSetAttribute(divided_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+        divided_gemm<<<dim3(tiles_wide * kParts, tiles_high), 384, kSharedBytes, stream>>>(
+            x_map, w_map, y, x_scales, w_scales, rows, out_features, groups);
+        return;
+    }
+    const int high = (tiles_high + kCluster - 1) / kCluster, tiles = high * tiles_wide;
+    const int clusters = tiles < sms / kCluster ? tiles : sms / kCluster;
     cudaFuncSetAttribute(block_gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     block_gemm<<<clusters * kCluster, 384, kSharedBytes, stream>>>(x_map, w_map, y_map, x_scales, w_scales, rows,
-                                                                   (in_features + kTile - 1) / kTile, high, wide);
+                                                                   groups, high, tiles_wide);
 }
