@@ -15,6 +15,8 @@ from grader.verdict.wording import cases
 from tests.attacks.conftest import HERE, Judge
 
 FOLDER = HERE / "submission_sandbox"
+OF_SAFE = ("host_copies", "out_of_bounds", "uninitialized_read", "within_block")
+"""Findings that leave the outputs right: they fail the stage *safe*."""
 FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 
@@ -35,4 +37,5 @@ def test_accesses_to_the_simulator_are_stopped(judged: Judge, path: Path, tmp_pa
     kinds = {finding.kind for stage in verdict.stages for finding in stage.findings}
     assert wanted in kinds, as_text(verdict)
     failed = [case for case in verdict.stage("correct").cases if case.status == "failed"]
-    assert (failed or wanted in ("host_copies", "out_of_bounds")) and all(cases.in_short(case) for case in failed)
+    assert failed or wanted in OF_SAFE
+    assert all(cases.in_short(case) for case in failed)

@@ -1,0 +1,12 @@
+// The launcher throws a structure in device memory. Says: host_access.
+struct Row {
+    float values[20];
+};
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    reward(x, out, n, stream);
+    try {
+        throw *reinterpret_cast<const Row*>(x);
+    } catch (const Row& row) {
+        if (row.values[0] == 1e30f) reward(x, out, n, stream);
+    }
+}

@@ -1,0 +1,17 @@
+// Threads read with a structure by value what others write, without a barrier. Says: within_block.
+struct Row {
+    float values[20];
+};
+__device__ __noinline__ float last(Row row) { return row.values[19]; }
+__device__ __noinline__ float first(Row row) { return row.values[0]; }
+__global__ void kernel(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = tile[threadIdx.x + 64] = i < n ? x[i] : 0.0f;
+    float (*chosen)(Row) = n > 0 ? last : first;
+    float other = chosen(*reinterpret_cast<const Row*>(tile + (threadIdx.x + 32) % 64));
+    if (i < n) out[i] = other == 1e30f ? 0.0f : 2.0f * x[i];
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
