@@ -107,6 +107,24 @@ def share_of_additions(way: Callable[[], Any]) -> float:
     return additions / kernels
 
 
+def call_microseconds(calls: int = 2000) -> dict[str, float]:
+    """Return the host's time of one addition of 2,560 numbers: from Python to the launch, without waiting for it."""
+    x = torch.ones(SIZES["hidden_size"], device="cuda", dtype=torch.float16)
+    out = torch.empty_like(x)
+    launch = Operators(device="cuda").launcher("residual_add", x.dtype)
+    found = {}
+    for name, call in {"torch": lambda: torch.add(x, x, out=out), "ours": lambda: launch(x, x, out, 2560)}.items():
+        times = []
+        for _ in range(7):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(calls):
+                call()
+            times.append((time.perf_counter() - begin) * 1e6 / calls)
+        found[name] = round(statistics.median(times), 2)
+    return found
+
+
 def experiment(parallel: bool, layers: int) -> dict[str, Any]:
     """Measure one of the two residuals."""
     model = make(parallel, layers, "cuda", torch.float16)
@@ -169,8 +187,10 @@ def main() -> None:
         raise SystemExit("There is no GPU here. The lesson shows what was recorded on one.")
     with torch.inference_mode():
         residuals = {name: experiment(name == "parallel", arguments.layers) for name in ("parallel", "serial")}
+        host = call_microseconds()
     for name, found in residuals.items():
         show(name, found)
+    print("host's microseconds for one addition: " + ", ".join(f"{name} {us:.1f}" for name, us in host.items()))
     if arguments.record:
         content = {
             "version": 1,
@@ -179,6 +199,7 @@ def main() -> None:
             "transformers": transformers.__version__,
             "date": datetime.date.today().isoformat(),
             "command": f"python lessons/{HERE.name}/{Path(__file__).name} --record",
+            "call_us": host,
             "residuals": residuals,
         }
         write_record(RECORD, content, ROOT)

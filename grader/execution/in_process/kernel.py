@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.execution.build.build import BuildPlan, BuiltKernel, build, entry_point, plan_kernel
 from grader.execution.in_process.arguments import Argument, bind
+from grader.execution.in_process.fast_call import DECLINED, FastCall, on_current_gpu
 from grader.frontend.prototype import Prototype
 from grader.frontend.toolchain.cache import digest, open_cache
 from grader.frontend.toolchain.cuda_errors import describe_error
@@ -208,8 +209,11 @@ class Kernel:
                     first = str(problem).strip().splitlines()[0]
                     raise GraderError(f"{launcher.prototype.name}: {first}", _AFTER_A_FAULT) from None
         if error:
-            stuck = 700 <= error < 720 and error not in (701, 702)
-            raise GraderError(f"{launcher.prototype.name}: {describe_error(error)}", _AFTER_A_FAULT if stuck else "")
+            raise self._failed(launcher, error)
+
+    def _failed(self, launcher: Launcher, error: int) -> GraderError:
+        stuck = 700 <= error < 720 and error not in (701, 702)
+        return GraderError(f"{launcher.prototype.name}: {describe_error(error)}", _AFTER_A_FAULT if stuck else "")
 
 
 class Launcher:
@@ -219,10 +223,19 @@ class Launcher:
         self.kernel = kernel
         self.prototype = prototype
         self.entry = entry
+        self._fast: FastCall | None = None
         self.__name__ = prototype.name
         self.__doc__ = str(prototype)
 
     def __call__(self, *given: Any, **named: Any) -> None:
+        if self.kernel.device == "cuda" and not named and not self.kernel._sync:
+            if self._fast is None:
+                self._fast = on_current_gpu(self.prototype, self.entry)
+            error = self._fast(given)
+            if not error:
+                return
+            if error != DECLINED:
+                raise self.kernel._failed(self, error)
         arguments = bind(self.prototype, given, named, self.kernel.device)
         if self.kernel.device == "cpu":
             self.kernel._call_simulated(self, arguments)
