@@ -354,6 +354,10 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32", _same("setmaxnreg<{0}>")),
     # memory
     (
+        rf"ld(?:\.weak)?\.(?P<space>global)(?=.*\.nc\b){_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
+        lambda f: f"load_read_only<{_space(f)}, {_type(f)}>",
+    ),
+    (
         rf"ldu?(?:\.weak)?{_SPACE}{_CACHE}{_ADVICE}{_CACHE}(?:\.v[24])?{_ANY}",
         lambda f: f"load<{_space(f)}, {_type(f)}>",
     ),

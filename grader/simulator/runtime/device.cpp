@@ -87,6 +87,12 @@ void volatile_read(const void* address, unsigned bytes) {
     if (current_thread) polled(*current_thread, address, bytes);
 }
 
+void read_only_load(const void* address, size_t bytes) {
+    Thread* self = current_thread;
+    if (self && self->block->launch->checks_enabled)
+        events::read_only_load(*self, address, bytes, __builtin_return_address(0));
+}
+
 void trap() {
     raise_fault(events::FaultKind::trap, cudaErrorLaunchFailure, nullptr, __builtin_return_address(0), nullptr);
 }

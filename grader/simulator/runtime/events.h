@@ -115,6 +115,8 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
 // After the operation. `stored`: all but a load and a failed compare-and-swap; `changed`: to another value.
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
                  bool changed);
+// A load that requires its memory to be read-only while the kernel runs.
+void read_only_load(Thread& thread, const void* data, size_t bytes, const void* address);
 void fence(Thread& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
 
 // Asynchronous operations (runtime/async_operations.h). `address` is the kernel's return address.

@@ -45,6 +45,7 @@ WEAK void cluster_complete(Cluster&) {}
 WEAK void cluster_waited(Thread&) {}
 WEAK void atomic(Thread&, const void*, size_t, AtomicOp, Scope, const void*) {}
 WEAK void atomic_done(Thread&, const void*, AtomicOp, Scope, MemoryOrder, bool, bool) {}
+WEAK void read_only_load(Thread&, const void*, size_t, const void*) {}
 WEAK void fence(Thread&, Scope, MemoryOrder) {}
 WEAK void async_copy(Thread&, void*, const void*, size_t, size_t, const void*) {}
 WEAK void async_commit(Thread&) {}

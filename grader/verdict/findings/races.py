@@ -215,6 +215,21 @@ KINDS = (
         distance=4,
     ),
     FindingKind(
+        name="read_only_load",
+        check="racecheck",
+        title="read-only load of memory that the kernel writes",
+        text=lambda finding: f"on {position(finding)}: {both(finding)}",
+        why="The cache that __ldg and ld.global.nc read through does not see writes of the running kernel, whatever "
+        "orders them. The load may return the old value.",
+        fix="Use an ordinary load, or write the memory in another launch.",
+        look="the read-only load",
+        sample_access="read",
+        sample_other="write",
+        has_memory=True,
+        has_other=True,
+        names_places=True,
+    ),
+    FindingKind(
         name="between_grids",
         check="racecheck",
         title="race between kernels under programmatic dependent launch",

@@ -5,6 +5,7 @@
 #include "checks/synchronization/clusters.h"
 #include "checks/counting/counting.h"
 #include "checks/memory/errors.h"
+#include "checks/memory/read_only_loads.h"
 #include "checks/counting/executed.h"
 #include "checks/core/hooks.h"
 #include "checks/synchronization/races.h"
@@ -113,6 +114,7 @@ void launch_rolled_back(Launch&) {
     });
     drop_sectors();
     forget_held_races();
+    forget_read_only_loads();
     forget_site_ids(the_launch.sites_before);
     return_async_bytes(the_launch.async_before, the_launch.prefetched_before);
     past_launches().back().number = 0;  // known to be complete by every thread
@@ -124,6 +126,7 @@ void launch_end(Launch& launch) {
     if (launch.error) note_failed_launch();
     if (recorded_block) end_recording();
     report_held_races();
+    report_read_only_loads();
     // State left from a launch that was aborted.
     each_worker([](WorkerState& worker) {
         drop_logs(worker);
@@ -309,6 +312,10 @@ void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, Mem
     if (changed) note_change(reinterpret_cast<uintptr_t>(data));
 }
 
+void read_only_load(Thread& thread, const void* data, size_t bytes, const void* address) {
+    note_read_only_load(*state_of(thread), reinterpret_cast<uintptr_t>(data), static_cast<unsigned>(bytes), address);
+}
+
 void fence(Thread& thread, Scope scope, MemoryOrder order) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
@@ -375,6 +382,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
 void reset() {
     forget_findings();
     forget_held_races();
+    forget_read_only_loads();
     forget_kernels();
     forget_executed();
     forget_scratch();

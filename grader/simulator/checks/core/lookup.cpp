@@ -207,7 +207,9 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
         flush_site(*site);
         site->origin = origin;
     }
-    if (!region->read_only) make_cells(thread, *region, size_log2);
+    // The host may overwrite constant memory in another stream.
+    const Work* work = region->space == Space::constant ? current_work() : nullptr;
+    if (!region->read_only || (work && !work->alone)) make_cells(thread, *region, size_log2);
     site->region = region;
     site->block = thread.block;
     site->base = region->base;

@@ -180,7 +180,7 @@ Cells cells_of(const Region& region, uintptr_t address, size_t bytes) {
 }
 
 void access(Region& region, uintptr_t address, size_t bytes, const Accessor& who) {
-    if (region.read_only) return;
+    if (region.read_only && region.space != Space::constant) return;
     number_work();
     track(region);
     Cells cells = cells_of(region, address, bytes);

@@ -1,12 +1,19 @@
 // Loads and stores with cache hints: plain accesses here, because a hint changes no value.
 #pragma once
 
+#include "sim/device.h"
+
+template <typename T>
+inline __attribute__((always_inline)) T __ldg(const T* address) {
+    ::sim::read_only_load(address, sizeof(T));
+    return *address;
+}
+
 #define SIM_LOAD_WITH_HINT(name)                                     \
     template <typename T>                                            \
     inline __attribute__((always_inline)) T name(const T* address) { \
         return *address;                                             \
     }
-SIM_LOAD_WITH_HINT(__ldg)
 SIM_LOAD_WITH_HINT(__ldca)
 SIM_LOAD_WITH_HINT(__ldcg)
 SIM_LOAD_WITH_HINT(__ldcs)

@@ -18,6 +18,9 @@ void async_copy(void* shared, const void* global, size_t bytes, size_t zero_fill
 void async_copy_commit();
 void async_copy_wait(unsigned groups_that_may_be_pending);
 
+// Before a load that requires its memory to be read-only while the kernel runs: __ldg, ld.global.nc.
+void read_only_load(const void* address, size_t bytes);
+
 // Tells the scheduler that this thread polls memory that another thread must change.
 void spin_hint();
 

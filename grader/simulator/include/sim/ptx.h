@@ -298,6 +298,22 @@ SIM_INLINE void load(D& d0, D& d1, D& d2, D& d3, A address) {
     put(d2, static_cast<T>(all[2]));
     put(d3, static_cast<T>(all[3]));
 }
+// ld.global.nc.
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load_read_only(D& d, A address) {
+    read_only_load(Space::pointer(address), sizeof(T));
+    load<Space, T>(d, address);
+}
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load_read_only(D& d0, D& d1, A address) {
+    read_only_load(Space::pointer(address), 2 * sizeof(T));
+    load<Space, T>(d0, d1, address);
+}
+template <typename Space, typename T, typename D, typename A>
+SIM_INLINE void load_read_only(D& d0, D& d1, D& d2, D& d3, A address) {
+    read_only_load(Space::pointer(address), 4 * sizeof(T));
+    load<Space, T>(d0, d1, d2, d3, address);
+}
 template <typename Space, typename T, typename D, typename A>
 SIM_INLINE void load_volatile(D& d, A address) {
     put(d, static_cast<T>(*reinterpret_cast<const volatile T*>(Space::pointer(address))));
