@@ -18,8 +18,14 @@ from grader.setup.errors import GraderError
 
 MISTAKES, DESIGNS, HINTS = 6, 2, 3
 """The minimum number of wrong kernels, of correct kernels of other designs, and of hints."""
-SUMMARY, HINT = 60, 20
-"""The minimum number of characters of a summary and of a hint."""
+HINT = 20
+"""The minimum number of characters of a hint."""
+EMPTY = re.compile(
+    r"\b(?:empty|nothing|none|no (?:\w+ )?(?:elements?|rows?|columns?|tokens?|quer(?:y|ies)|keys?|sequences?|inputs?)"
+    r"|(?:is|are|be|not|has|have|with(?: \w+ =)?|for \w+ =) (?:0|zero)|at least (?:1|one)|any (?:number|rows|size))\b",
+    re.IGNORECASE,
+)
+"""The words with which a summary says what an empty input gives, or that no size is 0."""
 UNTRIED = "though in no case here"
 """The words with which a summary marks a promise that would take too much memory, or time, to test."""
 
@@ -221,8 +227,10 @@ def naive_versions(draft: Draft) -> Iterator[Problem]:
 
 def summary(draft: Draft) -> Iterator[Problem]:
     """Check that the summary describes the kernel, empty input, and promises that no case tests."""
-    if len(draft.task.summary) <= SUMMARY:
-        yield draft.described("the summary does not say what the kernel must do, in general and for empty input")
+    if not draft.task.summary.strip():
+        yield draft.described("the summary is missing: what the kernel must do, in general and for empty input")
+    elif not EMPTY.search(draft.task.summary):
+        yield draft.described("the summary does not say what happens for empty input, or which sizes are never 0")
     if (
         "2^31" in draft.task.summary
         and UNTRIED not in draft.task.summary

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.course.authoring import exercise_rules
+
 EXERCISE = "day02_reductions/softmax"
 DEBUG = "day02_reductions/row_sum_debug"
 
@@ -73,6 +75,23 @@ def test_an_exercise_that_breaks_a_rule(root: Path, dev, file: str, find: str, r
     (root / file).write_text(changed)
     code, said = dev("check", EXERCISE)
     assert code == 1 and re.search(says, said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize(
+    ("summary", "accepted"),
+    [
+        ("An empty input starts no kernel.", True),
+        ("Sums of rows; with no rows, nothing is written.", True),
+        ("Sum of x. With n = 0 the sum is 0.", True),
+        ("Copies x; n is at least 1.", True),
+        ("Sums: out[0] = 0 and out[i] is the sum of all elements before element i, as unsigned.", False),
+        ("Softmax.", False),
+        ("Softmax of each row, for f32, f16 and bf16 and for every width that a block can hold, in one pass.", False),
+        ("Linear layer without bias: no layer has one, and every value of x is finite.", False),
+    ],
+)
+def test_a_summary_says_what_an_empty_input_gives(summary: str, accepted: bool) -> None:
+    assert bool(exercise_rules.EMPTY.search(summary)) == accepted
 
 
 def test_messages_about_one_exercise(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
