@@ -125,7 +125,7 @@ class _Place(NamedTuple):
 
     text: str
     base: str  # registers; empty without one
-    index: str
+    index_register: str
     scale: str
     offset: int | None  # None: not a number
     segment: bool
@@ -220,8 +220,8 @@ class _Known:
     def _address(self, place: _Place) -> tuple[str, int]:
         """Return an address as a value that is unknown, and a distance from there."""
         root, start = self._value(place.base) if place.base else ("", 0)
-        if place.index:
-            index, more = self._value(place.index)
+        if place.index_register:
+            index, more = self._value(place.index_register)
             root += f"+{index}*{place.scale or 1}"
             start += more * int(place.scale or 1)
         if place.offset is None:
@@ -349,7 +349,7 @@ def _size(name: str, operands: tuple[str, ...]) -> int:
 
 def _is_fixed(place: _Place, write: bool) -> bool:
     """Return whether an address is a fixed place in the function's own frame, or a constant of the compiler."""
-    if place.index or place.segment:
+    if place.index_register or place.segment:
         return False
     if place.base == "%rip":
         return place.text.startswith(".L") or "@" in place.text
