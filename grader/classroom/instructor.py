@@ -84,6 +84,8 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
     if not isinstance(listed, list):
         raise GraderError(f"{path}: case is not a list", "Write each hidden case as [[case]].")
     exercises = tuple(course.find(name).name for name in named)
+    if drafts := {entry.name for entry in course.drafts} & set(exercises):
+        raise GraderError(f"{path}: {min(drafts)} is a draft", "Take `draft = true` out of course.toml first.")
     cases: dict[str, list[dict[str, Any]]] = {}
     for number, case in enumerate(listed, 1):
         where = f"{path}: case {number}"

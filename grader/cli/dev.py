@@ -15,6 +15,7 @@ from rich.text import Text
 
 from grader.cli.messages import shown_path
 from grader.course import Course, Day, Entry
+from grader.course.manifest import FILE
 from grader.report import theme, words
 from grader.setup.errors import GraderError
 
@@ -53,12 +54,13 @@ def new_exercise(
     title: Title,
     kind: Annotated[Kind, typer.Option(help="What the learner does.")],
     points: Annotated[int, typer.Option(min=1, help="The points.")] = 10,
+    draft: Annotated[bool, typer.Option("--draft", help="List it for you only, until it is complete.")] = False,
 ) -> int:
     """Create an exercise: an entry in course.toml, and every file that it needs."""
     from grader.course.authoring import new
 
     course = Course()
-    files = new.new_exercise(course, name, kind.value, title, points)
+    files = new.new_exercise(course, name, kind.value, title, points, draft)
     _say(course, files, f"{files[0].parent.name}/{files[0].stem}")
     return 0
 
@@ -71,7 +73,7 @@ def check(
 ) -> int:
     """Show what a day or an exercise still lacks. Exit code: 0 nothing, 1 something.
 
-    No kernel runs: tests/exercises test whether each kernel gets the right verdict.
+    No kernel runs: tests/exercises test whether each kernel gets the right verdict. A draft is checked only by name.
     """
     from grader.course.authoring import day_rules, exercise_rules
 
@@ -92,10 +94,15 @@ def check(
             console.print(Text.assemble((place, "quiet"), lack.says), soft_wrap=True)
         missing += len(found)
     console.print()
+    for draft in (draft for where in parts if isinstance(where, Day) for draft in where.drafts):
+        line = Text(f"  {draft.name} is a draft and was not checked: ", style="quiet")
+        console.print(line.append(f"grader dev check {draft.name}", style="command"), soft_wrap=True)
     if missing:
         console.print(Text(f"  {words.count(missing, 'thing')} to do.", style="bad"))
         return 1
     console.print(Text("  Nothing is missing.", style="good"))
+    if isinstance(parts[-1], Entry) and parts[-1].draft:
+        console.print(Text(f"  Take `draft = true` out of {FILE}, so that it counts.", style="quiet"))
     tests = ".venv/bin/python -m pytest tests/exercises"
     tests += f" -k {parts[-1].variable}" if part and isinstance(parts[-1], Entry) else ""
     console.print(Text(f"  To test the verdicts of its kernels: {tests}", style="quiet"), soft_wrap=True)

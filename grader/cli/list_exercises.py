@@ -20,8 +20,8 @@ from grader.report.failures import paragraph
 from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
 
-ABOUT = 27
-"""The widths of an exercise's kind, difficulty, minutes and points, in characters."""
+WIDE = 100
+"""The columns from which a row also has the difficulty and the points; a narrower one has room for its title."""
 
 
 def command(
@@ -60,6 +60,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
     passed = [entry for entry in entries if progress.of(entry.name).passed]
     upcoming = next_exercise(course, progress)
     puzzles = read_puzzles(course)
+    wide = console.width >= WIDE
     console.print()
     head = Text(f"  {course.manifest.title}", style="title")
     head.append(
@@ -76,26 +77,27 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
         if day.summary:
             console.print(paragraph(day.summary, style="quiet"))
         table = Table.grid(padding=(0, 2, 0, 0))
+        rows = [*day.exercises, *day.drafts]
+        widths = [4 if plain else 3, max((len(entry.variable) for entry in rows), default=0), len(_about(None, wide))]
         # Without a minimum width, a long title in the last column would narrow the others.
-        table.add_column(min_width=4 if plain else 3, no_wrap=True, justify="right")
-        table.add_column(min_width=_name_width(course), no_wrap=True)
-        table.add_column(min_width=ABOUT, no_wrap=True, style="quiet")
+        table.add_column(min_width=widths[0], no_wrap=True, justify="right")
+        table.add_column(min_width=widths[1], no_wrap=True)
+        table.add_column(min_width=widths[2], no_wrap=True, style="quiet")
         table.add_column(no_wrap=True, style="quiet")
-        room = max(8, console.width - ((4 if plain else 3) + _name_width(course) + ABOUT + 3 * 2))
-        for entry in day.exercises:
+        room = max(8, console.width - (sum(widths) + 3 * 2))
+        for entry in rows:
             done = progress.of(entry.name)
             status = "passed" if done.passed else ("failed" if done.checks else "skipped")
             style = "good" if done.passed else ("bad" if done.checks else "quiet")
-            remark = entry.title
+            remark = f"(draft) {entry.title}" if entry.draft else entry.title
             if entry is upcoming:
                 remark = "<- next" + (f", stops at {done.last_failed_stage}" if done.last_failed_stage else "")
             elif not done.passed and done.last_failed_stage:
                 remark = f"stops at {done.last_failed_stage}"
-            minutes = f"{entry.minutes} min" if entry.minutes else ""
             table.add_row(
                 Text(theme.mark(status, plain), style=style),
                 Text(entry.variable, style="title" if entry is upcoming else ""),
-                f"{entry.kind:9} {entry.difficulty:6} {minutes:>7} {entry.points:>2}",
+                _about(entry, wide),
                 shortened(Text(remark, style="title" if entry is upcoming else "quiet"), room, plain),
             )
         console.print(table)
@@ -122,8 +124,11 @@ def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
     return f"{solved}, next: {go_on(left[0], course)}" if left else solved
 
 
-def _name_width(course: Course) -> int:
-    return min(30, max(len(entry.variable) for entry in course.exercises))
+def _about(entry: Entry | None, wide: bool) -> str:
+    """Return an exercise's kind and minutes, ``wide`` also its difficulty and points; None gives blanks."""
+    kind, difficulty, points = (entry.kind, entry.difficulty, entry.points) if entry else ("", "", "")
+    minutes = f"{entry.minutes} min" if entry and entry.minutes else ""
+    return f"{kind:9} {difficulty:6} {minutes:>7} {points:>2}" if wide else f"{kind:9} {minutes:>7}"
 
 
 def as_data(course: Course, progress: Progress) -> dict[str, Any]:

@@ -195,7 +195,7 @@ def complete(_: Any, event: Any) -> list[str]:
         return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
     try:
         course = Course()
-        entries = [*course.exercises, *read_puzzles(course)]
+        entries = [*course.exercises, *course.drafts, *read_puzzles(course)]
         names = [entry.name for entry in entries]
         if not event.symbol or "/" in event.symbol or event.symbol.startswith("day"):
             return names

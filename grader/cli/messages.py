@@ -86,7 +86,7 @@ def go_on(entry: Entry, course: Course) -> str:
 
 def short_name(entry: Entry, course: Course) -> str:
     """Return the shortest unambiguous name of an exercise: ``flash_attention`` unless two days have one."""
-    same = [other for other in course.exercises if other.variable == entry.variable]
+    same = [other for other in (*course.exercises, *course.drafts) if other.variable == entry.variable]
     return entry.variable if len(same) == 1 or isinstance(entry, Puzzle) else entry.name
 
 

@@ -36,6 +36,8 @@ def command(
     course = Course()
     bring_files_along(course)
     named_ones = {entry.name: entry for entry in (find_exercise(course, name) for name in exercise or [])}
+    if drafts := [entry.name for entry in named_ones.values() if entry.draft]:
+        raise GraderError(f"{drafts[0]} is a draft, which is not graded", "`grader list` marks drafts.")
     wanted = list(named_ones.values()) or course.exercises
     if out.suffix.lower() != ".zip":
         raise GraderError(f"{out} is not the name of a zip archive", "Give --out a name that ends in .zip.")

@@ -160,7 +160,7 @@ class WatchLoop:
 
     def _entry_of(self, path: Path) -> Entry | None:
         """Return the exercise of a saved file; for a tasks.py, the current one."""
-        for entry in self.course.exercises:
+        for entry in (*self.course.exercises, *self.course.drafts):
             if path == entry.skeleton.resolve():
                 return entry
         if self.current is not None and path == self.current.tasks.resolve():

@@ -78,6 +78,8 @@ class Entry:
     """The minutes that a newcomer takes; 0 if course.toml does not say."""
     needs: tuple[str, ...] = ()
     """The full names of the days and exercises that it builds on."""
+    draft: bool = False
+    """Whether it is unfinished: listed for its author, and part of no count."""
 
     @property
     def name(self) -> str:
@@ -164,6 +166,8 @@ class Day:
     title: str
     summary: str
     exercises: tuple[Entry, ...]
+    drafts: tuple[Entry, ...] = ()
+    """The exercises that are not complete yet."""
 
     @property
     def lesson(self) -> Path:
@@ -185,10 +189,13 @@ class Course:
     @cached_property
     def days(self) -> list[Day]:
         """The days, in order."""
-        return [
-            Day(self.root, day.folder, day.number, day.title, day.summary, tuple(self._entries(day)))
-            for day in self.manifest.days
-        ]
+        return [self._day(day) for day in self.manifest.days]
+
+    def _day(self, listed: ListedDay) -> Day:
+        entries = list(self._entries(listed))
+        exercises = tuple(entry for entry in entries if not entry.draft)
+        drafts = tuple(entry for entry in entries if entry.draft)
+        return Day(self.root, listed.folder, listed.number, listed.title, listed.summary, exercises, drafts)
 
     def _entries(self, day: ListedDay) -> Iterator[Entry]:
         """Yield a day's exercises, with the defaults at the head of course.toml."""
@@ -197,16 +204,22 @@ class Course:
             place = (self.root, day.folder, e.name, day.number)
             runs = (e.architecture or head.architecture, e.stages or head.stages)
             entry = Entry(*place, e.title, e.kind, e.points, *runs)
-            yield dataclasses.replace(entry, difficulty=e.difficulty or "", minutes=e.minutes or 0, needs=e.needs or ())
+            entry = dataclasses.replace(entry, difficulty=e.difficulty or "", minutes=e.minutes or 0)
+            yield dataclasses.replace(entry, needs=e.needs or (), draft=e.draft)
 
     @property
     def exercises(self) -> list[Entry]:
-        """All exercises, in the order of the course."""
+        """All exercises, in the order of the course, without drafts."""
         return [entry for day in self.days for entry in day.exercises]
+
+    @property
+    def drafts(self) -> list[Entry]:
+        """The exercises that are not complete yet."""
+        return [entry for day in self.days for entry in day.drafts]
 
     @cached_property
     def _present_names(self) -> dict[str, Entry]:
-        return {entry.name: entry for entry in self.exercises}
+        return {entry.name: entry for entry in [*self.exercises, *self.drafts]}
 
     @cached_property
     def former_names(self) -> dict[str, Entry]:
@@ -216,7 +229,7 @@ class Course:
     def find(self, name: str) -> Entry:
         """Return the exercise for a full name, a unique last part, ``6/flash_attention`` or a path to its file.
 
-        Former names are accepted as well, if no current one matches.
+        Drafts are found, too. Former names are accepted as well, if no current one matches.
         """
         parts = _parts(name)
         wanted, tail = "/".join(parts), parts[-1]

@@ -50,6 +50,8 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     """The minutes that a newcomer takes."""
     needs: tuple[Text, ...] | None = None
     """The days and exercises that it builds on: ``day02_reductions``, ``day02_reductions/softmax``."""
+    draft: bool = False
+    """Whether it is listed for its author only: it can be checked, and counts nowhere."""
 
 
 class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +106,7 @@ WANTED = {
     "difficulty": "An exercise is easy, medium or hard.",
     "minutes": "The minutes that a newcomer takes are an integer of at least 1.",
     "needs": 'List days and exercises that come before it: ["day02_reductions", "day02_reductions/softmax"].',
+    "draft": "draft = true lists an exercise for its author only; take the line out when it is complete.",
     "formerly": 'Write a former name before its current one: old_day = "new_day", "day/old" = "day/new".',
     "folder": "A day's folder is named dayNN_topic, such as day06_flash_attention.",
 }

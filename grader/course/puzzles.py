@@ -185,7 +185,7 @@ def read_puzzles(course: Course) -> list[Puzzle]:
         GraderError: a puzzle contradicts itself.
     """
     found = []
-    known = {entry.variable for entry in course.exercises}
+    known = {entry.variable for entry in [*course.exercises, *course.drafts]}
     for day in course.days:
         file = course.root / "exercises" / day.folder / FILE
         if not file.is_file():

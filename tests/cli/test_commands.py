@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -14,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from grader.cli import doctor
+from grader.cli.list_exercises import print_list
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
+from grader.report import theme
 from grader.setup.errors import GraderError
 
+ROOT = Path(__file__).parents[2]
 FIRST = "day01_start/first"
 
 
@@ -34,8 +38,42 @@ def test_list(grader, course) -> None:  # type: ignore[no-untyped-def]
     assert done.code == 0
     assert "1 of 2 exercises passed, 10 of 15 points" in done.all
     assert "grader watch second" in done.all
-    assert "debug hard 75 min 5" in done.all and "Hard, about 75 minutes. Needs first." in done.all
+    assert "debug 75 min <- next" in done.all and "Hard, about 75 minutes. Needs first." in done.all
     assert max(map(len, done.out.splitlines())) <= 80
+
+
+def listed(course: Course, width: int) -> list[str]:
+    """Return the lines of the list in a terminal of that width."""
+    text = io.StringIO()
+    print_list(course, ProgressFile(course.root).read(), console=theme.console(text, width=width, color_system=None))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_a_narrow_terminal_has_room_for_titles() -> None:
+    course = Course(ROOT)
+    narrow, wide = listed(course, 80), listed(course, 100)
+    assert max(map(len, narrow)) <= 80 and max(map(len, wide)) <= 100
+    by_name = {line.split()[1]: line for line in narrow if len(line.split()) > 3}
+    for entry in course.exercises[1:]:
+        assert entry.title[:27].rstrip() in by_name[entry.variable], by_name[entry.variable]
+    (row,) = [line for line in wide if " layer_norm " in line]
+    assert "implement medium  45 min 15  LayerNorm by Welford's method" in row
+
+
+def test_a_draft_is_listed_and_counts_nowhere(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
+    file = course.root / "exercises/course.toml"
+    file.write_text(file.read_text() + "draft = true\n")
+    course = Course(course.root)
+    assert [entry.name for entry in course.exercises] == [FIRST]
+    assert course.find("second").draft and course.find("second").load().title == "The second"
+    done = grader("list")
+    assert "0 of 1 exercise passed, 0 of 10 points" in done.all
+    assert "second debug 75 min (draft) The second" in done.all
+    assert json.loads(grader("list", "--json").out)["points_total"] == 10
+    (course.root / "exercises/day01_start/second.cu").write_text("solved")
+    assert grader("check", "second").code == 0 and judge == ["day01_start/second"]
+    refused = grader("submit", "second")
+    assert refused.code == 2 and "is a draft, which is not graded" in refused.err
 
 
 def test_list_as_json(grader, course) -> None:  # type: ignore[no-untyped-def]

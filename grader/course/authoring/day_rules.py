@@ -102,7 +102,7 @@ def lesson(day: Day) -> Iterator[Problem]:
 def strays(day: Day) -> Iterator[Problem]:
     """Check that every kernel in the day's folders belongs to an exercise of course.toml."""
     known: set[Path] = set()
-    for entry in day.exercises:
+    for entry in (*day.exercises, *day.drafts):
         known |= {entry.skeleton, entry.solution, entry.wrong_kernels, *entry.designs}
         try:
             known |= {entry.wrong_kernels.parent / m.file for m in read_mistakes(entry).wrong if m.file}
@@ -117,14 +117,15 @@ def strays(day: Day) -> Iterator[Problem]:
 
 def unlisted(day: Day) -> Iterator[Problem]:
     """Check that every exercise of tasks.py and hints.toml is listed in course.toml."""
-    names = {entry.variable for entry in day.exercises}
+    entries = (*day.exercises, *day.drafts)
+    names = {entry.variable for entry in entries}
     tasks, hints = (day.root / "exercises" / day.folder / file for file in ("tasks.py", "hints.toml"))
     if hints.is_file():
         for name in read_toml(hints)[1]:
             if name not in names:
                 yield Problem(hints, f"{name} is not an exercise of {FILE}", line_of(hints, name))
-    if tasks.is_file() and day.exercises:
-        module = day.exercises[0].module()
+    if tasks.is_file() and entries:
+        module = entries[0].module()
         for name, value in vars(module).items():
             if isinstance(value, Exercise) and name not in names:
                 yield Problem(tasks, f"{name} is not listed in {FILE}", line_of(tasks, name))

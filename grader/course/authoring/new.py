@@ -90,7 +90,7 @@ def new_day(course: Course, folder: str, title: str) -> list[Path]:
     return [lesson, file]
 
 
-def new_exercise(course: Course, name: str, kind: str, title: str, points: int) -> list[Path]:
+def new_exercise(course: Course, name: str, kind: str, title: str, points: int, draft: bool = False) -> list[Path]:
     """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files."""
     day, variable = _named(course, name)
     title = _title(title)
@@ -111,6 +111,7 @@ def new_exercise(course: Course, name: str, kind: str, title: str, points: int) 
     )
     known = hints.read_text(encoding="utf-8") if hints.is_file() else HINTS
     block = f'[[day.exercise]]\nname = "{variable}"\ntitle = {_text(title)}\nkind = "{kind}"\npoints = {points}\n'
+    block += "draft = true\n" if draft else ""
     changed = {
         tasks: with_imports(before, tasks).rstrip() + "\n" + TASK.format(name=variable),
         hints: known.rstrip() + f"\n\n{variable} = []\n",
@@ -132,7 +133,7 @@ def _named(course: Course, name: str) -> tuple[Day, str]:
         )
     if not re.fullmatch(r"[a-z][a-z0-9_]*", variable):
         raise GraderError(f"{variable!r} cannot be the name of an exercise", WANTED["name"])
-    if any(entry.variable == variable for entry in day.exercises):
+    if any(entry.variable == variable for entry in (*day.exercises, *day.drafts)):
         raise GraderError(f"{day.folder} already has an exercise {variable}", "Choose another name.")
     return day, variable
 

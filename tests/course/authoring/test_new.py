@@ -76,6 +76,19 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
     assert "the lesson does not name the exercise `row_max`" in dev("check", "2")[1]
 
 
+def test_a_draft_is_checked_by_its_name_only(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
+    assert dev(*EXERCISE, "--draft")[0] == 0
+    course = Course(root)
+    entry = course.find("row_max")
+    assert entry.draft and entry not in course.exercises and course.days[1].drafts == (entry,)
+    code, said = dev("check", "2")
+    assert code == 0, said
+    assert "day02_reductions/row_max is a draft and was not checked: grader dev check day02_reductions/row_max" in said
+    code, said = dev("check", "row_max")
+    assert code == 1 and "row_max: 0 of 3 hints" in said
+    assert dev(*EXERCISE)[1].count("already has an exercise row_max") == 1
+
+
 @pytest.mark.parametrize("kind", ["implement", "debug", "optimize"])
 def test_the_first_exercise_of_a_day_builds_and_is_well_formed(root: Path, course: Course, kind: str) -> None:
     new.new_day(course, "day99_last", "Last")
