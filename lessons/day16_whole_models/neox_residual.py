@@ -32,7 +32,7 @@ from grader.judge.timing.sources import write_record  # noqa: E402
 
 RECORD = HERE / "neox_residual_gpu.json"
 PROMPT_TOKENS, TOKENS, WARMUP = 16, 30, 5
-REPEATS = 5
+REPEATS = 15
 """Each way generates the tokens this often, in turns; the figure is the median."""
 LAYERS = (0, 1, 8, 16, 20, 32)
 """Layers whose hidden states are compared; 0 is the embedding."""
@@ -141,12 +141,12 @@ def experiment(parallel: bool, layers: int) -> dict[str, Any]:
     def original() -> list[int]:
         return generate(model, ids, TOKENS)
 
-    def with_additions(enabled: bool) -> list[int]:
-        with FusedResiduals(model, operators, enabled):
+    def with_additions(enabled: bool, annotated: bool = False) -> list[int]:
+        with FusedResiduals(model, operators, enabled, annotated=annotated):
             return generate(model, ids, TOKENS)
 
     ways = {"original": original, "fused": lambda: with_additions(True), "off": lambda: with_additions(False)}
-    share = share_of_additions(ways["off"])
+    share = share_of_additions(lambda: with_additions(False, annotated=True))
     return {
         "layers": layers,
         "errors": errors(states, fused_states),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -52,8 +52,7 @@ def _mlp(module: Any, operators: Operators) -> Any:
     return forward
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A call of a layer: its index, its residual, the kernel's source, the tokens, and whether a cache was passed."""
 
     layer: int
@@ -80,6 +79,8 @@ class FusedResiduals:
     """"parallel" or "serial" for all layers; None: as each layer's ``use_parallel_residual`` says."""
     calls: list[Call] = field(default_factory=list)
     """The trace: one entry per call of a layer."""
+    annotated: bool = False
+    """True: the additions are a range called "residual" in torch's profiler, which costs some microseconds a call."""
 
     def __enter__(self) -> FusedResiduals:
         for index, layer in enumerate(self._layers()):
@@ -110,9 +111,14 @@ class FusedResiduals:
         return forward
 
     def _add(self, x: Tensor, *branches: Tensor) -> Tensor:
-        with torch.profiler.record_function("residual"):
-            if not self.enabled:
-                return sum(reversed(branches[:-1]), branches[-1]) + x  # transformers' order: mlp + attention + x
-            tensors = [tensor.contiguous() for tensor in (x, *branches)]
-            add = self.operators.parallel_residual if len(branches) == 2 else self.operators.residual_add
-            return add(*tensors)
+        if self.annotated:
+            with torch.profiler.record_function("residual"):
+                return self._sum(x, *branches)
+        return self._sum(x, *branches)
+
+    def _sum(self, x: Tensor, attention: Tensor, mlp: Tensor | None = None) -> Tensor:
+        if not self.enabled:
+            return attention + x if mlp is None else mlp + attention + x  # in the order of transformers
+        if mlp is None:
+            return self.operators.residual_add(x.contiguous(), attention.contiguous())
+        return self.operators.parallel_residual(x.contiguous(), attention.contiguous(), mlp.contiguous())

@@ -94,6 +94,7 @@ class Operators:
         self.calls: Counter[tuple[str, str]] = Counter()
         """Number of calls by operator and source, such as ("rms_norm", "solutions/day02_reductions/rms_norm.cu")."""
         self._kernels: dict[str, Any] = {}
+        self._launchers: dict[tuple[str, torch.dtype, tuple[str, ...]], tuple[Any, str]] = {}
         self._zeros: dict[tuple[int, torch.dtype], Tensor] = {}
 
     # ------------------------------------------------------------------------------------------- choice of kernel
@@ -111,6 +112,15 @@ class Operators:
         ``kinds``: the operator's kernels that fit, as KERNELS names them, best first; empty if there is only one. A
         file of your own needs only one of them.
         """
+        found = self._launchers.get((name, dtype, kinds))
+        if found is None:
+            found = self._launchers[name, dtype, kinds] = self._find(name, dtype, kinds)
+        launcher, file = found
+        self.calls[name, file] += 1
+        return launcher
+
+    def _find(self, name: str, dtype: torch.dtype, kinds: tuple[str, ...]) -> tuple[Any, str]:
+        """Return the launcher of an operator and its file."""
         if dtype not in NAMES:
             raise GraderError(
                 f"{name}: there are kernels for f32, f16 and bf16, not for {dtype}", 'use="torch" has it.'
@@ -131,8 +141,7 @@ class Operators:
         wanted = [f"{stem}{ending}" for stem in stems for ending in (f"_{NAMES[dtype]}", "")]
         for launcher in wanted:
             if launcher in known:
-                self.calls[name, file] += 1
-                return getattr(kernel, launcher)
+                return getattr(kernel, launcher), file
         raise GraderError(f"{file} has no launcher {' or '.join(wanted)}", f"The operator {name} needs it.")
 
     def trace(self) -> str:
