@@ -416,6 +416,17 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         r"cvt\.rn(?P<relu>\.relu)?\.(?P<pair>f16x2|bf16x2)\.f32",
         lambda f: f"cvt_to_pair<::sim::{_FORMATS[f['pair'][:-2]]}, {'true' if f['relu'] else 'false'}>",
     ),
+    (
+        r"cvt\.rn\.satfinite(?P<relu>\.relu)?\.(?P<narrow>e4m3|e5m2)x2\.(?P<source>f32|f16x2)",
+        lambda f: (
+            f"{'cvt_to_narrow_pair' if f['source'] == 'f32' else 'cvt_half_pair_to_narrow'}"
+            f"<::sim::{f['narrow'].upper()}, {_truth(bool(f['relu']))}>"
+        ),
+    ),
+    (
+        r"cvt\.rn(?P<relu>\.relu)?\.f16x2\.(?P<narrow>e4m3|e5m2)x2",
+        lambda f: f"cvt_narrow_pair_to_half<::sim::{f['narrow'].upper()}, {_truth(bool(f['relu']))}>",
+    ),
     (r"cvt\.rna\.tf32\.f32", _same("cvt_rna_tf32")),
     (rf"cvt(?:\.(?P<mode>{'|'.join(_ROUNDINGS)}))?{_FTZ}(?:\.sat)?\.(?P<to>\w+)\.(?P<source>\w+)", _convert),
     # arithmetic
@@ -574,7 +585,7 @@ def tensor_product(opcode: str) -> str | None:
 #: available on the simulator's oldest architecture.
 _SINCE = [
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*|.*\.cta_group::.*"),
-    (89, r"mma\.sync\..*\.e[45]m[23]\..*"),
+    (89, r"mma\.sync\..*\.e[45]m[23]\..*|cvt\..*\be[45]m[23]x2.*"),
     (90, r"mbarrier\.(?:try_wait|expect_tx|complete_tx|arrive(?:_drop)?\.expect_tx)\b.*"),
     (90, r"cp\.async\.bulk\b.*|fence\.(?:proxy\.async|mbarrier_init)\b.*|griddepcontrol\..*|.*\bcluster\b.*"),
     (90, r"mapa\..*|getctarank\..*|st\.async\b.*|red\.async\b.*"),

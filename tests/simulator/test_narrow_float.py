@@ -206,6 +206,32 @@ def test_vectors_hold_the_first_value_in_the_lowest_bits(load: Callable[..., Sim
     np.testing.assert_array_equal(back[:, 1], singly)
 
 
+def test_instructions_convert_two_at_a_time(load: Callable[..., SimulatedKernel]) -> None:
+    """cvt.e4m3x2 and e5m2x2: the last operand in the lower byte, saturating; relu makes negative numbers 0."""
+    e4m3, e5m2 = FORMATS["e4m3"], FORMATS["e5m2"]
+    values = np.concatenate([numbers(e4m3), numbers(e5m2)]).astype(np.float32).reshape(-1, 2)
+    out = np.zeros((8, len(values)), np.int32)
+    assert load("narrow_float")("instructions", values, out, len(values)).error == 0
+
+    def pairs(form: Format, of: np.ndarray) -> np.ndarray:
+        each = np.array([form.encode(v, True, NEAREST, double=False) for v in of.ravel().astype(np.float64)])
+        return each.reshape(-1, 2) @ [1, 256]
+
+    with np.errstate(over="ignore"):
+        halves = values.astype(np.float16)
+    np.testing.assert_array_equal(out[0], pairs(e4m3, values))
+    np.testing.assert_array_equal(out[1], pairs(e5m2, values))
+    np.testing.assert_array_equal(out[2], pairs(e4m3, np.where(values < 0, np.float32(0), values)))
+    np.testing.assert_array_equal(out[3], pairs(e4m3, halves))
+    np.testing.assert_array_equal(out[4], pairs(e5m2, halves))
+    for row, form, patterns in ((5, e4m3, out[0]), (6, e5m2, out[1]), (7, e4m3, out[0])):
+        table = np.array(form.table() + [-v for v in form.table()])
+        decoded = table[np.stack([patterns & 255, patterns >> 8], axis=1)]
+        if row == 7:
+            decoded = np.where(decoded < 0, 0, decoded)
+        np.testing.assert_array_equal(out[row].view(np.float16).reshape(-1, 2), decoded)
+
+
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
 def test_nvcc_takes_every_conversion(tmp_path: Path) -> None:
     command = ["nvcc", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "out"), str(KERNELS / "narrow_float.cu")]

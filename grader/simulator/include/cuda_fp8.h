@@ -1,7 +1,7 @@
 // The 8-bit floating-point formats e4m3, e5m2 and e8m0 (powers of two, for scales): types and conversions.
 #pragma once
 
-#include "sim/narrow_float.h"
+#include "sim/narrow_types.h"
 
 enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 

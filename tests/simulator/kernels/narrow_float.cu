@@ -78,6 +78,25 @@ __global__ void vectors_kernel(int format, const float4* x, unsigned* two, unsig
     if (format == 5) through<__nv_fp4x2_e2m1, __nv_fp4x4_e2m1>(x[i], two + 2 * i, four + i, back + 2 * i);
 }
 
+// The instructions: pairs of floats and of halves to e4m3 and e5m2, and back. `out` [8, n].
+__global__ void instructions_kernel(const float2* x, unsigned* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    unsigned short to[5];
+    unsigned halves, from[3];
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(x[i].y), "f"(x[i].x));
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(to[0]) : "f"(x[i].y), "f"(x[i].x));
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(to[1]) : "f"(x[i].y), "f"(x[i].x));
+    asm("cvt.rn.satfinite.relu.e4m3x2.f32 %0, %1, %2;" : "=h"(to[2]) : "f"(x[i].y), "f"(x[i].x));
+    asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(to[3]) : "r"(halves));
+    asm("cvt.rn.satfinite.e5m2x2.f16x2 %0, %1;" : "=h"(to[4]) : "r"(halves));
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(from[0]) : "h"(to[0]));
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(from[1]) : "h"(to[1]));
+    asm("cvt.rn.relu.f16x2.e4m3x2 %0, %1;" : "=r"(from[2]) : "h"(to[0]));
+    for (int k = 0; k < 5; ++k) out[k * n + i] = to[k];
+    for (int k = 0; k < 3; ++k) out[(5 + k) * n + i] = from[k];
+}
+
 extern "C" void decode(int format, const unsigned char* bits, float* f32, double* f64, __half* f16, __nv_bfloat16* bf16,
                        int* i32, int n, cudaStream_t stream) {
     decode_kernel<<<(n + 127) / 128, 128, 0, stream>>>(format, bits, f32, f64, f16, bf16, i32, n);
@@ -90,4 +109,7 @@ extern "C" void vectors(int format, const float* x, unsigned* two, unsigned* fou
                         cudaStream_t stream) {
     vectors_kernel<<<(n + 127) / 128, 128, 0, stream>>>(format, reinterpret_cast<const float4*>(x), two, four,
                                                         reinterpret_cast<float4*>(back), n);
+}
+extern "C" void instructions(const float* x, unsigned* out, int n, cudaStream_t stream) {
+    instructions_kernel<<<(n + 127) / 128, 128, 0, stream>>>(reinterpret_cast<const float2*>(x), out, n);
 }

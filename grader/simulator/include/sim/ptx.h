@@ -23,6 +23,7 @@
 #include "sim/collective.h"
 #include "sim/device.h"
 #include "sim/math.h"
+#include "sim/narrow_float.h"
 #include "sim/shared.h"
 #include "sim/tensor_core.h"
 
@@ -500,6 +501,25 @@ SIM_INLINE void cvt_to_pair(D& d, In<float> high, In<float> low) {
     uint32_t h = Format::from_float(RELU && high.value < 0 ? 0.0f : high.value);
     uint32_t l = Format::from_float(RELU && low.value < 0 ? 0.0f : low.value);
     put(d, h << 16 | l);
+}
+// cvt.rn.satfinite.e4m3x2.f32 d, high, low
+template <typename Format, bool RELU, typename D>
+SIM_INLINE void cvt_to_narrow_pair(D& d, In<float> high, In<float> low) {
+    uint32_t h = Format::encode(RELU && high.value < 0 ? 0.0f : high.value, true, true);
+    uint32_t l = Format::encode(RELU && low.value < 0 ? 0.0f : low.value, true, true);
+    put(d, static_cast<uint16_t>(h << 8 | l));
+}
+// cvt.rn.satfinite.e4m3x2.f16x2 d, pair
+template <typename Format, bool RELU, typename D>
+SIM_INLINE void cvt_half_pair_to_narrow(D& d, In<uint32_t> pair) {
+    cvt_to_narrow_pair<Format, RELU>(d, F16::to_float(static_cast<uint16_t>(pair.value >> 16)),
+                                     F16::to_float(static_cast<uint16_t>(pair.value)));
+}
+// cvt.rn.f16x2.e4m3x2 d, pair
+template <typename Format, bool RELU, typename D>
+SIM_INLINE void cvt_narrow_pair_to_half(D& d, In<uint16_t> pair) {
+    float high = Format::decode(pair.value >> 8), low = Format::decode(pair.value & 0xff);
+    cvt_to_pair<F16, RELU>(d, high, low);
 }
 template <typename D>
 SIM_INLINE void cvt_rna_tf32(D& d, In<float> a) {
