@@ -19,6 +19,7 @@ from pathlib import Path
 from grader.execution.build import cxx_library, diagnostics
 from grader.execution.build.pipeline import compile_and_link
 from grader.execution.build.precompiled import PRELUDE, USUAL, headers_at_head, precompiled, refused
+from grader.execution.submission_sandbox import late_accesses
 from grader.frontend.course_headers import line_directive, with_headers
 from grader.frontend.headers import headers_for
 from grader.frontend.kernel_definitions import refuse_inlined
@@ -319,9 +320,15 @@ def _plan_cpu(
         f"-Wl,--version-script={_EXPORTS}",
     )
     linking += hooks.link_flags(checks)
-    key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking])
+    key = digest(["kernel 3", text, *flags, cxx.identity, libsim.key, *linking, _late_accesses()])
     include = library.INCLUDE_DIRS
     return BuildPlan(path, "cpu", checks, source, text, launchers, cxx, flags, include, linking, key, rewritten, libsim)
+
+
+@functools.cache
+def _late_accesses() -> bytes:
+    """Return the source of the pass over the compiler's assembly, which changes what is built."""
+    return Path(late_accesses.__file__).read_bytes()
 
 
 def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[str, ...]:

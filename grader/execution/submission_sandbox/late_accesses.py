@@ -23,6 +23,7 @@ _PLACE = re.compile(
 )
 _HOOK = re.compile(r"__tsan_(?:unaligned_|volatile_|unaligned_volatile_)?(?P<kind>read|write)(?P<bytes>\d+)(?:@PLT)?")
 _OTHER_HOOK = re.compile(r"__tsan_(?:(?P<range>read|write)_range|vptr_(?P<vptr>read|update))(?:@PLT)?")
+_SLOT = re.compile(r"(-[1-9]\d{0,3})\(%rbp\)")
 _COMMA = re.compile(r",(?![^(]*\))")
 _ONLY_READS = re.compile(
     r"(cmp(?!xchg)|test|call|jmp|push|i?div|i?mul|fld|fild|fi?(add|sub|mul|div|com)|bt[wlq]?$|ldmxcsr)\w*"
@@ -149,8 +150,10 @@ class _Instruction(NamedTuple):
     hook: tuple[bool, int] | None  # whether the called hook is for a write, and its bytes; 0: in the second argument
     changed: frozenset[str]  # registers
     sets: str  # the register that receives a value that is known: that of `copies`, or the address `address`
-    copies: str  # another register, or a number as "$24"
+    copies: str  # another register, a number as "$24", or a place in the frame as "-24"
     address: _Place | None
+    spills: str  # the register that it stores to the place in the frame `slot`
+    slot: int
 
 
 class _Known:
@@ -159,12 +162,14 @@ class _Known:
     def __init__(self) -> None:
         self._values: dict[str, tuple[str, int]] = {}
         self._checked: dict[tuple[bool, str], list[tuple[int, int]]] = {}
+        self._slots: dict[int, tuple[str, int]] = {}  # values in the frame, where the compiler spills registers
         self._count = 0
 
     def forget(self) -> None:
         """Forget everything, because another branch may jump here."""
         self._values.clear()
         self._checked.clear()
+        self._slots.clear()
 
     def covers(self, access: _Access) -> bool:
         """Return whether an access needs no check; if it needs one, note that it gets it."""
@@ -194,6 +199,8 @@ class _Known:
                 kind, number = self._value("%rsi")
                 size = size or (number if kind == "$" else 0)
                 self._checked.setdefault((write, root), []).append((start, start + size))
+            else:
+                self._slots.clear()  # the function may write to this frame
             for register in _CHANGED_BY_CALLS:
                 self._values.pop(register, None)
             return
@@ -202,19 +209,42 @@ class _Known:
             value = self._address(found.address)
         elif found.copies.startswith("$"):
             value = ("$", int(found.copies[1:]))
+        elif found.copies.startswith("-"):
+            value = self._slots.setdefault(int(found.copies), self._fresh(found.copies))
         elif found.copies:
             value = self._value(found.copies)
+        elif found.spills:
+            value = self._value(found.spills)
+        for access in found.accesses:
+            if access.write:
+                self._overwrite(access)
+        if value and found.spills:
+            self._slots[found.slot] = value
+            return
         for register in found.changed:
             self._values.pop(register, None)
         if value:
             self._values[found.sets] = value
 
+    def _overwrite(self, access: _Access) -> None:
+        """Forget what a store may change in the frame."""
+        place = access.place
+        if place is None or place.base != "%rbp" or place.index or place.segment or place.offset is None:
+            self._slots.clear()
+            return
+        begin, end = place.offset, place.offset + access.size
+        for slot in [slot for slot in self._slots if slot < end and begin < slot + 8]:
+            del self._slots[slot]
+
+    def _fresh(self, name: str) -> tuple[str, int]:
+        self._count += 1
+        return f"{name}.{self._count}", 0
+
     def _value(self, register: str) -> tuple[str, int]:
         if register == "%rbp":
             return register, 0
         if register not in self._values:
-            self._count += 1
-            self._values[register] = (f"{register}.{self._count}", 0)
+            self._values[register] = self._fresh(register)
         return self._values[register]
 
     def _address(self, place: _Place) -> tuple[str, int]:
@@ -245,7 +275,7 @@ def _read(line: str) -> _Instruction | None:
         hook = (plain["kind"] == "write", int(plain["bytes"]))
     elif name == "call" and (other := _OTHER_HOOK.fullmatch(last)):
         hook = ("write" in (other["range"], "") or other["vptr"] == "update", 8 if other["vptr"] else 0)
-    sets, copies, address = "", "", None
+    sets, copies, address, spills, slot = "", "", None, "", 0
     if last in _REGISTERS and len(operands) == 2:
         whole, size = _REGISTERS[last]
         first = operands[0]
@@ -253,10 +283,14 @@ def _read(line: str) -> _Instruction | None:
             sets, copies = whole, first
         elif name == "leaq":
             sets, address = whole, _place(first)
+        elif name == "movq" and size == 8 and (found := _SLOT.fullmatch(first)):
+            sets, copies = whole, found[1]
         elif name in ("movl", "movq") and re.fullmatch(r"\$\d+", first):
             sets, copies = whole, first
         elif name == "addq" and re.fullmatch(r"\$-?\d+", first):
             sets, address = whole, _Place(first, whole, "", "", int(first[1:]), False)
+    elif name == "movq" and operands and (found := _SLOT.fullmatch(last)) and operands[0] in _REGISTERS:
+        spills, slot = operands[0], int(found[1])
     changed = {_REGISTERS[operand][0] for operand in (operands if name[0] == "x" else (last,)) if operand in _REGISTERS}
     if not operands:
         changed.update(("%rax", "%rcx", "%rdx", "%rsi", "%rdi"))
@@ -270,6 +304,8 @@ def _read(line: str) -> _Instruction | None:
         sets,
         copies,
         address,
+        spills,
+        slot,
     )
 
 

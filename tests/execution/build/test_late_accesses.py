@@ -392,6 +392,8 @@ READ = "\tcall\t__tsan_read4@PLT\n"
         "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_vptr_read@PLT\n\tmovq\t(%rbx), %rax",
         f"\tleaq\ttable(%rip), %rdi\n{READ}\tmovl\ttable(%rip), %eax",
         "\tleaq\t-80(%rbp), %r12\n\tmovl\t8(%r12), %eax",
+        f"\tmovq\t-24(%rbp), %rdi\n{READ}\tmovss\t%xmm0, -64(%rbp)\n\tmovq\t-24(%rbp), %rax\n\tmovl\t(%rax), %eax",
+        f"\tmovq\t%rax, -24(%rbp)\n\tmovq\t%rax, %rdi\n{READ}\tmovq\t-24(%rbp), %rax\n\tmovl\t(%rax), %eax",
     ],
 )
 def test_a_load_behind_the_hook_of_its_address_needs_no_check(body: str) -> None:
@@ -410,6 +412,19 @@ def test_a_load_behind_the_hook_of_its_address_needs_no_check(body: str) -> None
         (f"\tmovq\t%rax, %rdi\n\tidivl\t%ecx\n{READ}\tmovq\t%rdi, %rbx\n\tmovl\t(%rbx), %eax", "4"),
         ("\tmovq\t%rax, %rbx\n\tcqto\n\tmovl\t(%rax), %ecx\n\tmovl\t(%rbx), %ecx", "4"),
         ("\tleaq\t-80(%rbp), %r12\n\taddq\t%rax, %r12\n\tmovl\t(%r12), %eax", "4"),
+        # A value in the frame that something between the hook and the load may change.
+        *(
+            (f"\tmovq\t-24(%rbp), %rdi\n{READ}\t{between}\n\tmovq\t-24(%rbp), %rax\n\tmovl\t(%rax), %eax", "4")
+            for between in (
+                "movl\t%ecx, -20(%rbp)",
+                "movups\t%xmm0, -32(%rbp)",
+                "movl\t%ecx, (%rbx)",
+                "movl\t%ecx, -80(%rbp,%rbx)",
+                "addq\t$8, -24(%rbp)",
+                "call\tf@PLT",
+                "rep stosq",
+            )
+        ),
     ],
 )
 def test_a_load_from_another_address_is_checked(body: str, bytes_: str) -> None:
