@@ -229,7 +229,7 @@ class _Known:
     def _overwrite(self, access: _Access) -> None:
         """Forget what a store may change in the frame."""
         place = access.place
-        if place is None or place.base != "%rbp" or place.index or place.segment or place.offset is None:
+        if place is None or place.base != "%rbp" or place.index_register or place.segment or place.offset is None:
             self._slots.clear()
             return
         begin, end = place.offset, place.offset + access.size
