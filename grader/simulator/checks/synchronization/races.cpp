@@ -72,7 +72,7 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
             conflict = {true, found.epoch, found.site, found.kind};
         return conflict;
     }
-    conflict.kind = static_cast<Kind>(kinds_of(cell));
+    if (set.atomic()) conflict.kind = static_cast<Kind>(kinds_of(cell));
     if (!(conflict.kind & kinds)) return conflict;
     if (set.sharing() == one_lane) {
         conflict.unordered = !ordered(thread, set, variable);
@@ -300,7 +300,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
         become_set(thread, cell, site.id, ordinary_read);
     } else if (is_operand_mark(set)) {
         // Keep the mark: without it, writes would not look for the wgmma that read here.
-    } else if (kinds_of(cell) & atomic_store) {
+    } else if (set.atomic() && (kinds_of(cell) & atomic_store)) {
         Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
             report_cell_race(thread, cell, site, site.access, conflict.epoch, conflict.site,
