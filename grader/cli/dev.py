@@ -24,6 +24,10 @@ new = typer.Typer(help="Create a day or an exercise.", rich_markup_mode=None)
 app.add_typer(new, name="new")
 
 
+EACH = 2
+"""The most wrong kernels that are proposed for one kind of mistake."""
+
+
 class Kind(enum.StrEnum):
     """The kind of an exercise."""
 
@@ -55,13 +59,31 @@ def new_exercise(
     kind: Annotated[Kind, typer.Option(help="What the learner does.")],
     points: Annotated[int, typer.Option(min=1, help="The points.")] = 10,
     draft: Annotated[bool, typer.Option("--draft", help="List it for you only, until it is complete.")] = False,
+    solution: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="SOLUTION.cu", help="A finished solution; wrong kernels are made from it."),
+    ] = None,
 ) -> int:
-    """Create an exercise: an entry in course.toml, and every file that it needs."""
+    """Create an exercise: an entry in course.toml, and every file that it needs.
+
+    With --from, the skeleton and the prototype come from a solution. If tasks.py describes the exercise already, wrong
+    kernels are proposed and run, as by `grader dev wrong`.
+    """
     from grader.course.authoring import new
 
     course = Course()
-    files = new.new_exercise(course, name, kind.value, title, points, draft)
-    _say(course, files, f"{files[0].parent.name}/{files[0].stem}")
+    try:
+        solved = solution.read_text(encoding="utf-8") if solution is not None else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraderError(f"cannot read {solution}: {error}", "Give a CUDA file in UTF-8.") from error
+    files = new.new_exercise(course, name, kind.value, title, points, draft, solved)
+    made = f"{files[0].parent.name}/{files[0].stem}"
+    _say(course, files, made)
+    if solution is not None:
+        from grader.cli.dev_wrong import find_mistakes
+
+        course = Course()
+        find_mistakes(course, course.find(made), EACH)
     return 0
 
 
@@ -107,6 +129,23 @@ def check(
     tests += f" -k {parts[-1].variable}" if part and isinstance(parts[-1], Entry) else ""
     console.print(Text(f"  To test the verdicts of its kernels: {tests}", style="quiet"), soft_wrap=True)
     return 0
+
+
+@app.command("wrong")
+def wrong(
+    name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="The exercise.")],
+    each: Annotated[int, typer.Option(min=1, help="The most kernels for one kind of mistake.")] = EACH,
+) -> int:
+    """Propose wrong kernels by editing the solution, run them, and keep those that fail.
+
+    The kinds: a guard off by one, a loop that runs once too often, a missing barrier or rescaling, a wrong stride, an
+    accumulator in half, a vectorized access without its tail, - for +, a maximum that starts at 0. Exit code: 1 if a
+    mutant passes.
+    """
+    from grader.cli.dev_wrong import find_mistakes
+
+    course = Course()
+    return find_mistakes(course, course.find(name), each)
 
 
 @app.command("lessons")

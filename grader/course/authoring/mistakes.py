@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -95,3 +98,33 @@ def read_mistakes(entry: Entry) -> Mistakes:
         return msgspec.convert(read_toml(path)[1], Mistakes)
     except msgspec.ValidationError as error:
         raise GraderError(f"{path}: {error}", "CONTRIBUTING.md describes this file.") from None
+
+
+def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:
+    """Append mistakes to the list of an exercise; the mistakes that are there, and the comments, stay as they are.
+
+    Raises:
+        GraderError: the list cannot be written, or a mistake's text cannot be written as TOML.
+    """
+    path = entry.wrong_kernels
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text = "\n\n".join([before.rstrip("\n"), *map(_as_toml, mistakes)]).lstrip("\n") + "\n"
+    try:
+        msgspec.convert(tomllib.loads(text), Mistakes)
+        path.write_text(text, encoding="utf-8")
+    except (tomllib.TOMLDecodeError, OSError) as error:
+        raise GraderError(f"cannot write {path}: {error}", "Write the mistakes by hand.") from error
+
+
+def _as_toml(mistake: Mistake) -> str:
+    """Return a mistake as a table of the list."""
+    lines = ["[[wrong]]", f"name = {_text(mistake.name)}"]
+    lines += [f"find = '''{mistake.find}'''", f"replace = '''{mistake.replace}'''"]
+    stages = [_text(stage) for stage in mistake.stages]
+    lines += [f"stage = {stages[0] if len(stages) == 1 else '[' + ', '.join(stages) + ']'}"]
+    return "\n".join([*lines, f"says = {_text(mistake.says)}"])
+
+
+def _text(value: str) -> str:
+    """Return a string as TOML."""
+    return json.dumps(value, ensure_ascii=False)

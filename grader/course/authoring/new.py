@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 from grader.course import Course, Day
+from grader.course.authoring import from_solution
 from grader.course.authoring.writing import write_all
 from grader.course.manifest import FILE, WANTED
 from grader.setup.errors import GraderError
@@ -90,14 +91,23 @@ def new_day(course: Course, folder: str, title: str) -> list[Path]:
     return [lesson, file]
 
 
-def new_exercise(course: Course, name: str, kind: str, title: str, points: int, draft: bool = False) -> list[Path]:
-    """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files."""
+def new_exercise(
+    course: Course, name: str, kind: str, title: str, points: int, draft: bool = False, solved: str = ""
+) -> list[Path]:
+    """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files.
+
+    ``solved`` is the text of a finished solution, from which the skeleton and the description are made. A description
+    that tasks.py already has stays.
+    """
     day, variable = _named(course, name)
     title = _title(title)
     folder = course.root / "exercises" / day.folder
     about = {"name": variable, "title": title}
     skeleton = KERNEL.format(kernel=GIVEN[kind], launcher="start it on the stream; with n = 0, nothing", **about)
-    solution = KERNEL.format(kernel="solve it", launcher="solve it", **about)
+    solution = solved or KERNEL.format(kernel="solve it", launcher="solve it", **about)
+    task = from_solution.task(solved, variable) if solved else TASK.format(name=variable)
+    if solved:
+        skeleton = from_solution.skeleton(solved) if kind == "implement" else f"// TODO: {GIVEN[kind]}\n{solved}"
     new = {
         folder / f"{variable}.cu": skeleton,
         course.root / "solutions" / day.folder / f"{variable}.cu": solution,
@@ -109,11 +119,12 @@ def new_exercise(course: Course, name: str, kind: str, title: str, points: int, 
         if tasks.is_file()
         else f'"""What each exercise of day {day.number} must do."""\n'
     )
+    described = re.search(rf"^{variable}\s*=", before, re.MULTILINE)
     known = hints.read_text(encoding="utf-8") if hints.is_file() else HINTS
     block = f'[[day.exercise]]\nname = "{variable}"\ntitle = {_text(title)}\nkind = "{kind}"\npoints = {points}\n'
     block += "draft = true\n" if draft else ""
     changed = {
-        tasks: with_imports(before, tasks).rstrip() + "\n" + TASK.format(name=variable),
+        tasks: before if described else with_imports(before, tasks).rstrip() + "\n" + task,
         hints: known.rstrip() + f"\n\n{variable} = []\n",
         listed: _inserted(listed, f"\n{block}", day.folder),
     }
