@@ -42,12 +42,12 @@ def route(logits, top_k, softmax_first, normalize):
 
 
 def torch_route(logits, top_k, softmax_first, normalize):
-    """Run torch's topk, which breaks ties in any order."""
+    """Run torch's topk, which breaks ties in any order: its ids are not compared with ours."""
     if not softmax_first:
         chosen, ids = torch.topk(logits.float(), top_k, dim=-1)
-        return torch.softmax(chosen, dim=-1), ids
+        return {"weights": torch.softmax(chosen, dim=-1), "ids of torch": ids}
     weights, ids = torch.topk(torch.softmax(logits.float(), dim=-1), top_k, dim=-1)
-    return (weights / weights.sum(dim=-1, keepdim=True) if normalize else weights), ids
+    return {"weights": weights / weights.sum(dim=-1, keepdim=True) if normalize else weights, "ids of torch": ids}
 
 
 def router(tokens, experts, top_k, softmax_first=True, normalize=True, **more):
@@ -215,7 +215,10 @@ def permute(x, ids, experts, top_k):
 def torch_permute(x, ids, experts, top_k):
     """Sort the pairs with torch, and gather."""
     order = torch.argsort(ids.flatten(), stable=True)
-    return x[order // top_k], torch.bincount(ids.flatten(), minlength=experts), order
+    rows_of = torch.empty_like(order)
+    rows_of[order] = torch.arange(order.numel(), device=order.device)
+    counts = torch.bincount(ids.flatten(), minlength=experts)
+    return {"out": x[order // top_k], "counts": counts, "rows_of": rows_of}
 
 
 def permuted(tokens, experts, top_k, hidden, **more):

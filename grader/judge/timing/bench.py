@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import logging
 import os
 import platform
 import secrets
@@ -282,6 +283,7 @@ def _torch_clocks(
         return {}, None
     if compiled:
         try:
+            logging.getLogger("torch").setLevel(logging.CRITICAL)  # a failure becomes a note, without torch's traceback
             torch._dynamo.reset()
             clocks["torch_compile_us"] = clock(torch.compile(baseline, dynamic=False))
         except Exception as error:
