@@ -3,78 +3,11 @@
 ``Report.from_json`` reads the text that libsim writes (``checks/report/report.cpp``), in which places are offsets in
 the kernel library, and finds the source lines.
 
-Totals, each for all launches of one report:
-
-====================== ==============================================================================================
-launches               kernels launched
-global_bytes           bytes that warps moved from and to global memory: the distinct bytes of each request, summed.
-                       A byte that several lanes read together counts once; a byte that is read again counts again
-global_read_bytes      the part of global_bytes that was read
-global_written_bytes   the part of global_bytes that was written, atomic operations included
-touched_bytes          32 times the distinct sectors of global memory that each launch touched: what DRAM must move
-                       even if caches were perfect. Also touched_bytes_read, touched_bytes_written
-first_read_bytes       32 times the sectors of global memory that a launch read and did not write, and that nothing
-                       had touched before in the same report: what DRAM must deliver to an L2 cache that starts cold
-least_instructions     lower bound on the memory instructions of warps: requests to global and shared memory, of which
-                       a compiler may have merged neighbors into one of 16 bytes; without atomic operations and the
-                       copy engine
-least_wavefronts       lower bound on the wavefronts of shared memory for its requests, merged in that way, without
-                       atomic operations: one per 128 bytes, and the part of each request's bank conflicts that
-                       16-byte accesses would keep
-least_l1_wavefronts    least_wavefronts, and one for each 128 bytes that warps loaded from or stored to global memory
-requests               accesses of warps to global memory (loads, stores and atomics), and bulk and tensor copies: each
-                       execution of such an instruction is one request
-sectors                32-byte sectors that these requests touched; for a tensor copy, the sectors of each row of its
-                       box inside the tensor, row by row
-ideal_sectors, ideal   sectors that they would touch if each warp's accesses were contiguous
-shared_requests        accesses of warps to shared memory
-shared_bytes           distinct bytes of those requests, summed
-distributed_requests   accesses of warps to the shared memory of other blocks of their cluster
-distributed_bytes      distinct bytes of those requests, summed
-shared_wavefronts      wavefronts of the shared_requests; a wavefront of atomic operations serves one lane of each
-                       bank. The copy engine's accesses are not requests of warps and are not counted
-ideal_wavefronts       wavefronts that they would need without bank conflicts (also as ideal_shared_wavefronts); lanes
-                       with atomic operations on the same word take turns here as well
-bank_conflict_ways     wavefronts per ideal wavefront of the worst source line; 1 means no conflict
-constant_bytes         distinct bytes of each request to constant memory, summed
-atomics                atomic operations by threads
-barriers               barriers of blocks
-tensor_operations      additions and multiplications on tensor cores: 2 m n k for each tile of a warp or warpgroup.
-                       Also by operand type, as tensor_operations_f16 and so on: ``report_format.TENSOR_TYPES``
-operand_bytes          bytes that wgmma read in shared memory through matrix descriptors: for each mma all of A (unless
-                       A is in registers) and B, once. Not part of shared_bytes. 128 bytes count as one wavefront,
-                       because the 8 pieces of a core matrix lie in different banks in every layout that a descriptor
-                       can have. Derived from the layouts; not yet compared with Nsight Compute
-blocks                 blocks of the kernel with the most blocks, in all of its launches
-scratch_bytes          peak of the device memory that launchers had allocated at once, plus the ``__device__``
-                       variables that kernels used
-host_bytes             bytes that host code read from device memory or wrote to tensors, by cudaMemcpy or in memory
-                       that host and device share: work not done by a kernel
-copied_bytes           bytes of device memory that cudaMemcpy read and wrote, and that cudaMemset wrote; part of
-                       global_bytes
-submissions            operations that host code submitted to a stream: launches, copies, fills. The launch of a graph
-                       counts as one; captured operations do not count
-graphs                 graphs that host code instantiated
-async_bytes            bytes that cp.async copied to shared memory
-prefetched_bytes       the part of async_bytes that was still in flight after its thread had waited for older copies
-                       (cp.async.wait_group, as __pipeline_wait_prior and cuda::pipeline execute it)
-====================== ==============================================================================================
+The totals are those of all launches of one report. ``checks/counting/counters.def`` defines them, and
+``python -m grader.simulator.counters`` prints what each means.
 
 Nsight Compute's counters were compared for loads, stores, atomics and cp.async, not for bulk and tensor copies. The
 sectors of those follow from the addresses; how the hardware splits a box into requests is not modeled.
-
-For a kernel that was built with ``operations`` (``load_kernel(..., operations=True)``) also:
-
-====================== ==============================================================================================
-flops                  floating-point additions, subtractions, multiplications, divisions and square roots by threads; a
-                       fused multiply-add is two. See ``grader/simulator/disassembly.py`` for what is not counted
-special_functions      calls of exp, log, sin, ... by threads
-conversions            conversions between integers and floating-point numbers by threads
-warp_flops             the f32 and f64 part of flops, counted as if all 32 lanes of each executing warp took part
-warp_half_flops        the same for f16 and bf16
-warp_special_functions the same for special functions
-active_lanes           lanes that took part when a warp executed a basic block, on average over all executions
-====================== ==============================================================================================
 """
 
 from __future__ import annotations
@@ -90,7 +23,7 @@ from pathlib import Path
 from msgspec import structs
 
 from grader.frontend import course_headers
-from grader.simulator import report_format
+from grader.simulator import counters, report_format
 from grader.simulator.disassembly import operations_of
 from grader.simulator.library import INCLUDE_DIRS
 from grader.simulator.loops import endless_loop
@@ -299,11 +232,7 @@ class _Reader:
     def read(self) -> Report:
         kernels = [self._kernel(kernel, number) for number, kernel in enumerate(self.data.kernels)]
         totals = _sum_totals(kernels)
-        totals["scratch_bytes"] = self.data.scratch_bytes
-        totals["host_bytes"] = self.data.host_bytes
-        totals["copied_bytes"] = self.data.copied_bytes
-        for name in ("submissions", "graphs", "async_bytes", "prefetched_bytes"):
-            totals[name] = getattr(self.data, name)
+        totals |= {name: getattr(self.data, name) for name in counters.RUN}
         totals["global_bytes"] += self.data.copied_bytes
         totals["blocks"] = max((kernel.blocks for kernel in self.data.kernels), default=0)
         lines = _merge_lines(line for kernel in kernels for line in kernel.lines)
@@ -331,12 +260,7 @@ class _Reader:
         executed = [row for row in self.data.executed or [] if kernel in (None, row[1])]
         warp_executions = sum(row[3] for row in executed)
         return {
-            "flops": sum(line.flops for line in lines),
-            "special_functions": sum(line.special_functions for line in lines),
-            "conversions": sum(line.conversions for line in lines),
-            "warp_flops": sum(line.warp_flops for line in lines),
-            "warp_half_flops": sum(line.warp_half_flops for line in lines),
-            "warp_special_functions": sum(line.warp_special_functions for line in lines),
+            **{name: sum(getattr(line, name) for line in lines) for name in counters.OPERATION},
             "active_lanes": sum(row[2] for row in executed) / warp_executions if warp_executions else 0.0,
         }
 
@@ -443,7 +367,7 @@ class _Reader:
         kernel.totals["launches"] = data.launches
         for kind, operations in zip(report_format.TENSOR_TYPES, data.tensor_operations):
             kernel.totals[f"tensor_operations_{kind}"] = operations
-        for name in _OF_KERNELS:
+        for name in counters.KERNEL:
             kernel.totals[name] = getattr(data, name)
         if self.data.executed is not None:
             kernel.totals |= self._operation_totals(lines, number)
@@ -638,7 +562,6 @@ def _memory(data: report_format.Memory | None) -> Memory | None:
     return structs.replace(memory, index=memory.index_at(memory.offset))
 
 
-_OF_KERNELS = ("barriers", "touched_bytes", "touched_bytes_read", "touched_bytes_written", "first_read_bytes")
 _NO_SUM = ("file", "line", "source", "worst_ways")
 _SUMMED = tuple(item.name for item in dataclasses.fields(LineCounters) if item.name not in _NO_SUM)
 
@@ -656,32 +579,7 @@ def _merge_lines(lines: Iterable[LineCounters]) -> list[LineCounters]:
 
 
 def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
-    def total(name: str) -> float:
-        return sum(getattr(line, name) for line in lines)
-
-    totals: dict[str, float] = {
-        name: total(name)
-        for name in (
-            "requests",
-            "sectors",
-            "ideal_sectors",
-            "shared_requests",
-            "shared_wavefronts",
-            "ideal_shared_wavefronts",
-            "global_read_bytes",
-            "global_written_bytes",
-            "shared_bytes",
-            "distributed_requests",
-            "distributed_bytes",
-            "constant_bytes",
-            "tensor_operations",
-            "operand_bytes",
-            "atomics",
-            "least_instructions",
-            "least_wavefronts",
-            "least_l1_wavefronts",
-        )
-    }
+    totals: dict[str, float] = {name: sum(getattr(line, name) for line in lines) for name in counters.LINE}
     totals["global_bytes"] = totals["global_read_bytes"] + totals["global_written_bytes"]
     totals["ideal"] = totals["ideal_sectors"]
     totals["ideal_wavefronts"] = totals["ideal_shared_wavefronts"]
@@ -691,7 +589,7 @@ def _line_totals(lines: Sequence[LineCounters]) -> dict[str, float]:
 
 def _sum_totals(kernels: Sequence[KernelCounters]) -> dict[str, float]:
     totals = _line_totals([])
-    for name in ("launches", *_OF_KERNELS, *(f"tensor_operations_{kind}" for kind in report_format.TENSOR_TYPES)):
+    for name in ("launches", *counters.KERNEL, *(f"tensor_operations_{kind}" for kind in report_format.TENSOR_TYPES)):
         totals[name] = 0
     for kernel in kernels:
         for name, value in kernel.totals.items():

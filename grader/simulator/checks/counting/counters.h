@@ -1,4 +1,4 @@
-// The counters of each site, and the totals of a kernel.
+// The counters of each site, and the totals of a kernel: see counters.def.
 #pragma once
 
 #include <stdint.h>
@@ -6,24 +6,18 @@
 namespace sim::checks {
 
 struct Counters {
-    uint64_t accesses;          // accesses of threads
-    uint64_t requests;          // requests of warps: the k-th accesses of all lanes together
-    uint64_t bytes;             // distinct bytes of each request, summed
-    uint64_t sectors;           // global memory: distinct 32-byte sectors of each request, summed
-    uint64_t ideal_sectors;     // sectors if the accesses were contiguous
-    uint64_t wavefronts;        // shared memory: per request, the number of distinct words in its busiest bank
-    uint64_t ideal_wavefronts;  // wavefronts that the distinct words need at least
-    uint32_t worst_ways;        // ratio of wavefronts to ideal in the worst request, rounded up
+#define SITE_COUNTER(type, name, combine, text) type name;
+#include "checks/counting/counters.def"
 
     void add(const Counters& other) {
-        accesses += other.accesses;
-        requests += other.requests;
-        bytes += other.bytes;
-        sectors += other.sectors;
-        ideal_sectors += other.ideal_sectors;
-        wavefronts += other.wavefronts;
-        ideal_wavefronts += other.ideal_wavefronts;
-        if (worst_ways < other.worst_ways) worst_ways = other.worst_ways;
+#define SITE_COUNTER(type, name, combine, text) combine(name, other.name);
+#include "checks/counting/counters.def"
+    }
+
+  private:
+    static void sum(uint64_t& total, uint64_t value) { total += value; }
+    static void max(uint32_t& most, uint32_t value) {
+        if (most < value) most = value;
     }
 };
 

@@ -348,14 +348,8 @@ void write_counters(const SiteCounters& counted) {
     out.text("space", name_of(counted.space));
     out.text("access", name_of(counted.access));
     out.member("size", uint64_t(counted.size));
-    out.member("accesses", c.accesses);
-    out.member("requests", c.requests);
-    out.member("bytes", c.bytes);
-    out.member("sectors", c.sectors);
-    out.member("ideal_sectors", c.ideal_sectors);
-    out.member("wavefronts", c.wavefronts);
-    out.member("ideal_wavefronts", c.ideal_wavefronts);
-    out.member("worst_ways", uint64_t(c.worst_ways));
+#define SITE_COUNTER(type, name, combine, text) out.member(#name, uint64_t(c.name));
+#include "checks/counting/counters.def"
     out.close('}');
 }
 
@@ -380,11 +374,8 @@ void write_kernel(const KernelRecord& record) {
     out.member("static_shared_bytes", record.static_shared_bytes);
     out.member("blocks", record.blocks);
     out.member("threads", record.threads);
-    out.member("barriers", record.barriers);
-    out.member("touched_bytes_read", 32 * record.touched_sectors[0]);
-    out.member("touched_bytes_written", 32 * record.touched_sectors[1]);
-    out.member("touched_bytes", 32 * record.touched_sectors[2]);
-    out.member("first_read_bytes", 32 * record.first_read_sectors);
+#define KERNEL_COUNTER(name, value, text) out.member(#name, uint64_t(value));
+#include "checks/counting/counters.def"
     out.open("tensor_operations", '[');
     for (uint64_t operations : record.tensor_operations) out.item(operations);
     out.close(']');
@@ -572,13 +563,8 @@ const char* write_report() {
     out.open("kernels", '[');
     for (size_t i = 0; i < kernel_count(); ++i) write_kernel(kernel(static_cast<unsigned>(i)));
     out.close(']');
-    out.member("scratch_bytes", scratch_bytes());
-    out.member("host_bytes", host_bytes());
-    out.member("copied_bytes", copied_bytes());
-    out.member("submissions", submissions());
-    out.member("graphs", graphs());
-    out.member("async_bytes", async_bytes());
-    out.member("prefetched_bytes", prefetched_bytes());
+#define RUN_COUNTER(name, text) out.member(#name, name());
+#include "checks/counting/counters.def"
     out.open("traces", '[');
     for (const TracedRequest& traced : traces) write_trace(traced);
     out.close(']');
