@@ -210,6 +210,16 @@ def test_mistakes_in_the_instructors_file(course: Course, tmp_path: Path, text: 
         read_instructions(path, course)
 
 
+def test_a_draft_cannot_be_set(course: Course, tmp_path: Path) -> None:
+    listed = course.root / "exercises" / "course.toml"
+    listed.write_text(re.sub(r"(points = \d+\n)(?![\s\S]*points)", r"\1draft = true\n", listed.read_text()))
+    fresh = Course(course.root)
+    (draft,) = fresh.drafts
+    (tmp_path / "instructor.toml").write_text(f'exercises = ["{draft.name}"]')
+    with pytest.raises(GraderError, match=f"{draft.name} is a draft"):
+        read_instructions(tmp_path / "instructor.toml", fresh)
+
+
 def test_the_instructors_file_is_kept_from_students(course: Course) -> None:
     (course.root / "hidden.toml").write_text("seed = 1")
     with pytest.raises(GraderError, match="is inside the course"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli.dev_wrong import tried_with
-from grader.course import Course
+from grader.course import Course, Entry
 from grader.course.authoring import from_solution, mutants
 from grader.verdict import BarResult, CaseResult, Stage, Verdict
 from tests.course.authoring.conftest import ROOT
@@ -66,11 +66,9 @@ def test_each_kind_of_mistake(kind: str, expected: list[tuple[str, str]]) -> Non
     assert edits(kind) == expected
 
 
-@pytest.mark.parametrize(
-    "file", sorted(ROOT.glob("solutions/*/*.cu")), ids=lambda file: f"{file.parent.name}/{file.stem}"
-)
-def test_every_mutant_of_a_solution_has_one_place(file: Path) -> None:
-    text = file.read_text()
+@pytest.mark.parametrize("entry", Course(ROOT).exercises, ids=lambda entry: entry.name)
+def test_every_mutant_of_a_solution_has_one_place(entry: Entry) -> None:
+    text = entry.solution_text()
     found = mutants.propose(text, 100)
     assert found and len({m.name for m in found}) == len(found)
     for mutant in found:
