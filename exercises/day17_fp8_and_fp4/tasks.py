@@ -491,6 +491,7 @@ do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
     efficient=Case("256 x 256 x 512", **matmul_sizes(256, 256, 512)),
     bars=GEMM_BARS,
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    flops_of="f8",
     bench=[
         Bench("4096 x 4096 x 4096", **matmul_sizes(4096, 4096, 4096)),
         Bench("8192 x 8192 x 8192", **matmul_sizes(8192, 8192, 8192)),
@@ -566,6 +567,7 @@ do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
     efficient=Case("256 x 256 x 512", **matmul_sizes(256, 256, 512)),
     bars=GEMM_BARS,
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+    flops_of="f8",
     bench=[
         Bench(f"{rows} x {k} x {n}", inputs=ONE_SCALE, **matmul_sizes(rows, k, n))
         for rows, k, n in ((4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 2048), (128, 7168, 2048))

@@ -199,6 +199,8 @@ class Exercise:
     and with ``item``; the default is the minimum by the other rules.
     """
     flops: Callable[[dict[str, Any]], float] | None = None
+    flops_of: str = ""
+    """The operands' type that ``flops`` counts, if it is not a case's dtype: "f8" doubles the rate of tensor cores."""
     bench: list[Bench] = field(default_factory=list)
     grid: Grid | None = None
     time_bars: list[TimeBar] = field(default_factory=list)

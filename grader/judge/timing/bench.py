@@ -182,7 +182,7 @@ def _time_one(
     if result is not None:
         timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
     timing.copy_us = copy_of(int(least), machine.l2_bytes)
-    roofline(timing, machine)
+    roofline(timing, machine, task.flops_of)
     if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
         timing.note = f"{case.name} ({dtype}): {faster}"
     return timing

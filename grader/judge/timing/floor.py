@@ -27,7 +27,8 @@ class Limits:
     def floor_us(self, task: Exercise, call: Call) -> float:
         """Return the microseconds that the bytes and the operations of a call need at the peak rates."""
         moved = max(0.0, task.roofline_bytes(call) - self.l2_bytes)
-        return 1e6 * max(moved / self.bytes_per_second, (task.operations(call) or 0.0) / self.operations_per_second)
+        rate = self.operations_per_second * (2 if task.flops_of == "f8" else 1)
+        return 1e6 * max(moved / self.bytes_per_second, (task.operations(call) or 0.0) / rate)
 
 
 def limits_of_gpu() -> Limits:

@@ -38,8 +38,8 @@ class Machine:
         return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
 
 
-def roofline(timing: Timing, machine: Machine) -> None:
-    """Fill in rates and percentages from the median."""
+def roofline(timing: Timing, machine: Machine, flops_of: str = "") -> None:
+    """Fill in rates and percentages from the median. ``flops_of``: the operands' type, if it is not the timing's."""
     seconds = timing.median_us * 1e-6
     if seconds <= 0:
         return
@@ -50,7 +50,7 @@ def roofline(timing: Timing, machine: Machine) -> None:
         floor = timing.bytes / (machine.copy_gigabytes_per_second * 1e9)
     if timing.flops:
         timing.gigaflops_per_second = timing.flops / seconds * 1e-9
-        peak = machine.product_gigaflops.get(timing.dtype)
+        peak = machine.product_gigaflops.get(flops_of or timing.dtype)
         if peak:
             floor = max(floor, timing.flops / (peak * 1e9))
     if floor:
@@ -95,6 +95,12 @@ def measure_machine() -> Machine:
         a = torch.randn(n, n, device="cuda").to(dtype)
         times = time_on_gpu([functools.partial(torch.matmul, a, a)], runs=20)
         machine.product_gigaflops[name] = 2 * n**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
+    if torch.cuda.get_device_capability() >= (8, 9):
+        a = torch.randn(size, size, device="cuda").to(torch.float8_e4m3fn)
+        one = torch.ones((), device="cuda")
+        product = functools.partial(torch._scaled_mm, a, a.t(), one, one, out_dtype=torch.bfloat16)
+        times = time_on_gpu([product], runs=20)
+        machine.product_gigaflops["f8"] = 2 * size**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
     torch.cuda.empty_cache()
     return machine
 

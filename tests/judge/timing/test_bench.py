@@ -44,6 +44,13 @@ def test_roofline_of_a_kernel_bound_by_arithmetic() -> None:
     assert timing.torch_ratio is None
 
 
+def test_operands_of_eight_bits_have_a_roofline_of_their_own() -> None:
+    timing = Timing("x", "bf16", b.GPU_CLOCK, bytes=1e3, flops=1e9, median_us=40.0)
+    machine = Machine("a GPU", product_gigaflops={"bf16": 20_000.0, "f8": 50_000.0})
+    roofline(timing, machine, "f8")
+    assert timing.percent_of_roofline == pytest.approx(50)
+
+
 def test_percentiles() -> None:
     values = events.percentiles([float(i) for i in range(1, 102)])
     assert values == {"median_us": 51.0, "p50_us": 51.0, "p90_us": 91.0, "p95_us": 96.0, "p99_us": 100.0}

@@ -11,6 +11,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,14 @@ def test_the_bound_does_not_count_bytes_in_the_cache() -> None:
     assert Limits(1e9, l2_bytes=8000).floor_us(task(), call) == 0
     assert Limits(1e9, l2_bytes=2000).floor_us(task(), call) == pytest.approx(6.0)
     assert Limits().floor_us(task(), call) == 0
+
+
+def test_tensor_cores_multiply_eight_bits_twice_as_fast() -> None:
+    counted = replace(task(), flops=lambda _: 2e9)
+    call = counted.call(counted.cases[0], "f32", 0)
+    limits = Limits(operations_per_second=1e12)
+    assert limits.floor_us(counted, call) == pytest.approx(2000)
+    assert limits.floor_us(replace(counted, flops_of="f8"), call) == pytest.approx(1000)
 
 
 def test_an_accumulated_output_is_reset_for_each_set(tmp_path: Path) -> None:
