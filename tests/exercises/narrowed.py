@@ -19,12 +19,9 @@ def narrowed_task(task: Exercise, mistake: Mistake) -> Exercise | None:
 
     If it names no case, keep all cases of one dtype.
 
-    If only *efficient* must catch it, keep the counted case alone, whose output is also compared.
-
-    Return None if nothing would be removed.
+    Return None if nothing would be removed. A mistake that *efficient* must catch keeps its cases, because it passes
+    all of them.
     """
-    if mistake.stages == ("efficient",) and task.efficient is not None:
-        return _only(task, [], (task.efficient.dtypes or task.dtypes)[0], task.efficient)
     says = " ".join(mistake.says.lower().split())
     for case in task.cases if "efficient" not in mistake.stages else ():
         name = case.name.lower()
@@ -62,9 +59,8 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
     """Return the kernel with empty launchers for other dtypes. If there is one case, sizes become constants."""
     (dtype,) = narrow.dtypes
     sizes = ""
-    cases = [*narrow.cases, *([narrow.efficient] if narrow.efficient else [])]
-    if len(cases) == 1:
-        values = task.scalars_of(task.dims_of(cases[0], task.case_seed(seed, cases[0], dtype)))
+    if len(narrow.cases) == 1 and narrow.efficient is None:
+        values = task.scalars_of(task.dims_of(narrow.cases[0], task.case_seed(seed, narrow.cases[0], dtype)))
         sizes = "".join(
             f" {parameter.name} = {int(values[parameter.name])};"
             for parameter in task.parameters(dtype)
