@@ -47,7 +47,7 @@ def test_links_bombs_and_damage(tmp_path: Path) -> None:
     whole = (tmp_path / "student.zip").read_bytes()
     for broken in (b"", b"PK", whole[:-10], whole[: len(whole) // 2]):
         (tmp_path / "student.zip").write_bytes(broken)
-        assert "not a zip archive" in find_submissions(tmp_path)[0].refused
+        assert "not a readable zip archive" in find_submissions(tmp_path)[0].refused
 
 
 def test_a_wrong_size_in_the_header(tmp_path: Path) -> None:

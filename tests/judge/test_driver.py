@@ -298,7 +298,8 @@ def test_the_case_of_efficient_may_have_dtypes_of_its_own(world: World) -> None:
 def test_children_on_the_simulator_are_checked_and_watched(world: World) -> None:
     world.check()
     child = world.pools[0].new_child()
-    assert (child.jail, dict(child.settings)) == ("the jail", {"checks": "1", "watchdog_seconds": "3"})
+    settings = {"checks": "1", "watchdog_seconds": "3", "same_value_races": "0"}
+    assert (child.jail, dict(child.settings)) == ("the jail", settings)
     assert (child.kernel, child.libsim) == (world.file, world.file)
     child = world.pools[0].new_child(Path("counting.so"), Path("counter.so"))
     assert (child.kernel, child.libsim) == (Path("counting.so"), Path("counter.so"))
