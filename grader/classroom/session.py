@@ -114,8 +114,8 @@ class Session:
         known = {student.submission.student for student in students}
         for name in set(self.again_students) - known:
             close = difflib.get_close_matches(name, known, n=3)
-            hint = f"Did you mean {' or '.join(map(ascii, close))}?" if close else "Name it as grades.csv does."
-            raise GraderError(f"there is no student {name!a} in this class", hint)
+            hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else "Name it as grades.csv does."
+            raise GraderError(f"there is no student {name!r} in this class", hint)
         for student in students:
             for name, job in student.jobs.items():
                 if student.submission.student in self.again_students or name in self.again_exercises:

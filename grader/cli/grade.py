@@ -114,7 +114,7 @@ def command(
     console.print(f"results of the class: {page}")
     refused = [result for result in results if result["refused"]]
     for result in refused:
-        print_note(f"{result['submission']!a} could not be read: {result['refused']}")
+        print_note(f"{result['submission']!r} could not be read: {result['refused']}")
     failed = sum(could_not_grade(result) for result in results)
     if failed:
         print_note(f"{words.count(failed, 'submission')} could not be graded; run the same command to try again")
@@ -124,7 +124,7 @@ def command(
         console.print(f"{words.count(len(pairs), 'pair')} of nearly identical files: {out / 'similar.csv'}")
         for pair in pairs[:SHOWN_PAIRS]:
             console.print(f"  {pair.similarity:.0%}  {pair.exercise}", markup=False)
-            console.print(f"       {pair.first!a} and {pair.second!a}", markup=False, soft_wrap=True)
+            console.print(f"       {pair.first!r} and {pair.second!r}", markup=False, soft_wrap=True)
     return 0
 
 

@@ -165,7 +165,7 @@ def test_a_gpu_that_failed_is_asked_again(course: Course, hand_in, tmp_path: Pat
 
 
 def test_one_student_or_one_exercise_is_graded_again(course: Course, hand_in, tmp_path: Path, capsys) -> None:
-    for student in ("ann", "bob"):
+    for student in ("ann", "bob", "Zoë"):
         folder = hand_in(student, f"// {student}")
     out = tmp_path / "out"
     grade(course, folder, out)
@@ -173,9 +173,12 @@ def test_one_student_or_one_exercise_is_graded_again(course: Course, hand_in, tm
     again, _ = grade(course, folder, out, again_students=("bob",))
     assert [job.content for job in again.asked] == [b"// bob"]
     again, _ = grade(course, folder, out, again_exercises=("day01_start/twice",))
-    assert len(again.asked) == 2
-    assert run(["grade", str(folder), "--out", str(out), "--regrade-student", "bop"]) == 2
-    assert "Did you mean 'bob'?" in capsys.readouterr().err
+    assert len(again.asked) == 3
+    for wrong, meant in (("bop", "bob"), ("Zoe", "Zoë")):
+        assert run(["grade", str(folder), "--out", str(out), "--regrade-student", wrong]) == 2
+        assert f"Did you mean '{meant}'?" in capsys.readouterr().err
+    assert run(["grade", str(folder), "--out", str(out), "--regrade-student", "bob\u202e"]) == 2
+    assert r"there is no student 'bob\u202e'" in capsys.readouterr().err, "control characters are escaped"
 
 
 def test_killed_while_it_grades_again(course: Course, hand_in, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
             written.append([*(row[index] for index in kept), points(grade.total)])
             found.add(grade.folder)
     made.graded = len(found)
-    made.left_out += [f"{grade.student!a} is not in {gradebook.name}" for grade in grades if grade.folder not in found]
+    made.left_out += [f"{grade.student!r} is not in {gradebook.name}" for grade in grades if grade.folder not in found]
     if not found:
         raise GraderError(
             f"no submission matches a student of {gradebook}",

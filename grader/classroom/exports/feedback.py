@@ -24,7 +24,7 @@ def gradable(book: GradeBook, export: Export) -> list[Grade]:
     """Return the grades without those of students for whom the grader itself failed: they get no zero."""
     for grade in book.grades:
         if grade.failed:
-            export.left_out.append(f"{grade.student!a} could not be graded yet")
+            export.left_out.append(f"{grade.student!r} could not be graded yet")
     return [grade for grade in book.grades if not grade.failed]
 
 

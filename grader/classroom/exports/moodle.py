@@ -46,7 +46,7 @@ def export(book: GradeBook, out: Path, target: Path, worksheet: Path | None = No
         return made
     for grade in grades:
         if not _number(grade):
-            made.left_out.append(f"{grade.student!a} has no participant number: it is not in a folder from Moodle")
+            made.left_out.append(f"{grade.student!r} has no participant number: it is not in a folder from Moodle")
     if not by_number:
         raise GraderError(
             "no submission has a name from Moodle: NAME_1234_assignsubmission_file_",
@@ -110,7 +110,7 @@ def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[
             )
         row[column] = points(grade.total)
         made.graded += 1
-    made.left_out += [f"{grade.student!a} is not in {path.name}" for grade in left.values()]
+    made.left_out += [f"{grade.student!r} is not in {path.name}" for grade in left.values()]
     return rows
 
 
