@@ -41,7 +41,8 @@ def test_the_record_of_errors_covers_every_solution_dtype_and_case() -> None:
                 f"{entry.name}: {again}"
             )
             if "tolerance" in row:
-                assert row["tolerance"] == task.tolerance.get(dtype, DEFAULT[dtype]), f"{entry.name}: {again}"
+                own = {spec.tolerance for spec in task.outputs.values()} - {None}
+                assert row["tolerance"] in {task.tolerance.get(dtype, DEFAULT[dtype])} | own, f"{entry.name}: {again}"
                 assert row["norm_error"] <= row["tolerance"] and 0 <= row["share"] <= 1
     assert set(rows) == expected, again
     fused = [row for (name, dtype), row in rows.items() if name.startswith("day05") and dtype == "f16"]
