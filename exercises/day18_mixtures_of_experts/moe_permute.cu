@@ -3,6 +3,7 @@
 //   x: [tokens, hidden]     ids, rows_of: [tokens, top_k]     out: [tokens * top_k, hidden]     offsets: [experts + 1]
 //   work: [(chunks + 1) * experts], with chunks of 256 pairs: the count of each expert in each chunk, then in all
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -17,6 +18,11 @@ void moe_permute(const T* x, const int* ids, T* out, int* offsets, int* rows_of,
 }
 
 extern "C" void moe_permute_f32(const float* x, const int* ids, float* out, int* offsets, int* rows_of, int* work,
+                                int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
+    moe_permute(x, ids, out, offsets, rows_of, work, tokens, experts, top_k, hidden, stream);
+}
+
+extern "C" void moe_permute_f16(const __half* x, const int* ids, __half* out, int* offsets, int* rows_of, int* work,
                                 int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
     moe_permute(x, ids, out, offsets, rows_of, work, tokens, experts, top_k, hidden, stream);
 }

@@ -1,7 +1,8 @@
-// The router of a mixture of experts, for f32 and bf16: the top_k largest logits of each token, and their weights.
+// The router of a mixture of experts, for f32, f16 and bf16: the top_k largest logits of each token, and their weights.
 //
 //   logits: [tokens, experts]     weights, ids: [tokens, top_k]
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -16,6 +17,11 @@ void moe_router(const T* logits, float* weights, int* ids, int tokens, int exper
 }
 
 extern "C" void moe_router_f32(const float* logits, float* weights, int* ids, int tokens, int experts, int top_k,
+                               bool softmax_first, bool normalize, cudaStream_t stream) {
+    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
+}
+
+extern "C" void moe_router_f16(const __half* logits, float* weights, int* ids, int tokens, int experts, int top_k,
                                bool softmax_first, bool normalize, cudaStream_t stream) {
     moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
 }

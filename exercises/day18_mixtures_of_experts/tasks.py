@@ -78,11 +78,11 @@ size. There are 1 to 1024 experts, and top_k is at most 32 and at most `experts`
 nothing to do.""",
     launchers="void moe_router_{dtype}(const {T}* logits, float* weights, int* ids, int tokens, int experts, int top_k, "
     "bool softmax_first, bool normalize, cudaStream_t stream)",
-    dtypes=("f32", "bf16"),
+    dtypes=("f32", "f16", "bf16"),
     inputs={"logits": Input("tokens experts", normal(scale=2.0))},
     outputs={"weights": Output("tokens top_k", dtype="f32"), "ids": Output("tokens top_k", dtype="i32")},
     reference=route,
-    tolerance={"bf16": 2e-5},
+    tolerance={"f16": 2e-5, "bf16": 2e-5},
     cases=[
         Case("one token, one expert", **router(1, 1, 1)),
         Case("two experts, both chosen", **router(3, 2, 2)),
@@ -237,7 +237,7 @@ top_k fits an int. out may have more than 2^31 elements, though in no case here.
 zeros.""",
     launchers="void moe_permute_{dtype}(const {T}* x, const int* ids, {T}* out, int* offsets, int* rows_of, int* work, "
     "int tokens, int experts, int top_k, int hidden, cudaStream_t stream)",
-    dtypes=("f32", "bf16"),
+    dtypes=("f32", "f16", "bf16"),
     inputs={
         "x": Input("tokens hidden", normal(channel_offset=1.0)),
         "ids": Input("tokens top_k", distinct_experts, dtype="i32"),
@@ -350,7 +350,7 @@ hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more 
 here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
     launchers="void moe_combine_{dtype}(const {T}* y, const int* rows_of, const float* weights, const {T}* base, {T}* "
     "out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream)",
-    dtypes=("f32", "bf16"),
+    dtypes=("f32", "f16", "bf16"),
     inputs={
         "y": Input("(tokens*top_k) hidden", normal(channel_offset=1.0)),
         "rows_of": Input("tokens top_k", shuffled_rows, dtype="i32"),

@@ -17,6 +17,7 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -91,10 +92,12 @@ def make_model(name: str) -> torch.nn.Module:
     return transformers.GPTNeoXForCausalLM(neox)
 
 
-def train(name: str, ids: torch.Tensor) -> tuple[torch.nn.Module, float]:
+def train(
+    name: str, ids: torch.Tensor, make: Callable[[str], torch.nn.Module] = make_model
+) -> tuple[torch.nn.Module, float]:
     """Train the model; return it and its mean loss over the last 50 steps in nats per token."""
     torch.manual_seed(SEED)
-    model = make_model(name).train()
+    model = make(name).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, total_steps=STEPS, pct_start=0.05)
     losses = []

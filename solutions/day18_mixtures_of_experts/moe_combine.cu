@@ -5,6 +5,7 @@
 // A gather: each token reads its rows, sums in float in the order of j, and is written once. No atomic is needed, and
 // every run gives the same bits.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/vector.cuh"
@@ -52,6 +53,11 @@ void moe_combine(const T* y, const int* rows_of, const float* weights, const T* 
 
 extern "C" void moe_combine_f32(const float* y, const int* rows_of, const float* weights, const float* base, float* out,
                                 int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream) {
+    moe_combine(y, rows_of, weights, base, out, tokens, top_k, hidden, has_base, stream);
+}
+
+extern "C" void moe_combine_f16(const __half* y, const int* rows_of, const float* weights, const __half* base,
+                                __half* out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream) {
     moe_combine(y, rows_of, weights, base, out, tokens, top_k, hidden, has_base, stream);
 }
 

@@ -6,6 +6,7 @@
 // Which row a pair gets is a sum of four numbers: the pairs of lower experts, those of its expert in earlier chunks, in
 // earlier warps of its chunk, and in lower lanes of its warp. No atomic decides an order, so every run gives the same.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -119,6 +120,11 @@ void moe_permute(const T* x, const int* ids, T* out, int* offsets, int* rows_of,
 }
 
 extern "C" void moe_permute_f32(const float* x, const int* ids, float* out, int* offsets, int* rows_of, int* work,
+                                int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
+    moe_permute(x, ids, out, offsets, rows_of, work, tokens, experts, top_k, hidden, stream);
+}
+
+extern "C" void moe_permute_f16(const __half* x, const int* ids, __half* out, int* offsets, int* rows_of, int* work,
                                 int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
     moe_permute(x, ids, out, offsets, rows_of, work, tokens, experts, top_k, hidden, stream);
 }

@@ -1,10 +1,11 @@
-// The router of a mixture of experts, for f32 and bf16: the top_k largest logits of each token, and their weights.
+// The router of a mixture of experts, for f32, f16 and bf16: the top_k largest logits of each token, and their weights.
 //
 //   logits: [tokens, experts]     weights, ids: [tokens, top_k]
 //
 // A warp has one token, and its lanes keep the logits in registers: they are read once. Each round takes the largest
 // one left. exp(logit - maximum) of the chosen ones needs only a divisor: the sum over all experts, or over the chosen.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <climits>
@@ -95,6 +96,11 @@ void moe_router(const T* logits, float* weights, int* ids, int tokens, int exper
 }
 
 extern "C" void moe_router_f32(const float* logits, float* weights, int* ids, int tokens, int experts, int top_k,
+                               bool softmax_first, bool normalize, cudaStream_t stream) {
+    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
+}
+
+extern "C" void moe_router_f16(const __half* logits, float* weights, int* ids, int tokens, int experts, int top_k,
                                bool softmax_first, bool normalize, cudaStream_t stream) {
     moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
 }

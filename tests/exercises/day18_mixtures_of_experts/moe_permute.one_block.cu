@@ -1,6 +1,7 @@
 // Another design: one block computes all rows, chunk by chunk, with the next free row of each expert in shared memory.
 // Threads of a chunk compare their experts pairwise; a second kernel copies.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 1024;
@@ -60,6 +61,11 @@ void moe_permute(const T* x, const int* ids, T* out, int* offsets, int* rows_of,
 }
 
 extern "C" void moe_permute_f32(const float* x, const int* ids, float* out, int* offsets, int* rows_of, int* work,
+                                int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
+    moe_permute(x, ids, out, offsets, rows_of, tokens, experts, top_k, hidden, stream);
+}
+
+extern "C" void moe_permute_f16(const __half* x, const int* ids, __half* out, int* offsets, int* rows_of, int* work,
                                 int tokens, int experts, int top_k, int hidden, cudaStream_t stream) {
     moe_permute(x, ids, out, offsets, rows_of, tokens, experts, top_k, hidden, stream);
 }

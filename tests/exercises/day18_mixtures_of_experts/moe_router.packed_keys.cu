@@ -1,6 +1,7 @@
 // Another design: a block of 128 threads has one token. Logit and expert are one 64-bit key, and each round takes the
 // largest key below the previous one, so nothing is removed.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
@@ -76,6 +77,11 @@ void moe_router(const T* logits, float* weights, int* ids, int tokens, int exper
 }
 
 extern "C" void moe_router_f32(const float* logits, float* weights, int* ids, int tokens, int experts, int top_k,
+                               bool softmax_first, bool normalize, cudaStream_t stream) {
+    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
+}
+
+extern "C" void moe_router_f16(const __half* logits, float* weights, int* ids, int tokens, int experts, int top_k,
                                bool softmax_first, bool normalize, cudaStream_t stream) {
     moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
 }

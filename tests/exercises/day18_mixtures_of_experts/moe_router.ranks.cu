@@ -1,6 +1,7 @@
 // Another design: no rounds. The rank of an expert is the number of experts that come before it; ranks below top_k are
 // written where they belong. A warp has one token, with its logits in shared memory.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cfloat>
@@ -56,6 +57,11 @@ void moe_router(const T* logits, float* weights, int* ids, int tokens, int exper
 }
 
 extern "C" void moe_router_f32(const float* logits, float* weights, int* ids, int tokens, int experts, int top_k,
+                               bool softmax_first, bool normalize, cudaStream_t stream) {
+    moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
+}
+
+extern "C" void moe_router_f16(const __half* logits, float* weights, int* ids, int tokens, int experts, int top_k,
                                bool softmax_first, bool normalize, cudaStream_t stream) {
     moe_router(logits, weights, ids, tokens, experts, top_k, softmax_first, normalize, stream);
 }
