@@ -14,7 +14,7 @@ from contextlib import suppress
 
 
 def of_an_interrupt(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C caused an error: an interrupt while a class or module is created raises another."""
+    """Return True if Ctrl-C caused an error. An interrupt while a module is imported can surface as another error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

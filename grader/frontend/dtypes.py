@@ -29,7 +29,7 @@ class DType:
     also: tuple[str, ...] = ()
     """Other tensor types that a pointer to it accepts, because torch lacks operations for many unsigned types."""
     largest: float = math.inf
-    """True if it is a floating-point type."""
+    """The largest finite number of a floating-point type."""
 
     @property
     def tensors(self) -> tuple[str, ...]:

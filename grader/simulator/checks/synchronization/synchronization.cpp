@@ -230,7 +230,7 @@ const Release* new_release(ThreadState& thread, Scope scope) {
     return release;
 }
 
-// The log that a store begins. What this thread has released through the variable before, it releases again.
+// Begins the log of a store. It contains what this thread released through the variable before.
 void begin_log(const ThreadState& thread, const void* variable) {
     SyncLog** known = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
     if (!known || !*known || !(*known)->length()) return;
