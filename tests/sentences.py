@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import itertools
 import json
 import random
 import re
 import subprocess
+import textwrap
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 KINDS = ("docstring", "comment", "message", "paragraph")
 _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_BODIES = (ast.Module, ast.ClassDef)
 _CXX_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)
 
 
@@ -31,30 +34,59 @@ def sentences(path: Path) -> Iterator[tuple[str, int, str]]:
     elif path.suffix == ".ipynb":
         yield from _notebook(text)
     elif path.suffix in (".cu", ".cuh", ".h", ".cpp"):
+        lines = text.splitlines()
         for found in _CXX_COMMENT.finditer(text):
             words = " ".join(line.strip().lstrip("/").strip() for line in found[0].splitlines())
             if not words.startswith(("namespace", 'extern "C"')):  # the end of a block
-                yield "comment", text.count("\n", 0, found.start()) + 1, words
+                line = text.count("\n", 0, found.start())
+                yield "comment", line + 1, _with_code(lines[line], words) if words in lines[line] else words
     elif path.suffix == ".md":
         for number, paragraph in _paragraphs(text):
             yield "paragraph", number, paragraph
 
 
 def _python(text: str) -> Iterator[tuple[str, int, str]]:
+    """Yield docstrings, comments and messages; an f-string is one message, a trailing comment stands after its code."""
     tree = ast.parse(text)
-    documented = set()
+    lines = text.splitlines()
+    seen = set()
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS) and (docstring := ast.get_docstring(node)):
-            documented.add(id(node.body[0].value))  # type: ignore[attr-defined]
+            seen.add(id(node.body[0].value))  # type: ignore[attr-defined]
             yield "docstring", node.body[0].lineno, " ".join(docstring.split())
+        for before, after in itertools.pairwise(getattr(node, "body", None) or []) if isinstance(node, _BODIES) else ():
+            if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr) and _is_text(after.value):
+                seen.add(id(after.value))
+                words = " ".join(after.value.value.split())  # type: ignore[attr-defined]
+                yield "docstring", after.lineno, f"{textwrap.shorten(ast.unparse(before), 100)}: {words}"
+        if isinstance(node, ast.JoinedStr):
+            seen.update(id(part) for part in node.values)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in documented:
+        if isinstance(node, ast.JoinedStr):
+            message = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}"
+                for part in node.values
+                if isinstance(part, ast.Constant | ast.FormattedValue)
+            )
+        elif _is_text(node) and id(node) not in seen:
+            message = node.value  # type: ignore[attr-defined]
+        else:
             continue
-        if node.value.count(" ") >= 4 and "\n" not in node.value.strip():
-            yield "message", node.lineno, node.value
+        if message.count(" ") >= 4 and "\n" not in message.strip():
+            yield "message", node.lineno, message  # type: ignore[attr-defined]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.string.count(" ") >= 4:
-            yield "comment", token.start[0], token.string.lstrip("# ")
+            yield "comment", token.start[0], _with_code(lines[token.start[0] - 1], token.string.lstrip("# "))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _with_code(line: str, comment: str) -> str:
+    """Return a comment, after the code of its line where it has some: readers see both."""
+    code = line[: line.rindex(comment)].rstrip().rstrip("/#").strip()
+    return f"{code}  <- {comment}" if code else comment
 
 
 def _notebook(text: str) -> Iterator[tuple[str, int, str]]:
