@@ -31,7 +31,7 @@ class CheckOptions:
     own_process: bool = False
     """Compile in a separate process, for a caller that has not imported torch yet."""
     ahead: bool = False
-    """Draw the inputs while the kernel compiles, for a caller who waits for the verdict."""
+    """Draw the inputs while the kernel compiles: one verdict comes sooner, several of a class do not."""
     on_progress: Callable[[CheckEvent], None] | None = None
     """Receives each event; called from other threads, too."""
     on_recording: Callable[[Recorded], None] | None = None

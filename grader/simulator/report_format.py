@@ -178,7 +178,7 @@ class Traced(_Part, kw_only=True):
     offsets: Annotated[list[Offset], Meta(max_length=32)]
 
 
-NOBODY = 0xFFFF
+NO_THREAD = 0xFFFF
 """The thread of an event that belongs to a whole block."""
 HAPPENINGS = {
     0: "read",
@@ -257,7 +257,7 @@ class Recording(_Part):
             known = HAPPENINGS.get(kind)
             if known is None or memory > len(self.names if known in NAMED else self.memories):
                 raise ValueError("an event with an unknown kind or memory")
-            if thread >= self.threads and not (thread == NOBODY and known in OF_BLOCK):
+            if thread >= self.threads and not (thread == NO_THREAD and known in OF_BLOCK):
                 raise ValueError("an event with an unknown thread")
             if mask >> 32 or low >> 64 or high >> 64:
                 raise ValueError("an event with a number out of range")

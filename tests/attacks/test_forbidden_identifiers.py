@@ -74,7 +74,7 @@ def test_forbidden_identifiers_are_found(text: str, word: str) -> None:
     assert refused(text) == word
 
 
-def nobody(command: Command) -> Finished:
+def empty(command: Command) -> Finished:
     raise AssertionError("the compiler must not be called")
 
 
@@ -98,7 +98,7 @@ def nobody(command: Command) -> Finished:
 def test_attacks_that_bypass_checks_use_forbidden_identifiers(text: str, word: str) -> None:
     plan = plan_kernel(Path("kernel.cu"), text="__global__ void k() {}\n")
     object.__setattr__(plan, "source", Source(text))
-    assert unchecked_word(plan, nobody) == word
+    assert unchecked_word(plan, empty) == word
 
 
 GLUE = "#define GLUE(a, b) a##b\n"

@@ -212,9 +212,9 @@ def test_the_writers_of_the_worst_elements_are_requested() -> None:
     worst = run.result.outputs[0].worst
     assert child.asked[1] == f"writer out {' '.join(str(4 * each.index[0]) for each in worst)}"
     assert (worst[0].block, worst[0].thread) == ([0, 1, 2], [3, 4, 5]) and not worst[1].block
-    for nobody in ({"libsim": None}, {"alive": False}):
+    for gone in ({"libsim": None}, {"alive": False}):
         child = FakeChild(Done(0), wrong=True)
-        vars(child).update(nobody)
+        vars(child).update(gone)
         ran(child)
         assert len(child.asked) == 1
     child = FakeChild(Done(0), wrong=True)

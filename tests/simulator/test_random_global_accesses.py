@@ -22,7 +22,7 @@ from tests.simulator.test_random_accesses import ABSENT, SIZE, indices
 
 READ, WRITE, ADD = range(3)  # as in the kernel
 T = np.arange(64, dtype=np.int32)
-NOBODY = np.full(64, ABSENT, dtype=np.int32)
+NO_THREAD = np.full(64, ABSENT, dtype=np.int32)
 
 
 @functools.cache
@@ -83,9 +83,9 @@ def truth(program: Program) -> Truth:
 @settings(max_examples=400)
 @given(programs(), st.sampled_from(["forward", "reverse", "random:1"]), st.sampled_from([1, 2]))
 @example(Program([T, T, T], (WRITE, READ, ADD), 0, 2), "forward", 1)
-@example(Program([T // 32 * 32, NOBODY, NOBODY], (ADD, READ, READ), 0, 2), "forward", 1)
-@example(Program([T % 32, T % 32, NOBODY], (WRITE, READ, READ), 1, 2), "reverse", 1)
-@example(Program([T, NOBODY, 63 - T], (WRITE, READ, ADD), 2, 1), "forward", 1)
+@example(Program([T // 32 * 32, NO_THREAD, NO_THREAD], (ADD, READ, READ), 0, 2), "forward", 1)
+@example(Program([T % 32, T % 32, NO_THREAD], (WRITE, READ, READ), 1, 2), "reverse", 1)
+@example(Program([T, NO_THREAD, 63 - T], (WRITE, READ, ADD), 2, 1), "forward", 1)
 @example(Program([T, T, T + SIZE - 63], (READ, READ, ADD), 0, 2), "forward", 1)
 def test_the_checks_agree_with_the_model(program: Program, schedule: str, workers: int):
     threads = len(program.cells[0]) // program.blocks

@@ -20,7 +20,7 @@ from typing import Any
 from grader.course import course_root
 from grader.execution.jail.programs import build_program
 from grader.execution.jail.running import BWRAP_BASE, Jail, bubblewrap, no_more_namespaces
-from grader.execution.jail.staging import as_nobody, becomes_nobody, reachable, scratch_folder
+from grader.execution.jail.staging import as_unprivileged, drops_root, reachable, scratch_folder
 from grader.frontend.toolchain.process import (
     ENGLISH,
     Command,
@@ -104,7 +104,7 @@ def _limits(folder: Path, processes: int) -> list[str]:
 def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
     """Return a command with the system's files, the command's inputs, and the scratch folder in place of its own."""
     program = build_program("compile")
-    argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+    argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for path in _SYSTEM:
         if path.is_symlink():
             argv += ["--symlink", os.readlink(path), str(path)]
@@ -142,8 +142,8 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_program("compile")))
     # The limit on processes counts all processes of a user: it is set only for a user without others.
-    limits = _limits(scratch, 8 * PROCESSES if becomes_nobody() else 0)
-    return [*as_nobody(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
+    limits = _limits(scratch, 8 * PROCESSES if drops_root() else 0)
+    return [*as_unprivileged(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
 
 
 def _reads(command: Command) -> list[Path]:

@@ -13,7 +13,7 @@ from grader.setup.errors import GraderError
 CONFINE = Path(__file__).parent / "source"
 """The sources by which a process confines itself, for the programs that include them."""
 
-PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "nobody": ("nobody",)}
+PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "drop_root": ("drop_root",)}
 """The programs, each with its sources."""
 
 

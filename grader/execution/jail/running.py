@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.execution.jail import driver
-from grader.execution.jail.staging import as_nobody, reachable
+from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
 
 BWRAP_BASE = [
@@ -64,9 +64,9 @@ class Jail:
             visible = [str(path) for path in (*staged.values(), *libraries)]
             if self.gpu:
                 visible += [*driver.READ, *driver.OF_ITSELF, "--", *driver.devices(), driver.THREADS]
-            argv = [*as_nobody(), str(staged[program]), *words, *visible]
+            argv = [*as_unprivileged(), str(staged[program]), *words, *visible]
             return Start(argv, {"env": environment}, staged)
-        argv = [*as_nobody(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
+        argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
         for name, value in environment.items():
             argv += ["--setenv", name, value]
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from grader.execution.jail.programs import build_program
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 """The user and the group that root becomes."""
 
 _PREFIX = "grader-jail-"
@@ -29,7 +29,7 @@ _copies: dict[tuple[Path, int], Path] = {}
 
 
 @functools.cache
-def becomes_nobody() -> bool:
+def drops_root() -> bool:
     """Return whether this process is root, and can become another user and give files to it.
 
     It cannot if it is the only user (``unshare -r``), or in a container without those rights: it is then confined like
@@ -39,22 +39,25 @@ def becomes_nobody() -> bool:
         return False
     with tempfile.TemporaryFile() as file:
         try:
-            os.fchown(file.fileno(), NOBODY, NOBODY)
+            os.fchown(file.fileno(), UNPRIVILEGED, UNPRIVILEGED)
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.EINVAL):
                 raise
             return False
-    return subprocess.run([build_program("nobody"), str(NOBODY)], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([build_program("drop_root"), str(UNPRIVILEGED)], capture_output=True, check=False).returncode
+        == 0
+    )
 
 
-def as_nobody() -> list[str]:
+def as_unprivileged() -> list[str]:
     """Return the command prefix that gives up root's rights; empty if the user cannot be changed."""
-    return [str(build_program("nobody")), str(NOBODY)] if becomes_nobody() else []
+    return [str(build_program("drop_root")), str(UNPRIVILEGED)] if drops_root() else []
 
 
 def reachable(path: Path) -> Path:
     """Return the path if the sandbox's user can read it, else that of a copy."""
-    if not becomes_nobody() or _open_to_all(path):
+    if not drops_root() or _open_to_all(path):
         return path
     with _lock:
         key = (path, _changed(path))
@@ -80,8 +83,8 @@ def _changed(path: Path) -> int:
 def scratch_folder() -> Path:
     """Return an empty folder that the sandbox's user can write; the caller removes it."""
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
-    if becomes_nobody():
-        os.chown(folder, NOBODY, NOBODY)
+    if drops_root():
+        os.chown(folder, UNPRIVILEGED, UNPRIVILEGED)
     return folder
 
 

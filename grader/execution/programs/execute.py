@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.execution.jail.running import BWRAP_BASE, bubblewrap, no_more_namespaces, shared_libraries
-from grader.execution.jail.staging import as_nobody, reachable
+from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
 from grader.simulator.report_format import MadeUp
@@ -98,7 +98,7 @@ def execute(
             report.touch()
             report.chmod(0o666)
             report.parent.chmod(0o711)
-            argv = [*as_nobody(), *_jailed(program, arguments, report, environment, folders or {})]
+            argv = [*as_unprivileged(), *_jailed(program, arguments, report, environment, folders or {})]
             executable = argv[0]
         began = time.monotonic()
         sys.stdout.flush()

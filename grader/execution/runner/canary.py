@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.execution.jail.programs import CONFINE
 from grader.execution.jail.running import Jail
-from grader.execution.jail.staging import NOBODY, becomes_nobody
+from grader.execution.jail.staging import UNPRIVILEGED, drops_root
 from grader.execution.runner.client import Child, LoadFailed
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
 from grader.frontend.toolchain.compilers import find_cxx
@@ -30,8 +30,8 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if jail.tier != "none" and becomes_nobody():  # the user nobody could change this file outside of a sandbox
-            os.chown(other, NOBODY, NOBODY)
+        if jail.tier != "none" and drops_root():  # the user nobody could change this file outside of a sandbox
+            os.chown(other, UNPRIVILEGED, UNPRIVILEGED)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")
         os.chmod(f"{folder}/socket", 0o777)

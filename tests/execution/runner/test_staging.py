@@ -22,11 +22,11 @@ from grader.judge import check
 from tests.attacks.conftest import exercise
 
 verdict = check(exercise(), Path(sys.argv[1]))
-print(staging.becomes_nobody(), verdict.passed, verdict.isolation)
+print(staging.drops_root(), verdict.passed, verdict.isolation)
 """
 
 
-@pytest.mark.skipif(not staging.becomes_nobody(), reason="only root copies files for the jail's user")
+@pytest.mark.skipif(not staging.drops_root(), reason="only root copies files for the jail's user")
 def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path) -> None:
     """The build cache updates the folder's modification time to mark an entry as used, so only files count."""
     folder = tmp_path / "entry"
@@ -50,8 +50,8 @@ def test_folders_of_dead_processes_are_removed_except_in_other_containers(
 ) -> None:
     """Keep the locked folder of a process in another container that shares /tmp; remove those of dead processes."""
     monkeypatch.setattr(staging.tempfile, "tempdir", str(tmp_path))
-    nobody = 2**22 + 1  # no process has this id
-    dead, elsewhere = tmp_path / f"grader-jail-{nobody}.dead", tmp_path / f"grader-jail-{nobody}.elsewhere"
+    unused = 2**22 + 1  # no process has this id
+    dead, elsewhere = tmp_path / f"grader-jail-{unused}.dead", tmp_path / f"grader-jail-{unused}.elsewhere"
     alive = tmp_path / f"grader-jail-{os.getpid()}.alive"
     for folder in (dead, elsewhere, alive):
         folder.mkdir()

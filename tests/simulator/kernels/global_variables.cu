@@ -85,8 +85,8 @@ extern "C" void values(const float* x, float* out, int n, cudaStream_t stream) {
     cudaGetSymbolSize(&bytes, last);
     cudaMemcpy(static_cast<float*>(address) + bytes / sizeof(float) - 1, host, sizeof(float), cudaMemcpyHostToDevice);
     shared_with_the_host = 5;
-    const int nobody = 0;
-    cudaMemcpyToSymbol(taken, &nobody, sizeof nobody);
+    const int zero = 0;
+    cudaMemcpyToSymbol(taken, &zero, sizeof nobody);
     values_kernel<<<1, 1, 0, stream>>>(out);
     cudaStreamSynchronize(stream);
     const float counted = static_cast<float>(shared_with_the_host);

@@ -70,8 +70,8 @@ void settle_values(uint16_t thread, unsigned kind, uintptr_t address, unsigned b
 
 Recorded* add(uint16_t thread, unsigned kind, const void* code, uintptr_t address = 0, unsigned bytes = 0) {
     if (!awaited.empty()) settle_values(thread, kind, address, bytes);
-    if (full_warps == ~0u || (thread != nobody && full_warps >> thread / lanes_per_warp & 1)) return nullptr;
-    if (thread != nobody) {
+    if (full_warps == ~0u || (thread != no_thread && full_warps >> thread / lanes_per_warp & 1)) return nullptr;
+    if (thread != no_thread) {
         if (counts[thread] >= share) {
             full = recording.cut = true;
             return nullptr;
@@ -195,7 +195,7 @@ void record_block(BlockState& block) {
 }
 
 void end_recording() {
-    settle_values(nobody, static_cast<unsigned>(Happening::exits), 0, 0);
+    settle_values(no_thread, static_cast<unsigned>(Happening::exits), 0, 0);
     const Block& block = *recorded_block;
     for (unsigned i = 0; i < block.thread_count; ++i) {
         const Thread& thread = block.threads[i];
@@ -236,7 +236,7 @@ void record(Thread& thread, Happening kind, const void* code, const void* shared
     uint16_t number = thread.linear;
     bool none = kind == Happening::barrier_done || kind == Happening::mbarrier_phase;
     if (kind == Happening::mbarrier_waits && waits_at[number] == shared) return;
-    Recorded* event = add(none ? nobody : number, static_cast<unsigned>(kind), code);
+    Recorded* event = add(none ? no_thread : number, static_cast<unsigned>(kind), code);
     if (event && shared) {
         locate(*event, reinterpret_cast<uintptr_t>(shared));
         event->bytes = bytes;
@@ -263,7 +263,8 @@ void record_barrier(const Block& block, unsigned barrier) {
             }
         }
     }
-    if (Recorded* event = add(nobody, static_cast<unsigned>(Happening::barrier_done), nullptr)) event->offset = barrier;
+    if (Recorded* event = add(no_thread, static_cast<unsigned>(Happening::barrier_done), nullptr))
+        event->offset = barrier;
 }
 
 void record_meeting(Warp& warp, unsigned participants) {

@@ -34,7 +34,7 @@ enum class Happening : uint8_t {
     stuck = 31,            // still waits when the launch ends
     barrier_passed = 32,   // passes the cluster barrier after an arrival
 };
-constexpr uint16_t nobody = 0xffff;
+constexpr uint16_t no_thread = 0xffff;
 
 struct Recorded {
     uint8_t kind;  // Access or Happening

@@ -1,6 +1,6 @@
 // Drops root's rights and executes another program.
 //
-//   usage: nobody USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
+//   usage: drop_root USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
 //
 // Without a program, only tests whether dropping the rights works: the exit status is 0 if it does.
 //
@@ -13,7 +13,7 @@
 
 int main(int count, char** arguments) {
     if (count < 2) {
-        fputs("usage: nobody USER [PROGRAM ARGUMENTS...]\n", stderr);
+        fputs("usage: drop_root USER [PROGRAM ARGUMENTS...]\n", stderr);
         return 2;
     }
     const unsigned user = static_cast<unsigned>(atoi(arguments[1]));
