@@ -20,14 +20,14 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext grader``, by the name that IPython looks for."""
+    """Load the magics for ``%load_ext grader``; IPython requires this function's name."""
     from grader.cli import extension
 
     extension.load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext grader``."""
+    """Remove the magics for ``%unload_ext grader``; IPython requires this function's name."""
     from grader.cli import extension
 
     extension.unload(shell)

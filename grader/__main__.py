@@ -1,4 +1,4 @@
-"""``python -m grader`` is the same as the ``grader`` command."""
+"""Run the ``grader`` command for ``python -m grader``."""
 
 from grader.cli import main
 

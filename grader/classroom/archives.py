@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 
 
 class Refused(Exception):
-    """The reason why a submission is rejected."""
+    """A submission that is rejected; the text is the reason."""
 
 
 def checked_name(member: zipfile.ZipInfo) -> str:
-    """Return the name of a member, or raise ``Refused``."""
+    """Return the name of an archive member; raise ``Refused`` if the name is not allowed."""
     # Python cuts names at a null byte and replaces backslashes on Windows: check the original name.
     name = member.orig_filename
     parts = PurePosixPath(name).parts
@@ -36,5 +36,5 @@ def checked_name(member: zipfile.ZipInfo) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name from an archive, short and safe to print."""
+    """Shorten a name from an archive, and escape what is unsafe to print."""
     return ascii(name[:80])

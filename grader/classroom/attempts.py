@@ -18,11 +18,11 @@ from grader.classroom.executor import Died, Outcome
 from grader.classroom.jobs import Job
 
 LATE = 60.0
-"""The seconds after which a job gets another attempt on an idle node. Few jobs take longer."""
+"""The seconds after which a job is late and is also tried on another node. Few jobs take longer."""
 JOBS_FOR_EACH_CORE = 2
-"""The jobs per core that a node is given, so that it need not wait for the next one and autoscaling sees the demand."""
+"""The jobs that a node gets per core. With two, the next job is there at once, and autoscaling sees the demand."""
 LEAST_JOBS = 16
-"""The number of jobs that may wait for the first node."""
+"""The number of jobs that may be submitted while the cluster has no node."""
 
 
 @dataclass(frozen=True)
@@ -30,40 +30,40 @@ class _Attempt:
     job: Job
     node: str
     late: float
-    """The time from which the attempt is late."""
+    """The time at which the attempt becomes late."""
 
 
 @dataclass
 class Attempts:
-    """The attempts at all jobs without an answer. The executor identifies each attempt by a reference."""
+    """The running attempts. The executor identifies each attempt by a reference."""
 
     clock: Callable[[], float] = time.monotonic
     nodes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The present nodes, each with its numbers of ``CPU`` and ``GPU``."""
     _at_work: dict[Any, _Attempt] = field(default_factory=dict)
     _waiting: set[str] = field(default_factory=set)
-    """The keys of the jobs that have no answer."""
+    """The keys of the jobs that have no result yet."""
     _gone: set[str] = field(default_factory=set)
-    """Nodes that failed during a job. Ray may still list them for a while; a node that returns has another name."""
+    """Failed nodes, which get no more jobs. Ray still lists them for a while. A restarted node has a new name."""
 
     @property
     def references(self) -> list[Any]:
-        """Return all attempts, including those at jobs that another attempt has answered: they occupy a core."""
+        """Return all running attempts. Some belong to jobs that already have a result; they still occupy a core."""
         return list(self._at_work)
 
     @property
     def busy(self) -> bool:
-        """Return whether any job has no answer."""
+        """Return whether any submitted job has no result yet."""
         return bool(self._waiting)
 
     @property
     def room(self) -> bool:
-        """Return whether a node takes another job."""
+        """Return whether any node has room for another job."""
         ranked = self._ranked("cpu")
         return any(not full for full, _ in ranked) if ranked else len(self._at_work) < LEAST_JOBS
 
     def node_for(self, job: Job) -> str:
-        """Return the least loaded suitable node, preferring one with room and nothing late; "" if none is suitable."""
+        """Return the best node: with room, then without late jobs, then with the least load. Empty if there is none."""
         return next((node for _, node in self._ranked(job.device)), "")
 
     def add(self, reference: Any, job: Job, node: str) -> None:
@@ -72,7 +72,7 @@ class Attempts:
         self._waiting.add(job.key)
 
     def late(self) -> Iterator[tuple[Job, str]]:
-        """Return a late job and the node to retry it on; the caller adds the attempt before it asks again."""
+        """Yield each late job with a node to retry it on. The caller must ``add`` that attempt before the next one."""
         tried: dict[str, list[_Attempt]] = {}
         for attempt in self._at_work.values():
             tried.setdefault(attempt.job.key, []).append(attempt)
@@ -84,7 +84,10 @@ class Attempts:
                     yield job, node
 
     def end(self, reference: Any, outcome: Callable[[], Outcome]) -> tuple[Job, Outcome] | None:
-        """Record the end of an attempt; return the job's result unless it is known or another attempt is running."""
+        """Record the end of an attempt. Return the job and its outcome.
+
+        Return None if the job already has a result, or if the node failed and another attempt is still running.
+        """
         attempt = self._at_work.pop(reference)
         job = attempt.job
         if job.key not in self._waiting:
@@ -99,7 +102,7 @@ class Attempts:
         return job, what
 
     def _ranked(self, device: str) -> list[tuple[bool, str]]:
-        """Return for each suitable node whether it is full, and its name; the best first."""
+        """Return pairs (node is full, node name) of the nodes that have the device, best node first."""
         resource, now = "GPU" if device == "cuda" else "CPU", self.clock()
         held = Counter(
             one.node for one in self._at_work.values() if device in ("cpu", one.job.device)

@@ -1,7 +1,7 @@
 """The archive of a whole class, from "download all submissions" of a learning system.
 
-It is unpacked into a separate folder. Only possible parts of submissions are unpacked, and every name and size is
-checked while it is read, because students chose the names and the content.
+It is unpacked into a separate folder. Only files that can belong to a submission are unpacked. Students chose the names
+and the content, so every name and size is checked during unpacking.
 """
 
 from __future__ import annotations

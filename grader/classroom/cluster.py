@@ -1,7 +1,8 @@
-"""The nodes of a Ray cluster. Ray gives a job of the simulator a free core, and one on ``cuda`` a whole free GPU.
+"""The nodes of a Ray cluster. A job on the simulator occupies one core, a job on ``cuda`` one GPU.
 
 Ray (https://docs.ray.io) is in the extra ``cluster``. The grader assigns jobs to nodes, because Ray waits forever for a
-silent one (attempts.py). The death of a worker or of a node is reported to the session, which decides about retries.
+node that does not respond (attempts.py). The death of a worker or of a node is reported to the session, which decides
+about retries.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from grader.setup.errors import GraderError
 LOOK = 5.0
 """The period in seconds between two queries of the nodes."""
 SILENT = 40.0
-"""Seconds for the head to answer. Ray itself waits forever, or ends the process after 60 s if the head is gone."""
+"""The seconds to wait for the head. Ray itself waits forever, or ends this process 60 s after the head is gone."""
 BEGIN = 120.0
-"""Seconds for the head to accept a command, even after a network failure. Ray itself retries forever."""
+"""The seconds to wait for the first connection to the head. Ray itself retries forever."""
 _SETTINGS = ("GRADER_CHECK_NVCC", "GRADER_JAIL", "GRADER_CACHE", "GRADER_CACHE_MB")
 """Environment variables that are passed to the nodes."""
 
@@ -42,7 +43,7 @@ _JOIN = "`ray start --address HOST:6379`"
 
 
 class Cluster:
-    """The cluster that this machine is part of: ``auto``, or the ``HOST:PORT`` of its head."""
+    """A Ray cluster with this machine as a node. ``address``: ``auto``, or the ``HOST:PORT`` of the head."""
 
     def __init__(self, address: str, course: Course, unsafe: bool = False) -> None:
         _refuse(address)
@@ -76,12 +77,12 @@ class Cluster:
 
     @property
     def room(self) -> bool:
-        """True if there are fewer jobs than a few per core."""
+        """Return whether any node has room for another job."""
         self._look()
         return self._attempts.room
 
     def _look(self) -> None:
-        """Nodes come and go; asking takes a while."""
+        """Update the list of nodes, at most every LOOK seconds, because the query is slow."""
         if time.monotonic() >= self._looked + LOOK:
             with _lost():
                 there = [node for node in self._ask(self.ray.nodes) if node["Alive"]]
@@ -98,13 +99,13 @@ class Cluster:
             there = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
             remote = remote.options(scheduling_strategy=there)
         with _lost():
-            reference = self._ask(partial(remote.remote, job, *self._given))  # the first one asks the head
+            reference = self._ask(partial(remote.remote, job, *self._given))  # the first call waits for the head
         self._attempts.add(reference, job, node)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
         """See Executor."""
         self._look()
-        for job, node in self._attempts.late():  # no job is waiting, so the remaining room is idle
+        for job, node in self._attempts.late():  # every job has been submitted, so a node with room is idle
             self._try(job, node)
         references = self._attempts.references
         with _lost():
@@ -124,7 +125,7 @@ class Cluster:
                 raise error.cause from None
             raise GraderError(
                 f"a node of the cluster cannot grade: {error.cause!r}",
-                "Each node needs this Python, torch and a C++ compiler; the same command goes on where it stopped.",
+                "Each node needs this Python, torch and a C++ compiler. Run the same command again to continue.",
             ) from error
         except errors.RuntimeEnvSetupError as error:
             raise GraderError(f"a node of the cluster could not be set up: {error}") from error
@@ -134,7 +135,7 @@ class Cluster:
             return Died(f"the process that graded it ended: {type(error).__name__}: {error}")
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        """Return a call's result; raise TimeoutError if the head does not answer. The call then continues."""
+        """Return a call's result; raise TimeoutError if the head does not answer. The thread of the call continues."""
         answer = Future[Any]()
 
         def run() -> None:
@@ -147,7 +148,7 @@ class Cluster:
         try:
             return answer.result(self._patience)
         except TimeoutError:
-            waited, self._patience = self._patience, SILENT / 8  # keep time for Ray to disconnect
+            waited, self._patience = self._patience, SILENT / 8  # later calls wait less: the head is probably gone
             raise TimeoutError(f"no answer for {waited:g} s") from None
 
     def close(self) -> None:
@@ -166,7 +167,7 @@ class Cluster:
 
 
 def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> bytes:
-    """On a node: one job, in the folder that Ray unpacked."""
+    """Grade one job on a node, in the folder that Ray unpacked there."""
     import dataclasses
 
     root = Path.cwd()
@@ -183,7 +184,7 @@ def grade_here(job: Job, digest: str, unsafe: bool, grade: worker.Grade) -> byte
 
 
 def _refuse(address: str) -> None:
-    """Raise a message for requests that Ray would wait for forever, or report in its own words."""
+    """Raise a GraderError for an address on which Ray would hang or fail with an unclear message."""
     if "://" in address:
         raise GraderError(
             f"--cluster {address} is an address of Ray's client, which the grader does not support",
@@ -201,7 +202,7 @@ def _refuse(address: str) -> None:
 
 
 def _leave() -> None:
-    """End a process in which Ray waits for a silent head: Python's normal exit waits with it, and then crashes."""
+    """End this process at once. A normal exit would wait for Ray, which waits for a silent head, and then crash."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(2)
@@ -209,15 +210,15 @@ def _leave() -> None:
 
 @contextlib.contextmanager
 def _lost() -> Any:
-    """Convert a lost cluster into a message."""
+    """Convert the exceptions of a lost cluster into a GraderError."""
     try:
         yield
     except GraderError:
         raise
     except Exception as error:
         raise GraderError(
-            f"the cluster cannot be reached any more: {' '.join(str(error).split())[:300]}",
-            "Nothing is lost: the same command goes on where it stopped.",
+            f"the connection to the cluster was lost: {' '.join(str(error).split())[:300]}",
+            "Finished results are saved. Run the same command again to continue.",
         ) from error
 
 

@@ -17,11 +17,11 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "*.ipynb", ".*")
 
 
 def pack(course: Course, folder: Path) -> None:
-    """Copy it to an empty folder."""
+    """Copy the grader, the exercises and the headers to an empty folder."""
     shutil.copytree(Path(grader.__file__).parent, folder / "grader", ignore=_LEFT_OUT)
     shutil.copytree(course.root / "exercises", folder / "exercises", ignore=_LEFT_OUT)
     shutil.copytree(course_headers.FOLDER, folder / "lessons" / course_headers.FOLDER.name, ignore=_LEFT_OUT)
-    for day in course.days:  # a course needs a lessons folder, even if it is not read there
+    for day in course.days:  # Course requires each lesson's folder, although nodes do not read it
         lesson = folder / day.lesson.relative_to(course.root)
         lesson.parent.mkdir()
         lesson.touch()

@@ -15,11 +15,11 @@ MOST_LOSSES = 10
 
 @dataclass(frozen=True)
 class Died:
-    """A worker that ended without a result."""
+    """The outcome of a job whose worker ended without a result."""
 
     why: str
     machine: bool = False
-    """True if the whole machine failed, which is not the job's fault."""
+    """True if the whole machine failed, so the job is not to blame."""
 
 
 Outcome = bytes | Died
@@ -27,24 +27,24 @@ Outcome = bytes | Died
 
 
 class Executor(Protocol):
-    """Runs jobs, and returns their results in any order."""
+    """A runner of jobs, which returns their results in any order."""
 
     name: str
-    """A description: ``8 processes``, ``Ray at 10.0.0.1:6379``"""
+    """A description for the user: ``8 processes``, ``Ray at 10.0.0.1:6379``."""
 
     @property
     def busy(self) -> bool:
-        """Return whether it has a job."""
+        """Return whether any submitted job has no result yet."""
 
     @property
     def room(self) -> bool:
-        """Return whether it takes another job now, without waiting for one and without holding the whole class."""
+        """Return whether ``submit`` can start another job now. It is False when all cores have enough jobs."""
 
     def submit(self, job: Job) -> None:
-        """Take a job."""
+        """Start a job, or queue it on a machine."""
 
     def wait(self) -> list[tuple[Job, Outcome]]:
-        """Wait until a job is done, or for a few seconds; raise GraderError if no job can be run any more."""
+        """Return finished jobs, or none after a few seconds. Raise GraderError if no job can run any more."""
 
     def close(self) -> None:
-        """Stop, and drop running jobs."""
+        """Stop the workers. Running jobs are lost."""

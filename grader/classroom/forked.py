@@ -1,6 +1,7 @@
 """The libraries of the process that all workers of a class are forked from, so that torch is in memory once.
 
-It is imported for its side effects. No thread may run at the fork, so the libraries below torch must not start theirs.
+This module is imported for its side effects. No thread may run at the fork, so OpenMP, OpenBLAS and MKL, which torch
+uses, must not start threads.
 """
 
 from __future__ import annotations
@@ -19,6 +20,6 @@ for name in (
     "grader.classroom.worker",
 ):
     importlib.import_module(name)
-# Garbage collection would write to every page, so that each worker would get its own copy.
+# Garbage collection in a worker would write to every shared page, so each worker would copy all of them.
 gc.collect()
 gc.freeze()

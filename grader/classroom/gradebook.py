@@ -29,7 +29,7 @@ class GradeBook(msgspec.Struct, kw_only=True):
 
     @property
     def maximum(self) -> float:
-        """Return the maximum of all exercises together."""
+        """Return the sum of the exercises' maximum points."""
         return round(sum(self.maxima.values()), 2)
 
 
@@ -52,7 +52,7 @@ def save(book: GradeBook, out: Path) -> None:
 
 
 def load(out: Path) -> GradeBook:
-    """Read grades.json; raise a GraderError that says how to get one."""
+    """Read grades.json. Raise a GraderError that says how to create it if there is none."""
     path = out / FILE
     hint = f"Name the folder that `grader grade FOLDER --out {out}` wrote."
     try:
@@ -60,7 +60,7 @@ def load(out: Path) -> GradeBook:
     except OSError as error:
         raise GraderError(f"{path} cannot be read: {error.strerror}", hint) from error
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise GraderError(f"{path} is not such a file: {error}", hint) from error
+        raise GraderError(f"{path} is not a valid grades.json: {error}", hint) from error
     if book.format != FORMAT:
         raise GraderError(f"{path} has the format {book.format}; this grader reads {FORMAT}", hint)
     return book

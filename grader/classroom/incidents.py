@@ -1,6 +1,6 @@
-"""Internal errors of the grader while it graded a student: an error for that student only, with a reference.
+"""Internal errors of the grader while it graded a student. Only that student's result is an error.
 
-The student sees the reference; the instructor finds it in errors.log, with the traceback.
+The student sees a reference; the instructor finds the reference and the traceback in errors.log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.setup.errors import GraderError
 
 LOG = "errors.log"
 MOST_CHARACTERS = 20_000
-"""The maximum length of a traceback, of which the end is kept."""
+"""The maximum length of a traceback. A longer one is cut at its beginning."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Incident:
     """One internal error. It is sent between processes, so it holds only text."""
 
     what: str
-    """The action of the grader that failed."""
+    """The grader's action that failed, such as ``writing the results``."""
     details: str
     """The traceback."""
     reference: str = field(default_factory=lambda: secrets.token_hex(4))

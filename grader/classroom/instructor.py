@@ -41,12 +41,12 @@ class Instructions:
     cases: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Hidden cases by exercise."""
     digest: str = ""
-    """A hash of everything that determines verdicts, without points."""
+    """A hash of all settings that determine verdicts. Points are not among them."""
     policy: Policy = field(default_factory=Policy)
 
 
 class _HiddenCase(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A ``[[case]]``."""
+    """One ``[[case]]`` of the file."""
 
     exercise: str
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -96,7 +96,7 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
         except msgspec.ValidationError as error:
             raise GraderError(f"{where}: {error}") from error
         cases.setdefault(course.find(read["exercise"]).name, []).append(read)
-    for name, hidden in cases.items():  # reported before grading starts
+    for name, hidden in cases.items():  # raise before grading starts
         exercise = course.find(name).load()
         try:
             exercise = with_hidden_cases(exercise, hidden)
@@ -110,7 +110,7 @@ def read_instructions(path: Path, course: Course, device: str = "cpu") -> Instru
 
 
 def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:
-    """Draw the inputs of a case once."""
+    """Check that the inputs of a case can be drawn: draw them once."""
     if dtype not in exercise.dtypes:
         raise GraderError(f"{where}: {dtype} is not one of its dtypes: {', '.join(exercise.dtypes)}")
     try:
@@ -122,7 +122,7 @@ def _try(exercise: Exercise, case: Case, dtype: str, where: str) -> None:
 
 
 def with_hidden_cases(exercise: Exercise, cases: list[dict[str, Any]]) -> Exercise:
-    """Return the exercise with the hidden cases after its own."""
+    """Return the exercise's task with the hidden cases appended to its own cases."""
     import dataclasses
 
     from grader.course.task import Case

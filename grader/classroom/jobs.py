@@ -19,7 +19,7 @@ from grader.course import Entry
 from grader.frontend import course_headers
 
 MAY_NOT_END = re.compile(rb"\bwhile\s*\(|\bfor\s*\([^;]*;\s*;|\bdo\b|\bgoto\b|\basm\b")
-"""Constructs that an endless kernel usually contains; other kernels may contain them too."""
+"""Constructs that an endless kernel usually contains. Kernels that end may contain them too."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Job:
 
     @property
     def steps(self) -> list[Job]:
-        """This job, and those that may follow."""
+        """Return this job and the jobs that may follow it."""
         return [self, *(self.then.steps if self.then else [])]
 
     @property
     def may_not_end(self) -> bool:
-        """Return whether the job may be endless and should start early; a guess that changes no grade."""
+        """Guess whether the kernel may be endless, so that its job starts early. The guess changes no grade."""
         return bool(MAY_NOT_END.search(self.content))
 
 
@@ -66,7 +66,7 @@ def plan(entry: Entry, content: bytes, seed: int, cases: list[dict[str, Any]], r
 
 @functools.cache
 def code_digest() -> str:
-    """Return a hash of all code that decides a verdict: another version grades everyone again."""
+    """Return a hash of the grader's code. If the code changes, everyone is graded again."""
     package = Path(grader.__file__).parent
     return _of_files(package, [path for path in package.rglob("*") if "__pycache__" not in path.parts])
 

@@ -16,7 +16,7 @@ from grader.verdict import Verdict
 
 @dataclass(frozen=True)
 class Row:
-    """One place on a leaderboard."""
+    """One row of a leaderboard."""
 
     rank: int
     name: str

@@ -1,6 +1,6 @@
-"""The processes of this machine: forked from one that has torch loaded, each with its own pipe.
+"""Worker processes on this machine: forked from a process that has torch loaded, each with its own pipe.
 
-A worker that dies loses only its own job, so the cause is known.
+If a worker dies, only its job is lost, and that job is known to be the cause.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Worker:
     process: BaseProcess
     pipe: Connection
     job: Job | None = None
-    """The job that it runs."""
+    """The job that the worker runs; None if it is free."""
     ready: bool = False
     left: int = worker.JOBS_PER_WORKER
 
@@ -39,7 +39,7 @@ class Local:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.name = f"{workers} process{'es' if workers > 1 else ''}"
-        # Forking starts a worker quickly; on systems other than Linux the system's libraries do not support it.
+        # Forking starts a worker quickly, but only on Linux do the system's libraries support it.
         self._context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         if sys.platform == "linux":
             self._context.set_forkserver_preload(["grader.classroom.forked"])
@@ -56,7 +56,7 @@ class Local:
         return sum(one.job is not None for one in self._workers) < self.workers
 
     def submit(self, job: Job) -> None:
-        """Pass the job to a free worker, started if needed."""
+        """Pass the job to a free worker; start one if there is none."""
         one = next((one for one in self._workers if one.job is None), None) or self._start()
         one.job = job
         one.left -= 1
@@ -121,7 +121,7 @@ class Local:
 
 def _serve(pipe: Connection, environment: dict[str, str], begin: Any, grade: worker.Grade) -> None:
     """Run a worker: handle requests until the pipe is closed."""
-    os.environ.clear()  # the fork server's environment is outdated
+    os.environ.clear()  # the fork server has the environment of its start, which may have changed since
     os.environ.update(environment)
     begin()
     pipe.send_bytes(_READY)

@@ -1,4 +1,4 @@
-"""The most common mistakes in a class: the first thing each student should look at, counted over the class."""
+"""The most common mistakes in a class. Each student's first problem in each exercise counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 12
 
 @dataclass
 class Mistake:
-    """One kind of mistake in one exercise, and one student's as the example."""
+    """One kind of mistake in one exercise, with one student's verdict as the example."""
 
     exercise: str
     stage: str
@@ -78,5 +78,5 @@ def _of(student: Stored, verdict: Verdict, stage: Stage) -> Iterator[tuple[Hasha
 
 
 def _pattern(message: str) -> str:
-    """Return a message without the names and numbers in it."""
+    """Remove names and numbers from a message, so that equal mistakes have equal texts."""
     return re.sub(r"\d+", "0", re.sub(r"‘[^’]*’|'[^']*'|\"[^\"]*\"|`[^`]*`", "''", message))

@@ -14,12 +14,12 @@ MARK = " on cuda"
 
 
 def wanted(graded: Graded) -> bool:
-    """Return whether a GPU must grade what the simulator judged."""
+    """Return whether the kernel passed on the simulator, so that it also runs on a GPU."""
     return all(verdict.passed for verdict in graded.verdicts)
 
 
 def merged(verdicts: list[Verdict]) -> Verdict:
-    """Return the simulator's verdict, alone or with the GPU's added."""
+    """Return one verdict from the simulator's and, if there is one, the GPU's."""
     if len(verdicts) == 1:
         return verdicts[0]
     verdict, real = verdicts

@@ -25,9 +25,9 @@ from grader.verdict import ERROR, STAGES, Verdict
 from grader.verdict.wording import words
 
 MOST_GROUPS = 25
-"""The most groups of similar files that are shown."""
+"""The maximum number of groups of similar files on a page."""
 MOST_LINES = 1500
-"""The most lines of a file that is shown next to another."""
+"""The maximum number of lines shown of each of two similar files."""
 BINS = 10
 
 
@@ -128,7 +128,7 @@ def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: 
 
 
 def _exercise(name: str, students: Sequence[Stored]) -> dict[str, Any]:
-    """Return the results of one exercise: counts, and the segments of a bar in percent of the submissions."""
+    """Return the counts of one exercise, and the segments of its bar chart in percent of the submissions."""
     verdicts = [verdict for student in students for verdict in student.verdicts if verdict.exercise == name]
     counts = {"passed": sum(verdict.passed for verdict in verdicts), **dict.fromkeys(STAGES, 0), "error": 0}
     for verdict in verdicts:
@@ -160,13 +160,13 @@ def _summary(totals: Sequence[float], maximum: float) -> str:
     if len(totals) < 4:
         return f"{said}."
     lower, _, upper = statistics.quantiles(totals, n=4, method="inclusive")
-    return f"{said}; half of the class has {lower:.3g} to {upper:.3g}."
+    return f"{said}; the middle half of the class has {lower:.3g} to {upper:.3g}."
 
 
 def _bins(totals: Sequence[float], maximum: float) -> list[dict[str, Any]]:
-    """Return a histogram of the points as shares of the maximum, best first.
+    """Return a histogram of the totals in percent of the maximum, highest bin first.
 
-    Totals above the maximum are in the first bin.
+    The highest bin includes totals above the maximum.
     """
     counts = [0] * BINS
     for total in totals:

@@ -43,7 +43,7 @@ DAY = timedelta(days=1)
 
 
 class Late(msgspec.Struct, forbid_unknown_fields=True):
-    """The ``[late]`` table."""
+    """The ``[late]`` table of the instructor's file."""
 
     due: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     grace_minutes: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0
@@ -58,14 +58,14 @@ class Late(msgspec.Struct, forbid_unknown_fields=True):
         return math.ceil((submitted - due) / DAY)
 
     def taken(self, earned: float, days_late: int) -> float:
-        """Return the points that lateness costs."""
+        """Return the points deducted for lateness."""
         if self.days is not None and days_late > self.days:
             return earned
         return earned * min(1.0, self.percent_per_day * days_late / 100)
 
 
 class Extra(msgspec.Struct, forbid_unknown_fields=True):
-    """An ``[[extra]]``."""
+    """One ``[[extra]]`` of the instructor's file."""
 
     student: str
     points: Annotated[float, msgspec.Meta(ge=-10_000, le=10_000)]
@@ -74,7 +74,7 @@ class Extra(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Policy:
-    """The three tables, checked."""
+    """The checked tables ``[points]``, ``[late]`` and ``[[extra]]``."""
 
     stages: dict[str, dict[str, float]] = field(default_factory=dict)
     """Points by exercise and stage, for exercises with partial points."""
@@ -87,11 +87,11 @@ class Policy:
 
     @property
     def given(self) -> bool:
-        """Return whether the instructor's file has anything about points."""
+        """Return whether the instructor's file has one of these tables."""
         return bool(self.stages or self.late or self.extra)
 
     def check_class(self, students: Iterable[str]) -> None:
-        """Check the parts that need the class's names; raise before grading starts."""
+        """Check that ``[[extra]]`` and the times match the students' names; raise before grading starts."""
         known = set(students)
         for number, extra in enumerate(self.extra, 1):
             if extra.student not in known:
@@ -105,7 +105,7 @@ class Policy:
             raise GraderError(
                 f"{self.where}: [late] has no {'due' if self.late.due is None else 'submitted'}",
                 "due = a date and time with its zone, submitted = a CSV file of times: "
-                "files do not contain their submission time. (Only Gradescope provides both.)",
+                "files do not contain their submission time. (Only on Gradescope are both optional.)",
             )
         without = sorted(known - self.times.keys())
         if without:
@@ -116,11 +116,11 @@ class Policy:
             )
 
     def maxima(self, points: Mapping[str, float]) -> dict[str, float]:
-        """Return the maximum of each exercise. ``points``: those of the course, by exercise."""
+        """Return the maximum points of each exercise. ``points``: the course's points by exercise."""
         return {name: sum(self.stages[name].values()) if name in self.stages else full for name, full in points.items()}
 
     def earned(self, verdict: Mapping[str, Any]) -> float:
-        """Return the points of one verdict, as results.json has it."""
+        """Return the points of one verdict, given as in results.json."""
         stages = self.stages.get(verdict["exercise"])
         if stages is None:
             return float(verdict["score"])
@@ -140,7 +140,7 @@ class Grade(msgspec.Struct, kw_only=True):
     maximum: float
     days_late: int = 0
     late: float = 0.0
-    """Points taken for lateness."""
+    """Points deducted for lateness."""
     extra: float = 0.0
     why: list[str] = []
     """The reasons for extra points."""
@@ -220,7 +220,9 @@ def _stage_points(given: str, table: Any, path: Path, course: Course, device: st
                 "Give its points to the other stages, or grade with --device cuda.",
             )
     if not sum(worth.values()):
-        raise GraderError(f"{where} gives no points", "For example: correct = 6, safe = 2, efficient = 2.")
+        raise GraderError(
+            f"{where} gives no points", "Give points to a stage, for example: correct = 6, safe = 2, efficient = 2."
+        )
     return entry.name, worth
 
 

@@ -69,7 +69,7 @@ class _KeptVerdict(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """The part of a results.json that is read again."""
+    """The fields of results.json that a later run reads."""
 
     student: str
     submission: str
@@ -83,7 +83,7 @@ class _Kept(msgspec.Struct):
 
 
 def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
-    """Return the results of a finished student; None if there are none, or they are not ours."""
+    """Return the stored results of a student; None if results.json is missing or invalid."""
     try:
         data: dict[str, Any] = json.loads((out / submission.folder_name / "results.json").read_text(encoding="utf-8"))
         msgspec.convert(data, _Kept)
@@ -93,7 +93,7 @@ def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:
 
 
 def could_not_grade(result: Mapping[str, Any]) -> bool:
-    """Return whether the grader failed, not the submission: such a student is graded again."""
+    """Return whether the grader itself failed for a student, who is then graded again."""
     return bool(result.get("references")) or any(
         stage["status"] == ERROR for verdict in result["verdicts"] for stage in verdict["stages"]
     )
@@ -105,7 +105,7 @@ def printable(text: str) -> str:
 
 
 def remove_unfinished(out: Path) -> None:
-    """Remove the files that a killed run was writing."""
+    """Remove temporary files of runs that were killed."""
     for path in [*out.glob(".*"), *out.glob("*/.*")]:
         writer = path.suffix[1:]
         if writer.isdigit() and not is_running(int(writer)):
@@ -113,7 +113,7 @@ def remove_unfinished(out: Path) -> None:
 
 
 def is_running(process: int) -> bool:
-    """Return whether a process exists, of any user."""
+    """Return whether a process exists, whoever owns it."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

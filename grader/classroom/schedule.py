@@ -1,7 +1,7 @@
 """The order of jobs: long ones start early, so that no core waits for the last of them alone.
 
-Jobs that may be endless come first, because they take many times as long as others; then the exercise that takes
-longest, according to its finished jobs. An exercise without finished jobs is tried early.
+Jobs that may be endless come first, because they take many times as long as others; then the exercise whose finished
+jobs took longest on average. An exercise without finished jobs counts as the longest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Schedule:
         return self._waiting[kind].popleft()
 
     def learn(self, job: Job, seconds: float) -> None:
-        """Record the time of a job that ended by itself."""
+        """Record the time that a finished job took."""
         count, total = self._seconds.get((job.exercise, job.device), (0, 0.0))
         self._seconds[job.exercise, job.device] = count + 1, total + seconds
 

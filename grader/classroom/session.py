@@ -30,9 +30,9 @@ from grader.course import Course
 from grader.setup.errors import GraderError
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
-"""Called for each student, with the results and whether they were there before."""
+"""Called for each student, with the results, and True if they come from an earlier run."""
 Counted = Callable[[int, int], None]
-"""Called with the number of finished jobs, and of all jobs."""
+"""Called with the number of finished jobs and the number of all jobs."""
 
 
 @dataclass
@@ -64,15 +64,15 @@ class Session:
     out: Path
     instructions: Instructions = field(default_factory=Instructions)
     exercises: tuple[str, ...] = ()
-    """The exercises to grade; empty: all that a submission has."""
+    """The exercises to grade; if empty, every exercise that a submission contains."""
     workers: int = 2
     executor: Callable[[], Executor] | None = None
-    """Creates the executor if there are jobs; by default processes of this machine."""
+    """Create the executor, if there are jobs. None: processes of this machine."""
     device: str = "cpu"
     """The device; ``cuda``: kernels that pass on the simulator also run on a GPU, with times."""
     again_students: tuple[str, ...] = ()
     again_exercises: tuple[str, ...] = ()
-    """The students and exercises to grade again."""
+    """Exercises to grade again for all students, as ``again_students`` are graded again in all exercises."""
 
     def __post_init__(self) -> None:
         try:
@@ -110,7 +110,7 @@ class Session:
         return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found)
 
     def _forget(self, students: list[Student]) -> None:
-        """Remove results that are to be graded again; if killed after this, the next run does so."""
+        """Delete the results to grade again. If this run is then killed, the next run grades them."""
         known = {student.submission.student for student in students}
         for name in set(self.again_students) - known:
             close = difflib.get_close_matches(name, known, n=3)
@@ -123,7 +123,7 @@ class Session:
                         self.store.forget(step.key)
 
     def _kept(self, students: list[Student], on_done: Done) -> dict[str, dict[str, Any]]:
-        """Return the results of finished students by folder name, and the missing jobs of the others."""
+        """Return the results of finished students by folder name; set ``missing`` of the others."""
         done = self.store.done({key for student in students for key in student.keys})
         results = {}
         for student in students:
@@ -140,12 +140,12 @@ class Session:
         return results
 
     def _judged(self, job: Job) -> bool:
-        """Return whether a valid verdict exists: if the grader failed, it tries again."""
+        """Return whether the job has a valid verdict. If the grader failed, the job has none and runs again."""
         graded = self.store.read(job.key)
         return graded is not None and not graded.incidents and all(v.exit_code != 2 for v in graded.verdicts)
 
     def _grade(self, students: list[Student], left: list[Student], on_job: Counted) -> Generator[Student]:
-        """Yield students as soon as their jobs are all done."""
+        """Run the missing jobs; yield each student when all jobs of that student are done."""
         schedule, waiting = Schedule(), defaultdict[str, list[Student]](list)
         for student in left:
             for job in student.jobs.values():
@@ -182,7 +182,7 @@ class Session:
                             yield student
 
     def _answers(self, schedule: Schedule, executor: Executor) -> Generator[tuple[Job, bytes]]:
-        """Yield the result of each job as it arrives, retrying jobs whose worker died."""
+        """Yield each job with its result, as results arrive. Retry a job whose worker died."""
         deaths, losses = Counter[str](), Counter[str]()
 
         def hand_out() -> None:
@@ -203,7 +203,7 @@ class Session:
                     outcome = worker.failed(self.entries[job.exercise], incident).to_json()
                 schedule.learn(job, worker.seconds_of(outcome))
                 answers.append((job, outcome))
-            hand_out()  # before results are written, so that workers do not wait
+            hand_out()  # hand out jobs before writing results, so that workers do not wait
             yield from answers
 
     def _write(self, student: Student) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class Session:
         return result
 
     def _of(self, student: Student) -> Graded:
-        """Return the result of all jobs of a student, GPU and simulator in one verdict."""
+        """Return the results of a student's jobs, with one verdict for the simulator and the GPU together."""
         found = []
         for name, job in student.jobs.items():
             steps = [self.store.read(step.key) for step in job.steps]
@@ -243,7 +243,7 @@ class Session:
         return _together(found)
 
     def finish(self, results: list[dict[str, Any]]) -> tuple[Path, list[similar.Pair]]:
-        """Write grades.json, grades.csv and similar.csv; return the class page and the pairs."""
+        """Write grades.json, grades.csv and similar.csv; return the path of grades.csv and the similar pairs."""
         policy = self.instructions.policy
         book = gradebook.make(self.course, self.submissions, results, policy)
         gradebook.save(book, self.out)
@@ -268,12 +268,15 @@ class Session:
         return self.exercises or self.instructions.exercises
 
     def _kernels(self, submission: Submission) -> dict[str, tuple[str, bytes]]:
-        """Return the files of a submission by exercise: by file name, and by day if two days have that name."""
+        """Return the path and content of each exercise's file in a submission.
+
+        The file name identifies the exercise; if two days have an exercise of that name, the folder does, too.
+        """
         found: dict[str, tuple[str, bytes]] = {}
         days = {name.partition("/")[0] for name in self.course.former_names} - {
             entry.day for entry in self.entries.values()
         }
-        # A file under the present names of day and exercise comes before one under a former name.
+        # If an exercise was renamed, a file with the present name has priority over one with a former name.
         places = sorted(submission.kernels, key=lambda place: (not days.isdisjoint(PurePosixPath(place).parts), place))
         for former in (False, True):
             for place in places:
@@ -283,7 +286,7 @@ class Session:
         return dict(sorted(found.items()))
 
     def _exercise_of(self, place: str, former: bool) -> str:
-        """Return the exercise whose present or former name a file has.
+        """Return the exercise that a file is named after, by present or former names.
 
         Empty if no exercise, or more than one, matches.
         """
@@ -305,14 +308,14 @@ class Session:
         remarks = []
         if twice:
             remarks.append(
-                f"not graded, because another file has that exercise or it was not requested: {_listed(twice)}"
+                f"not graded, because another file is for the same exercise or it was not requested: {_listed(twice)}"
             )
         if unknown:
             remarks.append(f"not graded, because no exercise has that name: {_listed(unknown)}")
         return remarks
 
     def _kept_seed(self) -> int:
-        """Return the seed of the folder of results, so that an interrupted run continues with the same inputs."""
+        """Return the stored seed, or store a new one, so that a resumed run draws the same inputs."""
         path = self.out / "seed.json"
         try:
             return int(json.loads(path.read_text())["seed"])
@@ -325,18 +328,18 @@ class Session:
 
 
 def _without_copy(stem: str) -> str:
-    """Return the name of a file without the suffixes of second copies: " (1)", "-1"."""
+    """Remove the suffix that browsers add to a second download: " (1)" or "-1"."""
     return re.sub(r"( ?\(\d+\)|-\d+)$", "", stem).lower()
 
 
 def _listed(places: list[str]) -> str:
-    """Return a few names, safe to print."""
+    """Return the first three paths as text without control characters, and the number of the others."""
     shown = ", ".join(records.printable(place) for place in places[:3])
     return f"{shown} and {len(places) - 3} more" if len(places) > 3 else shown
 
 
 def _together(several: Iterable[Graded]) -> Graded:
-    """Combine several results."""
+    """Combine several results into one."""
     whole = Graded()
     for graded in several:
         whole.verdicts += graded.verdicts

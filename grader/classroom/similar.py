@@ -25,9 +25,9 @@ K = 10
 """The number of tokens in a k-gram."""
 LEAST = 0.8
 LEAST_SIZE = 0.5
-"""The minimum share of the larger set: some common lines are in every file."""
+"""The minimum size of the smaller set relative to the larger: in a tiny set, a few common lines count too much."""
 MOST = 20_000
-"""The maximum number of k-grams of a file, so that one of a megabyte does not fill the memory."""
+"""The maximum number of k-grams per file, so that a large file does not fill the memory."""
 FEWEST = 12
 """The minimum number of its own k-grams that a file needs to be compared."""
 
@@ -52,7 +52,7 @@ def k_grams(text: str) -> KGrams:
 
 
 def given(entry: Entry) -> KGrams:
-    """Return the k-grams that an exercise's files have from the course."""
+    """Return the k-grams of the exercise's skeleton and of the course's headers, which do not count as similar."""
     headers = sorted((entry.root / "lessons" / "llmk").glob("*.cuh"))
     return frozenset().union(*(_of_file(path) for path in [entry.skeleton, *headers]))
 
@@ -98,7 +98,7 @@ def groups(pairs: Iterable[Pair]) -> list[list[Pair]]:
 
 
 def common_lines(first: str, second: str, given: KGrams) -> tuple[set[int], set[int]]:
-    """Return the 1-based lines of two texts that the similarity consists of."""
+    """Return the 1-based numbers of the lines in each text that contain shared k-grams."""
     shared = (k_grams(first) & k_grams(second)) - given
     return _lines_of(first, shared), _lines_of(second, shared)
 
@@ -115,7 +115,7 @@ def _lines_of(text: str, grams: KGrams) -> set[int]:
 
 
 def _tokens(source: Source) -> list[Token]:
-    """Return the tokens, including those of macros, in order."""
+    """Return the tokens in source order, including those in macro definitions."""
     bodies = [token for macro in source.macros for token in macro.body]
     return sorted([*source.tokens, *bodies], key=lambda token: token.start)
 

@@ -14,7 +14,7 @@ RECENT = 300.0
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a folder of results."""
+    """The progress of the run that writes to a folder of results."""
 
     running: bool
     executor: str
@@ -22,18 +22,18 @@ class Status:
     jobs: int
     done: int
     by_exercise: dict[str, tuple[int, int]]
-    """The number of finished jobs, and of all jobs."""
+    """Finished jobs and all jobs of each exercise."""
     per_second: float
     """Recent jobs per second; 0 if none finished recently."""
 
     @property
     def seconds_left(self) -> float | None:
-        """The remaining seconds at that rate; None without a rate."""
+        """Return the estimated remaining seconds; None if no job finished recently."""
         return (self.jobs - self.done) / self.per_second if self.per_second else None
 
 
 def status(out: Path, now: float | None = None) -> Status:
-    """Return the status of a folder of results. ``now``: seconds since 1970."""
+    """Return the progress of the run in a folder of results. ``now``: seconds since 1970."""
     store, now = Store(out), time.time() if now is None else now
     plan = store.read_plan()
     done = store.done(set(plan.jobs))

@@ -24,7 +24,7 @@ PLAN, LOCK = "plan.json", "lock"
 
 
 class Plan(msgspec.Struct):
-    """The plan of a run."""
+    """The list of a run's jobs, stored for ``grader grade --status``."""
 
     executor: str
     started: float
@@ -48,7 +48,7 @@ class Store:
             raise GraderError(f"cannot write {self.folder}: {error.strerror}") from error
 
     def read(self, key: str) -> Graded | None:
-        """Return the result of a job; None if it is unknown, or the grader failed."""
+        """Return the stored result of a job; None if there is none or the file is damaged."""
         try:
             graded = Graded.from_json(self._path(key).read_bytes())
         except (OSError, ValueError, KeyError, TypeError, RecursionError, GraderError):
@@ -85,7 +85,7 @@ class Store:
             raise GraderError(f"{self.folder / PLAN} cannot be read: {error}") from error
 
     def when(self, key: str) -> float | None:
-        """Return when a job was finished, in seconds since 1970; None if it was not."""
+        """Return the time when a job was finished, in seconds since 1970; None if it is not finished."""
         try:
             return self._path(key).stat().st_mtime
         except OSError:
@@ -93,9 +93,9 @@ class Store:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the lock of the folder: two runs would grade everything twice.
+        """Hold the lock of the folder, so that two runs do not grade the same jobs.
 
-        The system releases it when the process ends.
+        The system releases the lock when the process ends.
         """
         file = self._open_lock()
         try:
@@ -104,7 +104,7 @@ class Store:
             except BlockingIOError as error:
                 raise GraderError(
                     f"another `grader grade` writes to {self.folder.parent}",
-                    "`grader grade --status DIR` shows how far it is.",
+                    "`grader grade --status DIR` shows its progress.",
                 ) from error
             except OSError:  # a file system without locks
                 pass

@@ -17,7 +17,7 @@ from grader.verdict.texts import clean
 
 @dataclass(frozen=True)
 class Stored:
-    """One student."""
+    """One student's stored results, with the graded files."""
 
     name: str
     """The student's name, safe to show."""
@@ -27,11 +27,11 @@ class Stored:
     grade: Grade
     verdicts: list[Verdict] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
-    """The text that was graded, by exercise."""
+    """The text of the graded file, by exercise."""
 
 
 def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxima: Mapping[str, float]) -> Stored:
-    """Convert stored results and their submission; the verdicts have the grade's points."""
+    """Combine a student's results and files. Each verdict gets the points of the grade."""
     verdicts = [Verdict.from_dict(data, submission.folder_name) for data in result["verdicts"]]
     for verdict in verdicts:
         verdict.score = grade.points[verdict.exercise]
@@ -48,6 +48,6 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
 
 
 def _shown(content: bytes) -> str:
-    """Return a file's text, with lines as compilers count them, and without invisible characters."""
+    """Return a file's text without invisible characters, split into lines as compilers count them."""
     text = in_utf8(content).decode(errors="replace").replace("\r\n", "\n")
     return clean(text, len(text))

@@ -47,7 +47,7 @@ class Submission:
 
     @property
     def digest(self) -> str:
-        """A hash of everything that is graded."""
+        """Return a hash of all kernel files, or of the reason for the rejection."""
         total = hashlib.sha256(self.refused.encode())
         for name, content in sorted(self.kernels.items()):
             total.update(f"{name}\0{len(content)}\0".encode())
@@ -105,7 +105,7 @@ def find_submissions(folder: Path) -> list[Submission]:
 
 
 def read_submission(student: str, folder: Path) -> Submission:
-    """Read the folder of one student."""
+    """Read one student's submission from a folder."""
     return _read(Submission(student, folder), _from_folder)
 
 
@@ -196,7 +196,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a regular file only: opening a pipe would wait for its writer."""
+    """Open a regular file without blocking; raise for anything else, such as a named pipe."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -220,7 +220,7 @@ def _from_archive(path: Path) -> dict[str, bytes]:
                     continue
                 if name in kernels:
                     raise Refused(f"it holds {shown(name)} twice")
-                with archive.open(member) as packed:  # the size in the archive's list may be wrong
+                with archive.open(member) as packed:  # the size that the archive declares may be wrong
                     content = packed.read(MOST_KERNEL_BYTES + 1)
                 total += len(content)
                 _check_size(name, len(content), total)

@@ -28,7 +28,7 @@ unprintable.
 
 
 def write_grades(out: Path, results: Sequence[dict[str, Any]], book: GradeBook | None = None) -> Path:
-    """Write grades.csv: a row for each student, a column for each exercise. ``book``: the instructor's points."""
+    """Write grades.csv: a row per student, a column per exercise. ``book``: grades by the instructor's points."""
     exercises = sorted(
         {v["exercise"] for r in results for v in r["verdicts"]} | {m for r in results for m in r["missing"]}
     )
@@ -76,6 +76,6 @@ def write_csv(path: Path, rows: Iterable[Iterable[str | float]]) -> None:
 def no_formula(text: str) -> str:
     """Return a cell that no spreadsheet treats as a formula, without control characters."""
     text = printable(text)
-    # Full-width and small forms are the same characters to a spreadsheet, and some ignore leading blanks.
+    # A spreadsheet treats full-width and small forms as the plain characters, and some ignore leading blanks.
     first = unicodedata.normalize("NFKC", text).lstrip()[:1]
     return f"'{text}" if first and first in _BEGINS_FORMULA else text

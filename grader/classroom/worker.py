@@ -1,4 +1,4 @@
-"""Grades one job, in a dedicated process."""
+"""Grade one job, in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from grader.setup.errors import GraderError
 from grader.verdict import ERROR, Stage, Verdict
 
 JOBS_PER_WORKER = 100
-"""The jobs after which a new process takes over, so that memory does not grow."""
+"""The number of jobs after which a worker process is replaced, so that its memory use does not grow."""
 
 Grade = Callable[[Job], "Graded"]
 
 
 def begin() -> None:
-    """Start a worker: it ends with its parent, leaves Ctrl-C to it, and uses one core."""
+    """Prepare a worker process: it ends when its parent ends, ignores Ctrl-C, and uses one core."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -39,7 +39,7 @@ def begin() -> None:
 
 
 def one_core() -> None:
-    """Limit this process to one core: the class keeps all cores busy, and parallel jobs would only take more memory."""
+    """Limit this process to one thread. Other workers keep the other cores busy."""
     import torch
 
     from grader.judge import cases
@@ -49,10 +49,7 @@ def one_core() -> None:
 
 
 def in_utf8(content: bytes) -> bytes:
-    """Convert a kernel to UTF-8.
-
-    Editors on Windows write UTF-16, or comments in code page 1252, and the kernel may be right.
-    """
+    """Convert a kernel to UTF-8. Editors on Windows may save it as UTF-16 or in code page 1252."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", errors="replace").encode()
     try:
@@ -67,7 +64,7 @@ class _Head(msgspec.Struct):
 
 
 def seconds_of(answer: bytes) -> float:
-    """Return the seconds of a job from the output of ``Graded.to_json``."""
+    """Return the grading time of a job in seconds, from the output of ``Graded.to_json``."""
     return msgspec.json.decode(answer, type=_Head).seconds
 
 
@@ -79,7 +76,7 @@ class Graded:
     """The verdicts, in the order of the exercises."""
     incidents: list[Incident] = field(default_factory=list)
     seconds: float = 0.0
-    """The time of the job or jobs."""
+    """The grading time of the job, or of all jobs."""
 
     def to_json(self) -> bytes:
         """Return the result as JSON, to send and to store."""
@@ -116,7 +113,7 @@ def grade(job: Job) -> Graded:
 
 
 def _without_seeds(verdict: Verdict) -> None:
-    """Remove seeds: whoever knows the seed knows the inputs. 0 is not shown."""
+    """Remove the seed from a verdict, because it reveals the inputs. Reports do not show a seed of 0."""
     verdict.seed = 0
     for stage in verdict.stages:
         for case in stage.cases:

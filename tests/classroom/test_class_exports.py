@@ -282,7 +282,7 @@ def test_canvas_gradebook_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("table", "assignment", "says"),
     [
-        (GRADEBOOK, "5679", "20 points in Canvas, and the class was graded out of 10"),
+        (GRADEBOOK, "5679", "20 points in Canvas, but the class was graded out of 10"),
         (GRADEBOOK, "Kernels 3", r"no assignment 'Kernels 3'"),
         ("Name,ID\nx,1\n", "5678", "no column 'Student'"),
         (GRADEBOOK.replace("12,s12,eve", "77,,").replace("fay@school.edu", "fay"), "5678", "no submission matches"),
@@ -297,7 +297,7 @@ def test_a_gradebook_that_does_not_fit(graded: Path, tmp_path: Path, table: str,
 
 def test_points_above_moodles_maximum(graded: Path, tmp_path: Path) -> None:
     (tmp_path / "worksheet.csv").write_text(WORKSHEET.replace("10,00", "5,00"))
-    with pytest.raises(GraderError, match="Participant 101 has 10 points, and the assignment at most 5"):
+    with pytest.raises(GraderError, match="Participant 101 has 10 points, but the assignment allows only 5"):
         moodle.export(load(graded), graded, tmp_path, tmp_path / "worksheet.csv")
 
 
@@ -315,7 +315,7 @@ def test_exports_without_results(graded: Path, tmp_path: Path) -> None:
         load(tmp_path)
     for text in ("{}", "[", '{"format": 9, "maxima": {}, "grades": []}', "[" * 100_000):
         (tmp_path / "grades.json").write_text(text)
-        with pytest.raises(GraderError, match=r"grades.json (is not such a file|has the format 9)"):
+        with pytest.raises(GraderError, match=r"grades.json (is not a valid grades.json|has the format 9)"):
             load(tmp_path)
 
 

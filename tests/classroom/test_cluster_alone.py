@@ -107,7 +107,7 @@ def test_a_job_that_ends_its_process(begin: Begin, course: Course, a_class: Path
         (task_error(GraderError("no compiler")), "^no compiler$"),
         (task_error(ImportError("no torch")), "a node of the cluster cannot grade: ImportError"),
         (ERRORS["RuntimeEnvSetupError"]("disk full"), "could not be set up: disk full"),
-        (ConnectionError("cable\n  pulled"), "cannot be reached any more: cable pulled"),
+        (ConnectionError("cable\n  pulled"), "connection to the cluster was lost: cable pulled"),
     ],
 )
 def test_errors_that_stop_a_class(

@@ -180,7 +180,7 @@ def test_a_driver_whose_network_is_cut_continues_later(machines: Machines, a_cla
     finally:
         machines.cable(FAR, plugged=True)
     assert driver.returncode == 2, said
-    assert "the cluster cannot be reached any more: no answer for 10 s" in said and "goes on where it stopped" in said
+    assert "the connection to the cluster was lost: no answer for 10 s" in said and "again to continue" in said
     before = written(there)
     assert 3 <= finished(there) < STUDENTS
     (gates / "mended").touch()

@@ -73,18 +73,18 @@ def export(book: GradeBook, out: Path, target: Path, gradebook: Path, assignment
 
 
 def _keys(grade: Grade) -> list[str]:
-    """Return the keys by which a row of the gradebook may identify the student."""
+    """Return the number or name that identifies the student in a row of the gradebook."""
     match = _NUMBERS.search(grade.student)
     return [match[1]] if match else [grade.student]
 
 
 def _plain(name: str) -> str:
-    """Return the name of the submission, as Canvas made it, without path parts."""
+    """Return the submission's file name from Canvas, with path separators and other unsafe characters replaced."""
     return re.sub(r"[^\w. ()+-]", "-", name.encode(errors="replace").decode()).lstrip(".")
 
 
 def _assignment(head: list[str], wanted: str, path: Path) -> int:
-    """Return the column of an assignment by its title, its number or both."""
+    """Return the index of an assignment's column. ``wanted``: its title, its number or both."""
     of_assignments = [i for i, name in enumerate(head) if re.search(r"\(\d+\)\s*$", name)]
     for i in of_assignments:
         title, _, number = head[i].strip().rpartition(" (")
@@ -101,6 +101,6 @@ def _fits(possible: str, book: GradeBook, assignment: str) -> None:
         return
     if most != book.maximum:
         raise GraderError(
-            f"{assignment} has {most:g} points in Canvas, and the class was graded out of {book.maximum:g}",
+            f"{assignment} has {most:g} points in Canvas, but the class was graded out of {book.maximum:g}",
             "Set the assignment's points in Canvas, or [points] in the instructor's file, and try again.",
         )

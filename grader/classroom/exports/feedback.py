@@ -21,7 +21,7 @@ class Export:
 
 
 def gradable(book: GradeBook, export: Export) -> list[Grade]:
-    """Return the grades without those of students for whom the grader itself failed: they get no zero."""
+    """Return the grades of students for whom the grader did not fail. The others are left out: they must not get 0."""
     for grade in book.grades:
         if grade.failed:
             export.left_out.append(f"{grade.student!r} could not be graded yet")

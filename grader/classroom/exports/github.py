@@ -110,5 +110,5 @@ def _id(entry: Entry) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a quoted text: JSON is also YAML."""
+    """Quote a text for YAML, as JSON: every JSON string is valid YAML."""
     return json.dumps(text, ensure_ascii=False)

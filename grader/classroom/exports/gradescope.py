@@ -25,7 +25,7 @@ INSTRUCTOR = "instructor.toml"
 VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 PROGRAMS = frozenset({"setup.sh", "run_autograder"})
 COURSE = "course"
-"""The archive's folder of the course: the instructor's file must be outside of it."""
+"""The folder in the archive that holds the course. The instructor's file lies outside of it."""
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,7 +76,7 @@ def export(
         SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=1) + b"\n",
     }
     if instructor is not None:
-        policy = read_instructions(instructor, course).policy  # reports every error of the file now
+        policy = read_instructions(instructor, course).policy  # raises here for any error in the file
         if policy.late is not None and policy.late.submitted:
             raise GraderError(
                 f"{instructor}: [late] submitted = {policy.late.submitted!r} is not supported in Gradescope",

@@ -1,4 +1,4 @@
-"""Grades one submission inside Gradescope: ``python -m grader.classroom.exports.gradescope_run /autograder``.
+"""Grade one submission inside Gradescope: ``python -m grader.classroom.exports.gradescope_run /autograder``.
 
 Reads submission/ and submission_metadata.json, and writes results/results.json as documented at
 gradescope-autograders.readthedocs.io ("Autograder Specifications", "Submission Metadata"): the score, a test for each
@@ -158,7 +158,7 @@ def _test(
 
 
 def _leaderboard(student: Stored) -> list[dict[str, Any]]:
-    """Return values to sort by; Gradescope asks students for their display names itself."""
+    """Return the entries of Gradescope's leaderboard. Gradescope itself asks students for display names."""
     rows: list[dict[str, Any]] = []
     for verdict in student.verdicts:
         counted = leaderboard.traffic_of(verdict)
@@ -171,13 +171,13 @@ def _leaderboard(student: Stored) -> list[dict[str, Any]]:
 
 
 def _handed_in(rules: policy.Policy, metadata: _Metadata) -> tuple[datetime, datetime] | None:
-    """Return the times of submission and due date; the instructor's file has priority."""
+    """Return the submission time and the due time. A due time in the instructor's file has priority."""
     if rules.late is None:
         return None
     due = rules.late.due or metadata.assignment.due_date
     if metadata.created_at is None or due is None:
         raise GraderError(
-            "[late] in the instructor's file, and submission_metadata.json has no created_at or no assignment.due_date",
+            "the instructor's file has [late], but submission_metadata.json lacks created_at or assignment.due_date",
             "Set a due date for the assignment in Gradescope, or due = ... in [late].",
         )
     if metadata.created_at.tzinfo is None or due.tzinfo is None:
@@ -195,7 +195,7 @@ def _settings(path: Path) -> Settings:
 
 
 def _metadata(path: Path) -> _Metadata:
-    """Return the metadata; empty if there is none, because only lateness needs it."""
+    """Return the metadata. Without the file, return empty metadata, because only [late] needs it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Metadata)
     except FileNotFoundError:

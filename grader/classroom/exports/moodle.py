@@ -74,14 +74,14 @@ def _name(grade: Grade) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a part of a path, which Moodle ignores."""
+    """Return a name that is safe in a path. Moodle ignores this part of the path."""
     return re.sub(r"[^\w .'-]|^\.+|_", "-", name.encode(errors="replace").decode()) or "student"
 
 
 def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
     """Create a worksheet.
 
-    Earlier grades have no times in it, so Moodle overwrites them only if the user tells it to.
+    It has no times of earlier grades, so Moodle overwrites those only if the user ticks the option for it.
     """
     rows = [["Identifier", "Full name", "Grade", "Last modified (grade)"]]
     for number, grade in sorted(by_number.items(), key=lambda item: int(item[0])):
@@ -91,7 +91,7 @@ def _fresh(by_number: dict[str, Grade], made: Export) -> list[list[str]]:
 
 
 def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[str]]:
-    """Return the site's worksheet, with grades."""
+    """Return the rows of the worksheet that Moodle exported, with the grades filled in."""
     rows = read_table(path, NAMES, HINT)
     head = rows[0]
     identifier, column = head.index("Identifier"), head.index("Grade")
@@ -105,7 +105,7 @@ def _filled(path: Path, by_number: dict[str, Grade], made: Export) -> list[list[
         limit = _number_in(row[most]) if most >= 0 else None
         if limit is not None and grade.total > limit:
             raise GraderError(
-                f"{path}: {row[identifier]} has {points(grade.total)} points, and the assignment at most {limit:g}",
+                f"{path}: {row[identifier]} has {points(grade.total)} points, but the assignment allows only {limit:g}",
                 "Moodle would ignore the row. Set the assignment's maximum grade, then download the worksheet again.",
             )
         row[column] = points(grade.total)

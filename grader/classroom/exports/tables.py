@@ -1,4 +1,4 @@
-"""CSV files of learning systems: all cells except the grades are written back unchanged."""
+"""Read and write CSV files of learning systems. Only the cells with grades change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.setup.errors import GraderError
 
 
 def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]:
-    """Return the rows of a file whose first row has all of ``columns``; ``hint`` says where to get one."""
+    """Return the rows of a file whose first row has all of ``columns``; ``hint``: where to get such a file."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -27,12 +27,12 @@ def read_table(path: Path, columns: Sequence[str], hint: str) -> list[list[str]]
 
 
 def table(rows: Iterable[Sequence[str]]) -> bytes:
-    """Return the text of a CSV file."""
+    """Return the content of a CSV file with these rows."""
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows(rows)
     return text.getvalue().encode(errors="replace")
 
 
 def points(total: float) -> str:
-    """Format points as every learning system reads them."""
+    """Format points in a way that all learning systems can read: without trailing zeros."""
     return f"{total:g}"
