@@ -1,4 +1,4 @@
 """Compilation of a kernel file to a shared library: the build plan, the compiler's messages, nvcc's resource usage.
 
-Only ``inline`` needs torch; importing any of the others is cheap.
+Only the module ``inline`` imports torch; the other modules are imported quickly.
 """

@@ -40,45 +40,45 @@ from grader.simulator import hooks, library
 KERNEL_LIBRARY = "kernel.so"
 _MESSAGES = "messages.txt"
 _EXPORTS = Path(__file__).parent / "exports.map"
-_THUNKS = "launchers"  # the name of the generated part in compiler messages
+_THUNKS = "launchers"  # compiler messages use this as the file name of the generated entry points
 
 _CPU_FLAGS = (
     "-std=c++17",
     "-g1",
-    "-gdwarf-4",  # addr2line reports the generated file for g++'s version 5
+    "-gdwarf-4",  # with g++'s DWARF 5, addr2line reports the generated file instead of the learner's
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     "-fno-strict-aliasing",
-    "-fno-omit-frame-pointer",  # submission_sandbox distinguishes local variables from return addresses by it
+    "-fno-omit-frame-pointer",  # submission_sandbox uses it to tell local variables from return addresses
     "-mno-omit-leaf-frame-pointer",
     "-fno-stack-protector",  # a corrupted stack must be reported as a finding, not end the process
     "-fstack-clash-protection",  # a large local array must not step over the guard page
     "-fno-builtin-printf",
-    "-fno-finite-loops",  # keeps a loop that waits for another thread
-    "-fno-optimize-sibling-calls",  # a barrier at the end of a kernel keeps its line
+    "-fno-finite-loops",  # otherwise a loop that waits for another thread may be removed
+    "-fno-optimize-sibling-calls",  # otherwise a barrier at the end of a kernel loses its line number
     "-U_FORTIFY_SOURCE",
     "-ffp-contract=off",
     "-fdiagnostics-color=never",
     "-Werror=vla",  # nvcc does not support variable-length arrays
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
-_GCC_FLAGS += ("-fno-var-tracking",)  # locations of variables are unused, and took a fifth of the time
-# g++ 14 to 16 at -O2 treat two NaNs as equal after a few comparisons of the same floats.
+_GCC_FLAGS += ("-fno-var-tracking",)  # this debug information is unused, and took a fifth of the compile time
+# A bug in g++ 14 to 16: at -O2, after several comparisons of the same floats, two NaNs compare as equal.
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (
     "-O1",
     "-fsanitize=thread,bounds",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
-    "--param=max-inline-insns-single=4000",  # arguments passed by value are not instrumented: see host_defines.h
-    "-fno-tree-sra",  # reads an aligned structure at once, like a GPU, instead of member by member
+    "--param=max-inline-insns-single=4000",  # a structure passed by value is not instrumented: host_defines.h
+    "-fno-tree-sra",  # g++ reads an aligned structure at once, as a GPU does, not member by member
     "--param=inline-unit-growth=1000",
     "--param=large-function-growth=1000",
     "--param=large-stack-frame-growth=10000",
 )
-# Optimizations after the instrumentation shorten the code, but hardly speed up a kernel, which spends its time in the
-# instrumentation's calls. They took a quarter of the time.
+# These optimizations run after the instrumentation. They took a quarter of the compile time, but hardly speed up a
+# kernel, because a kernel spends its time in the functions that the instrumentation calls.
 _GCC_CHECKED += tuple(
     f"-fno-{later}"
     for later in (
@@ -87,7 +87,8 @@ _GCC_CHECKED += tuple(
     )
 )
 _GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-tree-loop-optimize")
-# A seventh of the rest: further passes after the instrumentation, and passes that save few instructions.
+# These flags save a seventh of the remaining compile time. They disable passes that run after the instrumentation, or
+# that remove only a few instructions.
 _GCC_CHECKED += ("--param=max-combine-insns=2", "-fno-tree-bit-ccp", "-fno-tree-slsr", "-fno-dce")
 _CLANG_FLAGS = (
     "-fno-vectorize",
@@ -105,9 +106,10 @@ _CLANG_CHECKED = (
     "-mllvm",
     "-tsan-distinguish-volatile=1",
     "-mllvm",
-    "-tsan-instrument-read-before-write=1",  # otherwise the read of x[i] += 1 is omitted
+    "-tsan-instrument-read-before-write=1",  # otherwise only the write of x[i] += 1 is instrumented
 )
-# Indirect calls go through functions of the simulator: submission_sandbox/indirect_calls.cpp.
+# With these flags an indirect call jumps to a function of the simulator that checks its target: see
+# submission_sandbox/indirect_calls.cpp.
 _X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
 _GCC_X86 = (
     *_X86_CHECKED,
@@ -115,10 +117,12 @@ _GCC_X86 = (
     "-mno-red-zone",
 )  # submission_sandbox/late_accesses.py uses memory below the stack
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
-# The checks omit local arrays whose address does not leave the function; an access outside of one ends the process.
+# ThreadSanitizer does not instrument a local array whose address stays in its function. With these flags, an
+# out-of-bounds access to such an array ends the process.
 _CLANG_LOCAL = ("-fsanitize=local-bounds", "-fsanitize-trap=local-bounds")
 _PLAIN = ("-O2",)
-# A call at the start of each basic block, from which grader/simulator/disassembly.py counts.
+# The compiler inserts a call at the start of each basic block. From these calls grader/simulator/disassembly.py counts
+# the operations.
 _COUNTED = ("-DSIM_COUNT_OPERATIONS",)
 _GCC_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc")
 _CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
@@ -126,7 +130,10 @@ _CLANG_COUNTED = (*_COUNTED, "-fsanitize-coverage=trace-pc,bb,no-prune")
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """The complete description of a build. ``flags`` compile, ``link_flags`` link; ``text`` is the compiler's input."""
+    """The complete description of a build.
+
+    ``flags`` are the compiler's options, ``link_flags`` the linker's. ``text`` is the compiler's input.
+    """
 
     file: Path  # the kernel file, for messages
     device: str  # cpu or cuda
@@ -144,7 +151,7 @@ class BuildPlan:
 
     @property
     def name(self) -> str:
-        """The file's stem, as an identifier."""
+        """The file's name without its suffix, with ``_`` for each character that an identifier must not contain."""
         return "".join(c if c.isalnum() else "_" for c in self.file.stem)
 
     @property
@@ -152,7 +159,7 @@ class BuildPlan:
         return self.source.text
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         return f"{self.file.name} for {'the simulator' if self.device == 'cpu' else self.device}"
 
 
@@ -226,7 +233,7 @@ def plan_kernel(
 ) -> BuildPlan:
     """Read and translate a kernel file without running a compiler. Raise RewriteError or PrototypeError.
 
-    ``operations`` (with ``checks``, on the simulator) also counts floating-point operations and divergence.
+    With ``operations``, the simulator also counts floating-point operations and divergence. This requires ``checks``.
     """
     path = Path(path)
     original = read_kernel_file(path) if text is None else text
@@ -240,7 +247,7 @@ def plan_kernel(
         return _plan_cpu(path, source, launchers, checks, compiler, operations, arch)
     if device == "cuda":
         return _plan_cuda(path, source, launchers, compiler, arch)
-    raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda'.")
+    raise GraderError(f"there is no device '{device}'", "Use 'cpu' (the simulated GPU) or 'cuda' (a real one).")
 
 
 def compile_kernel(
@@ -255,16 +262,16 @@ def compile_kernel(
     run: RunCommand = run_command,
     cache: BuildCache | None = None,
 ) -> BuiltKernel:
-    """Build a kernel file by calling the compiler directly. ``run`` may call it inside a sandbox."""
+    """Build a kernel file by calling the compiler directly. ``run`` executes commands, for example in a sandbox."""
     plan = plan_kernel(path, device, checks, operations=operations, text=text, compiler=compiler, arch=arch)
     return build(plan, functools.partial(compile_directly, run=run), cache)
 
 
 def build(plan: BuildPlan, compile_into: CompileInto, cache: BuildCache | None = None) -> BuiltKernel:
-    """Return the library of a plan, from the cache or built by ``compile_into(plan, cache, folder)``."""
+    """Return the library of a plan from the cache. On a cache miss, ``compile_into(plan, cache, folder)`` builds it."""
     began = time.monotonic()
     cache = cache or open_cache()
-    entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.what)
+    entry, cached = cache.get(plan.key, lambda folder: compile_into(plan, cache, folder), plan.description)
     libsim = library.build_library(plan.libsim, cache) if plan.libsim else None
     return BuiltKernel(plan, entry / KERNEL_LIBRARY, libsim, cached, time.monotonic() - began)
 
@@ -312,7 +319,7 @@ def _plan_cpu(
     if architecture != simulated_architecture():
         flags += (f"-DSIM_SM={architecture}",)
     libsim = library.plan_library(cxx)
-    # "-z defs": an undefined function is an error at link time, not at the first call.
+    # With "-z defs", a call of an undefined function is an error at link time, not when the call is executed.
     linking: tuple[str, ...] = (
         "-Wl,--as-needed",
         "-Wl,-z,defs",
@@ -327,7 +334,7 @@ def _plan_cpu(
 
 @functools.cache
 def _late_accesses() -> bytes:
-    """Return the source of the pass over the compiler's assembly, which changes what is built."""
+    """Return the source of ``late_accesses``. It edits the compiler's assembly, so the cache key must depend on it."""
     return Path(late_accesses.__file__).read_bytes()
 
 
@@ -344,7 +351,7 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     if checks and not gcc:
         flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
-        # A structure that is read once into a parameter stays read once, however often the parameter is used.
+        # Otherwise a structure copied once into a parameter is read again at each use of the parameter.
         flags += ("-fno-tree-forwprop",)
     if operations and checks:
         flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
@@ -357,7 +364,7 @@ def _plan_cuda(
     nvcc = compiler if isinstance(compiler, Compiler) else find_nvcc()
     assert nvcc is not None
     if not arch:
-        raise GraderError("the architecture of the GPU is unknown", "Name it, for example sm_90.")
+        raise GraderError("the architecture of the GPU is unknown", "Pass it as arch, for example arch='sm_90'.")
     text = _with_thunks(path, with_headers(source.text, source, path.name), source.text, launchers)
     flags = ("-std=c++17", "-O3", "-lineinfo", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     linking: tuple[str, ...] = ("-Wl,--as-needed", "-Wl,-z,defs", f"-Wl,--version-script={_EXPORTS}")
@@ -369,8 +376,8 @@ def _plan_cuda(
 def _simulated(arch: str | None, source: Source, name: str) -> int:
     """Return the compute capability (times ten) of the simulated device for a file.
 
-    It is that of an architecture like sm_100a, which has unique instructions; otherwise the one that the instructions
-    of the file and of its course headers need.
+    For sm_90a and sm_100a, which have instructions that no other architecture has, return 90 or 100. For any other
+    ``arch``, return the capability that the instructions of the file and of its course headers need.
     """
     if arch in ("sm_90a", "sm_100a"):
         return int(arch.removeprefix("sm_").removesuffix("a"))
@@ -384,17 +391,18 @@ def _translated_header(text: str) -> str:
 
 
 def arch_flags(arch: str) -> tuple[str, ...]:
-    """Return nvcc's flags for an architecture; from Hopper on with its architecture-specific features (sm_90a)."""
+    """Return nvcc's flags for an architecture. From Hopper on, enable architecture-specific features (sm_90a)."""
     number = compiled_architecture(arch).removeprefix("sm_")
     return (f"-gencode=arch=compute_{number},code=sm_{number}",)
 
 
 def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototype, ...], first: str = "") -> str:
-    """Return the text to compile: messages have the learner's file and lines, and each launcher has an entry point.
+    """Return the text to compile: the kernel file's text, followed by an entry point for each launcher.
 
-    ``first``: code that an entry point runs before it calls the launcher.
+    Line directives make compiler messages refer to the learner's file and lines. An entry point runs the code in
+    ``first`` before it calls the launcher.
     """
-    # Before the first line, like nvcc; from there on printf and assert are the simulator's.
+    # nvcc also includes this header first. After it, printf and assert are the simulator's.
     parts = ["#include <cuda_runtime.h>\n", headers_for(text)]
     program = any(launcher.name == "main" for launcher in launchers)
     if program:
@@ -413,7 +421,7 @@ _ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread")
 def _thunk(launcher: Prototype, first: str) -> str:
     values = []
     for index, parameter in enumerate(launcher.parameters):
-        # Written as "const T*", so that "const T* const*" points to the argument.
+        # The added const comes after the type: "const T* const*" is the address of an argument of type "const T*".
         values.append(
             f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
         )
@@ -425,7 +433,11 @@ def _thunk(launcher: Prototype, first: str) -> str:
 
 
 def _program_thunk(original: str, first: str) -> str:
-    """Return the entry point of a whole program: a status other than 0 is added to ``PROGRAM_STATUS``."""
+    """Return the entry point of a whole program.
+
+    It returns the CUDA error if there is one, 0 if the program succeeds, and otherwise ``PROGRAM_STATUS`` plus the
+    program's exit status.
+    """
     main = find_main(original)
     arguments = "1, argv" if main and main[1] else ""
     return (
@@ -460,7 +472,7 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         few = cxx_library.few_functions(plan.compiler, cache)
 
         def linking(made: tuple[str, ...], against: Path | None) -> Command:
-            # Linked without -fsanitize: the hooks are libsim's, not those of the sanitizer's library.
+            # Link without -fsanitize: libsim defines the functions that instrumented code calls, not libtsan.
             libsim_folder = libsim.result().parent
             link = (*plan.compiler.command, "-shared", "-o", KERNEL_LIBRARY, *made, *link_flags(plan, cache))
             reads = (libsim_folder, _EXPORTS, *([against] if against else ()))
@@ -483,14 +495,14 @@ def _compile_cpu(plan: BuildPlan, cache: BuildCache, folder: Path, run: RunComma
         _checked(plan, folder, done)
         made = "kernel.s" if in_parts else "kernel.o"
         linked = linked or run(linking((made,), few))
-        if linked.returncode != 0:  # the kernel needs more functions of the library, or one that does not exist
+        if linked.returncode != 0:  # the kernel may need a function of libstdc++ that the small library lacks
             linked = run(linking((made,), None))
         _checked(plan, folder, linked)
     (folder / made).unlink()
 
 
 def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
-    """Return the folder of the precompiled headers for a plan. clang++ does not need them."""
+    """Return the folder of the precompiled headers for a plan; nothing for clang++, which does not need them."""
     if plan.compiler.family != "gcc" or plan.libsim is None:
         return ()
     names = headers_at_head(plan.text)
@@ -498,7 +510,7 @@ def _headers_ahead(plan: BuildPlan, cache: BuildCache) -> tuple[Path, ...]:
 
 
 def precompile_headers(cache: BuildCache) -> None:
-    """Precompile the headers of most checked kernels before the first build."""
+    """Precompile the headers that most kernels include, so that the first build is fast."""
     cxx = find_cxx()
     if cxx.family == "gcc":
         flags, headers = cpu_flags(cxx, checks=True), library.headers_digest()
@@ -518,7 +530,7 @@ def _compile_cuda(plan: BuildPlan, folder: Path, run: RunCommand) -> None:
 
 
 def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
-    """Raise the compiler's error if it failed; otherwise store its warnings with the library."""
+    """Raise an error if the compiler failed; otherwise store its warnings next to the library."""
     if done.returncode != 0:
         raise compile_error(plan, done.output)
     if done.output.strip():
@@ -527,5 +539,5 @@ def _checked(plan: BuildPlan, folder: Path, done: Finished) -> None:
 
 
 def compile_error(plan: BuildPlan, output: str) -> BuildError:
-    """Return a compiler's output as an error with the learner's lines."""
+    """Return an error from a compiler's output, with line numbers of the learner's file."""
     return diagnostics.explain(output, plan.file, plan.original, plan.rewritten, plan.compiler)

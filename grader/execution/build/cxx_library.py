@@ -1,7 +1,7 @@
-"""A small library that replaces libstdc++ at link time: its soname, and the few functions that most kernels call.
+"""A small library that replaces libstdc++ at link time, because ld takes long to read libstdc++'s 6000 symbols.
 
-ld spent most of its time on reading the six thousand symbols of libstdc++ for each kernel. A kernel that needs other
-functions is linked again, with libstdc++ itself. At run time every kernel uses the real library.
+The small library has the soname of libstdc++, and declares only the functions that most kernels call. A kernel that
+needs another function is linked again, with libstdc++ itself. At run time every kernel uses libstdc++.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUNCTIONS = (
 
 
 def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
-    """Return the folder of that library, built if it is not in the cache."""
+    """Return the folder of the small library. Build it if it is not in the cache."""
     text = "".join(f".globl {name}\n.type {name}, %function\n{name}:\n" for name in FUNCTIONS)
 
     def build(folder: Path) -> None:
@@ -35,5 +35,5 @@ def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
 
 
 def link_flags(folder: Path) -> tuple[str, ...]:
-    """Return the options that link the library in a folder, and the C libraries that a kernel may need."""
+    """Return the options that link the small library in ``folder``, and the C libraries that a kernel may need."""
     return ("-nodefaultlibs", f"-L{folder}", f"-l:{_NAME}", "-lm", "-lgcc_s", "-lc")

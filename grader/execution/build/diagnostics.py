@@ -1,4 +1,4 @@
-"""Compiler messages for learners: with their file and line, errors first, without the simulator's internals.
+"""Compiler messages for learners: errors first, with the learner's file and line, without the simulator's internals.
 
 The formats of g++, clang++ and nvcc are parsed. A message about generated text is moved to the line and column of the
 learner's file; a message inside a header is moved to the line of the learner's file that led there.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from grader.frontend.rewrite import Rewritten
     from grader.frontend.toolchain.compilers import Compiler
 
-_SHOWN = 8  # errors in one message
-_NOTES = 4  # notes of one error
+_SHOWN = 8  # the most errors that are shown
+_NOTES = 4  # the most notes that are shown for an error
 
 
 class CompileError(BuildError):
@@ -34,7 +34,7 @@ class CompileError(BuildError):
 
 
 def located(path: Path, problem: RewriteError) -> RewriteError:
-    """Return an error of the front end in the format of a compiler."""
+    """Return an error of the front end as if a compiler had reported it."""
     text = CompilerMessage("error", problem.message, path.name, problem.line, problem.column, problem.source_line)
     shown = RewriteError(problem.line, problem.column, str(text), problem.hint, source_line=problem.source_line)
     shown.diagnostics = (text,)
@@ -86,14 +86,14 @@ _LINKER = re.compile(
 _PTXAS = re.compile(r"^ptxas (?:(?P<where>.*), line \d+; )?(?P<kind>error|fatal)\s*: (?P<text>.*)$")
 _INTERNAL = re.compile(r"internal compiler error|PLEASE submit a bug report|died due to signal", re.IGNORECASE)
 _LONGEST = 2000
-"""The most characters of a line that are read: a compiler may quote long lines of a file."""
+"""The characters of an output line that are parsed; the rest is ignored, since a compiler may quote a long line."""
 _GENERATED = ("kernel.cpp", "kernel.cu", "main.cpp", "cuda.cu")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "`": "'"})
 
 
 @dataclass
 class _Raw:
-    """A message as it was read, before it is moved to the learner's file."""
+    """A message as the compiler printed it, before its place is mapped to the learner's file."""
 
     kind: str
     file: str
@@ -144,7 +144,7 @@ class _Reader:
             elif linker := _LINKER.match(line):
                 if last:
                     yield last
-                # The linker may name the generated file, but the line numbers are the learner's.
+                # The linker may name the generated file. Its line numbers are still those of the learner's file.
                 ours = linker["line"] and linker["file"] in (self.name, *_GENERATED)
                 last = _Raw("error", self.name if ours else "", int(linker["line"]) if ours else 0, 0, linker["text"])
             elif ptxas := _PTXAS.match(line):
@@ -199,7 +199,7 @@ class _Reader:
 
     @functools.cached_property
     def _first_lines(self) -> dict[str, int]:
-        """The first line that contains each word."""
+        """The number of the first line that contains a word, for each word of the file."""
         first: dict[str, int] = {}
         for number, text in enumerate(self.lines, 1):
             for word in re.findall(r"\w+", text):
@@ -210,7 +210,11 @@ class _Reader:
         return self.lines[line - 1].rstrip("\r") if 1 <= line <= len(self.lines) else ""
 
     def _column(self, line: int, column: int, caret: tuple[str, int] | None, text: str = "") -> int:
-        """Return the column in the learner's line: compilers count bytes, see generated text, or only draw a caret."""
+        """Return the column in the learner's line for a column that a compiler reports.
+
+        A compiler counts bytes, not characters, and counts them in the generated text. nvcc reports no column (0), but
+        prints a caret below the line.
+        """
         source = self._source(line)
         if column == 0:
             if caret and caret[0].strip() == source.strip() and source.strip():
@@ -245,7 +249,7 @@ def _indent(text: str) -> int:
 
 
 def _clean(text: str) -> str:
-    """Return a message without the names that only the generated text has."""
+    """Return a message in which the names of the generated text are replaced by the learner's."""
     text = text.replace("\\U000000", "\\u")
     text = re.sub(r"::?sim_args|sim_args#\d+|sim_args", "arguments", text)
     text = re.sub(r"\bsim::Half\b|\bsim::half\b", "__half", text)
@@ -267,7 +271,7 @@ def _hint(errors: list[CompilerMessage], simulated: bool) -> str:
             and re.match(r"__\w+|cuda[A-Z]\w*|cu[A-Z]\w*|nv\w+|wmma", name)
             and "did you mean" not in error.message
         ):
-            return f"If {name} is CUDA's, the simulator does not have it; otherwise check the spelling."
+            return f"Check the spelling of {name}. If it is a name of CUDA, the simulator does not support it."
         missing = re.search(r"(\S+): No such file or directory|cannot open source file \"(\S+)\"", error.message)
         if missing:
             return "A kernel file may include headers of CUDA, the course (llmk/...) and the C++ standard library."
@@ -280,16 +284,16 @@ def _hint_for_output(output: str) -> str:
     if "unsupported GNU version" in output or "unsupported clang version" in output:
         return "This nvcc does not support this g++: install an older g++ and set NVCC_CCBIN to it."
     if _INTERNAL.search(output):
-        return "This is a fault of the compiler: write the code that it was compiling in another way."
+        return "This is a bug in the compiler, not in your code. Write the code at that line in another way."
     if "No space left" in output:
         return "The disk is full: free some space, or set GRADER_CACHE to another folder."
     if "Unsupported gpu architecture" in output or "is not defined for option 'gpu-architecture'" in output:
-        return "This nvcc does not support the GPU: install a newer CUDA toolkit."
+        return "This nvcc is too old for the GPU: install a newer CUDA toolkit."
     return ""
 
 
 def _unexplained(output: str, path: Path, compiler: Compiler) -> str:
-    """Return the last lines of unrecognized output, without the paths of this machine."""
+    """Return a message for output in which no error was recognized: its last lines, without folder names."""
     if _INTERNAL.search(output):
         line = re.search(rf"^{re.escape(path.name)}:([0-9]{{1,9}}):", output, re.MULTILINE)
         place = f" at line {line[1]}" if line else ""

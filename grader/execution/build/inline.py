@@ -1,4 +1,4 @@
-"""Builds a plan through ``torch.utils.cpp_extension.load_inline``, as PyTorch users build kernels.
+"""Compilation of a build plan by ``torch.utils.cpp_extension.load_inline``, the function that PyTorch users know.
 
 ``functions=None`` and ``no_implicit_headers=True`` omit PyTorch's headers, which would take half a minute to compile;
 the result is a plain shared library. ``load_inline`` gets a fresh folder, so a lock left by a killed process cannot
@@ -25,10 +25,10 @@ from grader.frontend.toolchain.process import ENGLISH
 from grader.setup.errors import GraderError
 from grader.simulator import library
 
-# load_inline reads the environment, so one build at a time.
+# load_inline reads environment variables that a build sets, so only one build runs at a time.
 _turn = threading.Lock()
 
-# PyTorch disables the operators of half types, which are part of CUDA.
+# PyTorch defines these macros, which disable CUDA's operators for half types. They are undefined again.
 _UNDO = (
     "__CUDA_NO_HALF_OPERATORS__",
     "__CUDA_NO_HALF_CONVERSIONS__",
@@ -38,7 +38,7 @@ _UNDO = (
 
 
 def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
-    """Build ``folder/kernel.so`` from a plan."""
+    """Build ``folder/kernel.so`` from a plan with ``load_inline``."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         libsim = pool.submit(library.build_library, plan.libsim, cache) if plan.libsim else None
         with _without_warnings():
@@ -46,7 +46,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
 
         if libsim:
             libsim.result()
-    if not _stands_in_a_command(cpp_extension.TORCH_LIB_PATH):
+    if not _needs_no_quotes(cpp_extension.TORCH_LIB_PATH):
         compile_directly(plan, cache, folder)  # the same library, without load_inline's command line
         return
     name = f"{plan.name}_{plan.key[:8]}"
@@ -72,7 +72,7 @@ def compile_inline(plan: BuildPlan, cache: BuildCache, folder: Path) -> None:
             if "Ninja is required" in str(problem):
                 raise GraderError("ninja is not installed", "Install it: pip install ninja") from None
             raise compile_error(plan, str(problem)) from None
-    # load_inline has already loaded the library from here; the file keeps its identity when it moves.
+    # load_inline has already loaded the library. Renaming keeps the inode, so the loaded file remains the same.
     built = sorted(folder.glob("*.so"))
     built[0].rename(folder / KERNEL_LIBRARY)
     for leftover in folder.iterdir():
@@ -92,8 +92,11 @@ def _without_warnings() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _stands_in_a_command(path: str) -> bool:
-    """Return whether a path needs no quotes in a shell command: load_inline does not quote PyTorch's folder."""
+def _needs_no_quotes(path: str) -> bool:
+    """Return whether a path can be used in a shell command without quotes.
+
+    PyTorch's own folder must be such a path, because load_inline does not quote it.
+    """
     return shlex.quote(path) == path
 
 
@@ -104,7 +107,7 @@ def _quoted(flags: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _environment(plan: BuildPlan) -> Iterator[None]:
-    """Set the variables by which load_inline finds its tools, and restore them afterwards."""
+    """Set the environment variables by which load_inline finds its tools, and restore them afterwards."""
     wanted = dict(ENGLISH)
     wanted["PYTORCH_NVCC" if plan.device == "cuda" else "CXX"] = shlex.join(plan.compiler.command)
     wanted["PATH"] = os.pathsep.join([*_ninja_folders(), os.environ.get("PATH", "")])
@@ -121,7 +124,10 @@ def _environment(plan: BuildPlan) -> Iterator[None]:
 
 
 def _ninja_folders() -> list[str]:
-    """Return the folder in which pip installs ninja, which is not on the PATH if Python is called by its full path."""
+    """Return the folders in which pip may have installed ninja.
+
+    They are not on the PATH if Python was started by its full path, without activating its environment.
+    """
     folders = [str(Path(sys.executable).parent)]
     spec = importlib.util.find_spec("ninja")
     if spec and spec.origin:

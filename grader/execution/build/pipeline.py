@@ -1,4 +1,4 @@
-"""The compiler, the store checks and the linker as a pipeline: each processes the output of the previous one at once.
+"""A pipeline of the compiler, the pass that adds checks to its assembly (``late_accesses``), and the linker.
 
 g++ writes a function as soon as it has compiled it, and takes a tenth of a second for a large one.
 """
@@ -17,7 +17,7 @@ from grader.execution.submission_sandbox.late_accesses import FUNCTION_ENDS, che
 from grader.frontend.toolchain.process import Command, Finished, RunCommand
 
 _MOST = 64 << 20
-"""The most bytes of assembly."""
+"""The limit for a compiler's assembly in bytes."""
 
 
 def compile_and_link(
@@ -60,7 +60,7 @@ def _write(pipe: IO[bytes], text: str) -> None:
 
 
 def _run(run: RunCommand, command: Command) -> Finished:
-    """Run a command, and close its pipes even if it was never started: otherwise the other end waits forever."""
+    """Run a command, and close its pipes even if it does not start: an open pipe would block the other process."""
     with contextlib.ExitStack() as pipes:
         for pipe in command.pipes.values():
             pipes.enter_context(pipe)
@@ -68,7 +68,7 @@ def _run(run: RunCommand, command: Command) -> Finished:
 
 
 def _pieces(pipe: IO[bytes]) -> Iterator[str]:
-    """Yield a pipe's contents as they arrive, up to the maximum."""
+    """Yield a pipe's contents as they arrive, up to ``_MOST`` bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape")
     left = _MOST
     while left > 0 and (read := pipe.read(min(left, 1 << 16))):

@@ -19,12 +19,15 @@ PRELUDE = "prelude.h"
 _PRECOMPILED = f"{PRELUDE}.gch"
 _ALWAYS = "cuda_runtime.h"
 _SLOW = ("sim/ptx.h", "cuda_fp16.h", "cuda_bf16.h", "mma.h")
-"""Headers that take a tenth of a second, in order. Few, because each combination takes 20 MB."""
+"""Headers that each take a tenth of a second to parse, in the order in which they are included.
+
+The list is short, because each combination of precompiled headers takes 20 MB.
+"""
 _HALVES = ("cuda_fp16.h", "cuda_bf16.h")
 USUAL = tuple((_ALWAYS, *names) for names in ((), _HALVES, ("sim/ptx.h",), ("sim/ptx.h", *_HALVES)))
-"""The combinations with which most kernels of the course begin, including the demo's."""
+"""The combinations of headers that most kernels of the course, and the demo's kernel, include."""
 
-# Includes, comments, and the lines around the text of a course header (see course_headers.py).
+# The head of a file: includes, comments, and the lines that course_headers.py writes before a course header's text.
 _HEAD = re.compile(
     r"""(?: [ \t]* (?://[^\n\\]*)? \n
     | \#include[ ] (?:<[^>\n]+>|"sim/ptx\.h") [ \t]* (?://[^\n\\]*)? \n
@@ -44,21 +47,24 @@ def headers_at_head(text: str) -> tuple[str, ...]:
 def precompiled(
     compiler: Compiler, flags: tuple[str, ...], headers: str, names: tuple[str, ...], cache: BuildCache
 ) -> Path:
-    """Return the folder with ``prelude.h`` and its precompiled form for these flags, built if it is not in the cache.
+    """Return the folder with ``prelude.h`` and its precompiled form for these flags. Build it on a cache miss.
 
-    ``headers`` is the hash of the simulator's headers, ``names`` are the headers to include.
+    ``prelude.h`` includes the headers ``names``. ``headers`` is the hash of the simulator's headers.
     """
     key = digest(["prelude", compiler.identity, *map(str, INCLUDE_DIRS), *flags, headers, *names])
 
     def compile_headers(folder: Path) -> None:
         (folder / PRELUDE).write_text("".join(f'#include "{name}"\n' for name in names), encoding="utf-8")
         argv = (*compiler.command, *flags, *include_flags(), "-x", "c++-header", PRELUDE, "-o", _PRECOMPILED)
-        if run_command(Command(argv, folder)).returncode != 0:  # the kernel's own build will report the error
+        if run_command(Command(argv, folder)).returncode != 0:  # no error: building the kernel will report it
             (folder / _PRECOMPILED).unlink(missing_ok=True)
 
     return cache.get(key, compile_headers, "the simulator's headers")[0]
 
 
 def refused(output: str) -> bool:
-    """Return whether a compiler rejected the precompiled headers, for example because their address range is in use."""
+    """Return whether a compiler rejected the precompiled headers.
+
+    g++ does so, for example, if the address range at which it must map them is in use.
+    """
     return _PRECOMPILED in output

@@ -1,4 +1,4 @@
-"""The resources of each kernel according to nvcc, without a GPU: registers, spills, shared memory, stack.
+"""The registers, spills, shared memory and stack of each kernel, as nvcc reports them. No GPU is needed.
 
 ``nvcc -cubin -Xptxas -v`` compiles the device code for a named architecture; ptxas prints the resources of each kernel.
 """
@@ -63,14 +63,14 @@ def resource_usage(
     cache: BuildCache | None = None,
 ) -> list[ResourceUsage]:
     """Compile a kernel file for an architecture; return an entry for each kernel (each template instance), in order."""
-    # Imported here: a check needs only ``ResourceUsage`` if another process builds.
+    # Imported here, because a process that only reads a ``ResourceUsage`` does not need the build modules.
     from grader.execution.build.build import arch_flags, compile_error, plan_kernel
 
     plan = plan_kernel(path, "cuda", text=text, arch=arch)
     cache = cache or open_cache()
     flags = ("-std=c++17", "-O3", *arch_flags(arch), "--expt-relaxed-constexpr", "--extended-lambda")
     flags += _split(plan.compiler)
-    # Only the learner's text: entry points and host code are irrelevant.
+    # Compile the learner's text without the entry points, which have no influence on a kernel's resources.
     text = with_headers(plan.original, plan.source, plan.file.name)
     source = f"{line_directive(1, plan.file.name)}{text}\n"
     key = digest(["resources", source, *flags, plan.compiler.identity])
@@ -90,7 +90,7 @@ def resource_usage(
 
 
 def _split(nvcc: Compiler) -> tuple[str, ...]:
-    """Return the option by which nvcc optimizes kernels in parallel, if it has one; ptxas's output is the same."""
+    """Return the option that lets nvcc (from 12.1 on) optimize kernels in parallel. It does not change the result."""
     major, _, minor = nvcc.version.partition(".")
     return (f"-split-compile={_THREADS}",) if (int(major), int(minor)) >= (12, 1) else ()
 
@@ -104,7 +104,7 @@ def parse_ptxas(listing: str, arch: str) -> list[ResourceUsage]:
 
 
 def _kernel(symbol: str, name: str, listing: str, arch: str) -> ResourceUsage:
-    # A function that is not inlined has its own properties; the kernel's are under its own symbol.
+    # ptxas lists a function that is not inlined separately, so look for the lines with the kernel's symbol.
     own = re.search(rf"Function properties for {re.escape(symbol)}\s*\n(.*)", listing)
     properties = own.group(1) if own else listing
     return ResourceUsage(
@@ -126,7 +126,7 @@ def _number(pattern: str, text: str) -> int:
 
 
 def _demangle(symbols: list[str]) -> list[str]:
-    """Return symbols as written in the source, if a demangler is found: ``kernel<float, 4>``."""
+    """Return demangled symbols, such as ``kernel<float, 4>``. Without a demangler, return them unchanged."""
     tool = shutil.which("cu++filt") or shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
     if not tool or not symbols:
         return [_short(symbol) for symbol in symbols]
@@ -136,7 +136,7 @@ def _demangle(symbols: list[str]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """Return a demangled function without its result type and parameters."""
+    """Return a demangled name without the function's result type and parameters."""
     depth = 0
     for i, c in enumerate(name):
         depth += {"<": 1, ">": -1}.get(c, 0)

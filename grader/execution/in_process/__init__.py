@@ -1,1 +1,1 @@
-"""A kernel file as an object of this process, whose launchers take torch tensors: ``load_kernel``."""
+"""Load a kernel file into this Python process with ``load_kernel``, and call its launchers with torch tensors."""

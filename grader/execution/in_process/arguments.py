@@ -1,4 +1,4 @@
-"""Checks a launcher's arguments against its prototype, and converts them for C++.
+"""Checks of a launcher's arguments against its prototype, and their conversion to C values.
 
 It works on anything that behaves like a torch tensor, without importing torch.
 """
@@ -21,7 +21,7 @@ class ArgumentError(GraderError):
 
 @dataclass(frozen=True)
 class Argument:
-    """A checked argument: a tensor (None for a null pointer), or a number as its C value."""
+    """A checked argument. A pointer's ``tensor`` is None for a null pointer; a number's C value is in ``value``."""
 
     parameter: Parameter
     tensor: Any = None
@@ -29,7 +29,10 @@ class Argument:
 
 
 def bind(launcher: Prototype, given: Sequence[Any], named: Mapping[str, Any], device: str) -> list[Argument]:
-    """Return a checked argument for each parameter except the stream; tensors must be on ``device`` (cpu or cuda)."""
+    """Check the arguments and return one for each parameter except the stream.
+
+    Tensors must be on ``device`` (cpu or cuda).
+    """
     parameters = [p for p in launcher.parameters if p.kind != "stream"]
     values = _in_order(launcher, parameters, given, named)
     arguments = [_check(launcher, p, value, device) for p, value in zip(parameters, values)]
@@ -49,7 +52,7 @@ def _in_order(
     missing = [p.name or f"number {i}" for i, p in enumerate(parameters, 1) if i > len(given) and p.name not in named]
     if missing or len(given) > len(parameters):
         count = len(given) + len(named)
-        wrong = f"{launcher.name} takes {_plural(len(parameters), 'argument')} (the stream is filled in), got {count}"
+        wrong = f"{launcher.name} takes {_plural(len(parameters), 'argument')} (do not pass the stream), got {count}"
         if missing:
             wrong += f": missing {', '.join(missing)}"
         raise ArgumentError(wrong, f"It is {launcher}.")

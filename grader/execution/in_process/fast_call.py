@@ -1,7 +1,8 @@
-"""Calls of a launcher on a GPU in a few microseconds of Python.
+"""Calls of a launcher on a GPU with only a few microseconds of overhead in Python.
 
-A call checks what usually holds: contiguous tensors of the right type on the current GPU, and plain numbers in range.
-It declines everything else; the caller then takes the slow way, whose errors say what is wrong.
+A fast call accepts only the usual arguments: contiguous tensors of the right type on the current GPU, and numbers of
+the exact Python type and in range. For other arguments it returns ``DECLINED`` without calling the launcher. The caller
+must then use ``arguments.bind``, which is slower, accepts more, and raises errors that name the wrong argument.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from grader.frontend.dtypes import DTYPES
 from grader.frontend.prototype import Prototype
 
 DECLINED = -1
-"""The call was not made: check its arguments one by one."""
+"""The result of a fast call that did not call the launcher, because an argument is unusual or wrong."""
 
 
 class FastCall:
-    """The entry point of one launcher, with room for the values of its arguments in each thread."""
+    """A launcher with preallocated C values for its arguments, one set for each Python thread."""
 
     def __init__(
         self,
@@ -28,7 +29,11 @@ class FastCall:
         current_device: Callable[[], int],
         stream_of: Callable[[int], int],
     ) -> None:
-        """Prepare calls. ``stream_of`` gives the current stream of a GPU by its number."""
+        """Prepare calls of ``entry``, the C function that calls the launcher.
+
+        ``current_device()`` returns the number of the current GPU; ``stream_of(number)`` returns the current stream of
+        a GPU.
+        """
         import torch
 
         self._entry, self._current_device, self._stream_of = entry, current_device, stream_of
@@ -36,7 +41,7 @@ class FastCall:
         parameters = [parameter for parameter in prototype.parameters if parameter.kind != "stream"]
         self._count = len(parameters)
         self._checks: list[tuple[bool, Any, Any]] = []
-        """For each parameter: if it is a pointer, the tensor types it takes, or the type and the range of a number."""
+        """For each parameter: whether it is a pointer, the allowed tensor types or Python type, a number's range."""
         self._types: list[Any] = []
         for parameter in parameters:
             dtype = DTYPES.get(parameter.dtype)
@@ -53,7 +58,7 @@ class FastCall:
         self._local = threading.local()
 
     def __call__(self, given: tuple[Any, ...]) -> int:
-        """Start the launcher's kernels in the current stream; return CUDA's error, or DECLINED."""
+        """Call the launcher on the current stream; return its CUDA error, or ``DECLINED``."""
         if len(given) != self._count:
             return DECLINED
         try:
@@ -77,7 +82,7 @@ class FastCall:
                     ):
                         return DECLINED
                     slot.value = value.data_ptr()
-                except (AttributeError, RuntimeError, TypeError):  # no tensor, or a sparse one
+                except (AttributeError, RuntimeError, TypeError):  # not a tensor, or a sparse tensor
                     return DECLINED
         if self._takes_stream:
             slots[-1].value = self._stream_of(current)
@@ -89,7 +94,7 @@ class FastCall:
 
 
 def on_current_gpu(prototype: Prototype, entry: Callable[[Any], int]) -> FastCall:
-    """Return fast calls on torch's current GPU and stream."""
+    """Return a ``FastCall`` that uses torch's current GPU and stream."""
     import torch
 
     raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)

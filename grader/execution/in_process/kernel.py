@@ -1,4 +1,4 @@
-"""``load_kernel``: a kernel file as an object whose launchers take torch tensors and numbers.
+"""``load_kernel`` returns a kernel file as an object whose launchers take torch tensors and numbers.
 
 On a cache miss the file is built through ``torch.utils.cpp_extension.load_inline``; on a hit the library is loaded
 directly, in a few milliseconds.
@@ -33,7 +33,8 @@ _AFTER_A_FAULT = (
     "After a fault, this process can no longer use the GPU: restart it. "
     "The simulator (device='cpu') shows the line of a fault."
 )
-# The number of requests of each access that the simulator keeps, for pictures of accesses by thread.
+# For each memory access in the source and each warp of the first block, the simulator records the addresses of this
+# many requests. The notebooks draw which thread accesses which element from them.
 _TRACED = "8"
 
 
@@ -64,7 +65,8 @@ def load_kernel(
             'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline skips the checks of submission_sandbox/late_accesses.py, on which a grader must be able to rely.
+        # load_inline cannot add the checks of submission_sandbox/late_accesses.py, which verdicts rely on. The library
+        # therefore gets another key, so that a grader never takes it from the cache.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)
@@ -77,7 +79,7 @@ def _compile_inline(plan: BuildPlan, cache: Any, folder: Path) -> None:
 
 
 def find_kernel_file(path: str | Path) -> Path:
-    """Return the file for a path, relative to this folder or to one above it, up to the root of the course."""
+    """Return the file for a path, which is absolute or relative to the working folder or to a root of the course."""
     wanted = Path(path).expanduser()
     if wanted.is_absolute() or wanted.exists():
         if not wanted.exists():
@@ -155,7 +157,9 @@ class Kernel:
         if self._report is None:
             if self._report_text is None:
                 why = (
-                    "nothing was called yet" if self.device == "cpu" else "only the simulator (device='cpu') makes one"
+                    "nothing was called yet"
+                    if self.device == "cpu"
+                    else "only the simulator (device='cpu') writes reports"
                 )
                 raise GraderError(f"{self.file.name} has no report: {why}")
             from grader.simulator.report import Report
@@ -165,9 +169,10 @@ class Kernel:
 
     @contextmanager
     def recording(self, block: tuple[int, int, int] = (0, 0, 0), launch: int = 0) -> Iterator[None]:
-        """Record one block during calls in this context, in their ``report.recording``, without raising findings.
+        """Record the steps of one block, as a context manager.
 
-        ``block``: its ``blockIdx``. ``launch``: the number of the launch in a call, from 0.
+        A call in this context stores the recording in ``report.recording``, and does not raise its findings.
+        ``block`` is the ``blockIdx`` of the block. ``launch`` selects a kernel launch within the call, from 0.
         """
         if self.device != "cpu" or not self._built.plan.checks:
             raise GraderError(
@@ -180,7 +185,7 @@ class Kernel:
             yield
         finally:
             self._recorded, self._raise_on_finding = "none", raises
-            self._simulator.configure(record="none")  # for the next caller of the same simulator
+            self._simulator.configure(record="none")  # other kernels use the same simulator
 
     def _call_simulated(self, launcher: Launcher, arguments: list[Argument]) -> None:
         plan = self._built.plan
@@ -217,7 +222,7 @@ class Kernel:
 
 
 class Launcher:
-    """One launcher of a loaded file; call it with tensors and numbers, the stream is filled in."""
+    """A launcher of a loaded file. Call it with tensors and numbers; the current stream is passed automatically."""
 
     def __init__(self, kernel: Kernel, prototype: Prototype, entry: Any) -> None:
         self.kernel = kernel
@@ -243,9 +248,10 @@ class Launcher:
             self.kernel._call_cuda(self, arguments)
 
     def prepared(self, *given: Any) -> Callable[[], int]:
-        """Check and keep the arguments of a call on a GPU, so that timings do not include the checks.
+        """Check the arguments of a call on a GPU, and return a function that makes the call without further checks.
 
-        The returned function starts the kernels in the stream that is current now, and returns CUDA's error.
+        Timings of that function do not include the checks. It uses the stream that is current now, and returns the
+        CUDA error.
         """
         return self._on_gpu(bind(self.prototype, given, {}, "cuda"))
 
@@ -262,7 +268,7 @@ class Launcher:
             values.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
 
         def call() -> int:
-            assert len(arguments) <= len(values)  # the tensors live as long as their addresses are used
+            assert len(arguments) <= len(values)  # this closure's reference keeps the tensors alive
             return call_entry(self.entry, values)
 
         return call
@@ -272,7 +278,7 @@ class Launcher:
 
 
 def _gpu_architecture() -> str:
-    """Return the architecture of the GPU that torch uses, by nvcc's name."""
+    """Return the architecture of the GPU that torch uses, such as ``sm_90``."""
     import torch
 
     if not torch.cuda.is_available():

@@ -1,6 +1,7 @@
-"""libsim in this process: copies tensors to the simulator's memory, runs launchers, and copies tensors back.
+"""Calls of launchers on libsim, the simulator's library, in this process.
 
-The simulator has a single device, so sessions take turns.
+A call copies its tensors to the simulator's memory, runs the launcher, and copies the tensors back. The simulator has a
+single device, so a lock admits one call at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _turn = threading.RLock()
 
 
 class Simulator:
-    """The C interface of one libsim (``runtime/api.h``)."""
+    """A loaded libsim, called through its C interface (``runtime/api.h``)."""
 
     def __init__(self, path: Path) -> None:
         lib = ctypes.CDLL(str(path))
@@ -108,7 +109,7 @@ class Simulator:
     def _place(self, argument: Argument) -> int:
         tensor, size = argument.tensor, _bytes(argument.tensor)
         shape = (ctypes.c_int64 * max(1, tensor.dim()))(*tensor.shape)
-        # A slice keeps its offset from an aligned address, as on a GPU.
+        # A slice of a tensor gets the alignment that it would have on a GPU.
         offset = tensor.storage_offset() * tensor.element_size() % 256
         name, dtype = argument.parameter.name.encode(), dtype_name(tensor).encode()
         device = self._lib.sim_tensor_alloc(name, dtype, tensor.dim(), shape, size, offset)
@@ -122,12 +123,12 @@ class Simulator:
 
 @functools.lru_cache(maxsize=8)
 def open_simulator(path: Path) -> Simulator:
-    """Return the simulator in a libsim; each is loaded once."""
+    """Return the simulator for the libsim at ``path``. Load each libsim only once."""
     return Simulator(path)
 
 
 def call_entry(entry: Any, values: Sequence[Any]) -> int:
-    """Call an entry point with the addresses of C values; return its CUDA error."""
+    """Call a launcher's entry point with the addresses of ``values``; return its CUDA error."""
     addresses = (ctypes.c_void_p * max(1, len(values)))(*(ctypes.addressof(value) for value in values))
     return entry(addresses)
 

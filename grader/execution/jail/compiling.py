@@ -1,4 +1,4 @@
-"""A compiler in a sandbox: source text can make it read any file, and exhaust any machine.
+"""Runs a compiler in a sandbox, because source text can make it read any file, or use all memory and time.
 
 The compiler works in a scratch folder; the grader copies its results into the build's folder.
 """
@@ -34,9 +34,9 @@ from grader.setup import shipped
 from grader.setup.errors import GraderError
 
 SECONDS = 60.0
-"""The processor time of each process."""
+"""The limit of processor time for each process of a compiler."""
 PATIENCE = 10
-"""The wall-clock limit, as a multiple of the processor time: a busy machine alone does not stop a compiler."""
+"""The wall-clock limit, as a multiple of ``SECONDS``. It is large, so that a busy machine does not stop a compiler."""
 MEGABYTES = 2048
 PROCESSES = 32
 OUTPUT_LIMIT = 64 * 1024
@@ -65,7 +65,7 @@ def _run(jail: Jail, command: Command) -> Finished:
 
 
 def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str]:
-    """Run a compiler until it ends or its time is over; the start of its output is kept in a file in memory."""
+    """Run a compiler until it ends or its time is over. Return its status and the start of its output."""
     printed = os.memfd_create("messages", os.MFD_CLOEXEC)
     try:
         try:
@@ -80,7 +80,7 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
         if status != 0 and (limit := _limit(status, output)):
             output += f"error: {name} was stopped: it used more than {limit}\n"
         elif status != 0 and "error" not in output:
-            output += f"error: {name} ended with status {status} and gave no reason\n"
+            output += f"error: {name} failed with status {status} and printed no error\n"
         return status, output
     except OSError as error:
         raise GraderError(f"the compiler cannot be started in a sandbox: {error.strerror}") from error
@@ -89,7 +89,7 @@ def _wait(name: str, argv: list[str], options: dict[str, Any]) -> tuple[int, str
 
 
 def _limit(status: int, output: str) -> str:
-    """Return the limit that stopped a compiler, by its signal or its output; empty if none did."""
+    """Return the limit that a compiler exceeded, from its signal or its output; empty if it exceeded none."""
     if re.search(r"out of memory|virtual memory exhausted|[Cc]annot allocate memory|std::bad_alloc", output):
         return f"{MEGABYTES} MB"
     if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or "CPU time limit exceeded" in output:
@@ -102,7 +102,10 @@ def _limits(folder: Path, processes: int) -> list[str]:
 
 
 def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return a command with the system's files, the command's inputs, and the scratch folder in place of its own."""
+    """Return the command in a bubblewrap that has only the system's files, the command's inputs and a folder.
+
+    The scratch folder appears at the path of the command's own folder.
+    """
     program = build_program("compile")
     argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
     for path in _SYSTEM:
@@ -127,7 +130,10 @@ def _bwrap(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return a command with the same files, at their original paths."""
+    """Return the command confined by Landlock to the same files.
+
+    Landlock cannot move files, so paths of staged files and of the command's folder are replaced in the arguments.
+    """
     places = {str(path): str(reachable(path)) for path in _reads(command)}
     places[str(command.folder)] = str(scratch)
     words = []
@@ -141,13 +147,13 @@ def _landlock(command: Command, scratch: Path) -> tuple[list[str], dict[str, Any
     temporary.chmod(0o777)
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(temporary), **ENGLISH}
     program = str(reachable(build_program("compile")))
-    # The limit on processes counts all processes of a user: it is set only for a user without others.
+    # The limit counts all processes of the user, so it is set only if that user runs no other processes.
     limits = _limits(scratch, 8 * PROCESSES if drops_root() else 0)
     return [*as_unprivileged(), program, *limits, *visible, "--", *words], {"env": environment, "cwd": "/"}
 
 
 def _reads(command: Command) -> list[Path]:
-    """Return the files that the command reads besides the system's; a compiler from elsewhere adds its folder."""
+    """Return the files that the command reads outside the system's folders, including the compiler's own folder."""
     compiler = Path(command.argv[0]).resolve()
     reads = [path for path in command.reads if path.exists()]
     if not any(compiler.is_relative_to(folder) for folder in _SYSTEM):
@@ -156,12 +162,12 @@ def _reads(command: Command) -> list[Path]:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Return whether a path, with links resolved, is among the system's files: bwrap cannot bind a link."""
+    """Return whether a path and the file that it links to are in the system's folders."""
     return all(any(place.is_relative_to(folder) for folder in _SYSTEM) for place in (path, path.resolve()))
 
 
 def _hidden() -> list[Path]:
-    """Return the folders of the course that would be visible because they are among the system's files."""
+    """Return the folders of the course, such as its solutions, that are inside the system's visible folders."""
     roots = [shipped.COURSE]
     with contextlib.suppress(GraderError):  # `grader run` needs no course
         roots.append(course_root())
@@ -171,13 +177,15 @@ def _hidden() -> list[Path]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the regular files of a folder, without links; raise for a file that is too large."""
+    """Copy the regular files of a folder, but no links; raise an error for a file that is too large."""
     for entry in os.scandir(source):
         status = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             continue
         if status.st_size > LARGEST_RESULT:
-            raise GraderError(f"the compiler wrote {entry.name} of {status.st_size >> 20} MB")
+            raise GraderError(
+                f"the compiler wrote {entry.name} of {status.st_size >> 20} MB; the limit is {LARGEST_RESULT >> 20} MB"
+            )
         file = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(file, "rb") as reading, open(target / entry.name, "wb") as writing:
             shutil.copyfileobj(reading, writing, 1 << 20)

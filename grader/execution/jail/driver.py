@@ -1,7 +1,7 @@
-"""The files and devices that CUDA's driver needs, for the sandbox of kernels on a real GPU.
+"""The files and devices that CUDA's driver needs in the sandbox of a kernel on a real GPU.
 
-Determined by removing one item at a time, on an H200 with driver 580: without ``THREADS``, ``/sys`` or a device, cuInit
-fails.
+The list was found by removing one item at a time, on an H200 with driver 580. Without ``THREADS``, ``/sys`` or a
+device, cuInit fails.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ READ = (
     "/proc/sys/vm",
     "/sys",
 )
-"""Files and folders that it reads."""
+"""Files and folders that the driver reads."""
 
-OF_ITSELF = ("/proc/self",)
-"""The files that a process reads about itself."""
+OWN_PROCESS = ("/proc/self",)
+"""Files that the driver reads about its own process."""
 
 THREADS = "/proc/self/task"
-"""The folder where it writes the names of its threads."""
+"""The folder in which the driver writes the names of its threads."""
 
 _DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-caps")
 
 
 def devices() -> list[str]:
-    """Return the devices of the GPUs and the two shared ones; with MIG, also the instances' capabilities."""
+    """Return the device files: one for each GPU, two for the driver, and with MIG those of the instances."""
     return sorted(str(path) for pattern in _DEVICES for path in Path("/dev").glob(pattern))
 
 
 @functools.cache
 def libraries() -> tuple[Path, ...]:
-    """Return libcuda.so.1 and the libraries that it loads by name from its folder; empty without a driver."""
+    """Return libcuda.so.1 and the libraries that it loads from its folder; empty if no driver is installed."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

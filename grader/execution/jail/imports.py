@@ -1,8 +1,9 @@
 """An allowlist of the symbols that a kernel's library may import from other libraries.
 
-The simulator's checks are in the same process as the kernel, and check each access of the kernel's own code. The code
-of other libraries is not instrumented, so a kernel may call only functions that do not read or write through pointers,
-or that the simulator wraps (``hooks.LIBRARY``). The symbol table of a library lists all functions that it imports.
+The simulator's checks see each memory access of the kernel's own code, because that code is instrumented. Other
+libraries are not instrumented. A kernel may therefore call a function of another library only if the function does not
+access memory through pointers, or if the simulator wraps it (``hooks.LIBRARY``). The symbol table of a library lists
+all functions that it imports.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ALLOWED = re.compile(
 
 _OF_STD = re.compile(r"_ZNK?St(?:7__cxx11)?(?P<length>\d+)(?P<rest>\w+)")
 
-# Kinds of tables and symbols, by their numbers in the ELF format.
+# Numbers of the ELF format for kinds of sections and symbols.
 _ALL, _DYNAMIC = 2, 11
 _EXECUTABLE = 4
 _OF_THE_PROGRAM = 1
@@ -56,7 +57,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 def refused(library: Path, libsim: Path) -> list[str]:
-    """Return the names that a kernel must not use or define; "?" for a library whose symbols cannot be read."""
+    """Return the names in a library that a kernel must not use or define; ["?"] if its symbols cannot be read."""
     try:
         return refused_of(library.read_bytes(), _exported(libsim))
     except (OSError, ValueError):
@@ -64,12 +65,12 @@ def refused(library: Path, libsim: Path) -> list[str]:
 
 
 def refused_of(content: bytes, exported: Set[str]) -> list[str]:
-    """Return the same for a library's bytes, given the simulator's exports."""
+    """Return the forbidden names in a library's bytes; ``exported`` are the symbols that libsim exports."""
     try:
         used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
-        # A function that replaces one of the simulator's: the checks would never be called.
+        # A kernel that defines a function of the simulator would replace the checks.
         used |= symbols(content, _ALL, defined=True) & exported
-        # An ifunc, which is resolved while the library is loaded, or data in place of code.
+        # An ifunc runs code while the library is loaded. A data object in a code section is code without checks.
         used |= symbols(content, _ALL, defined=True, kinds=(_INDIRECT,))
         used |= symbols(content, _ALL, defined=True, kinds=(_OBJECT,), executable=True)
     except (ValueError, IndexError, OverflowError, struct.error):
@@ -78,7 +79,10 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
 
 
 def entries_in_constants(content: bytes) -> bool:
-    """Return whether endbr64, a valid target of indirect calls, is in code other than at a function's start."""
+    """Return whether the bytes of the instruction endbr64 are in code other than at a function's start.
+
+    Indirect calls may jump to any endbr64, so a constant with these bytes would be a target inside a function.
+    """
     (place,) = struct.unpack_from("<Q", content, 40)
     size, count, texts = struct.unpack_from("<HHH", content, 58)
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
@@ -88,7 +92,7 @@ def entries_in_constants(content: bytes) -> bool:
             for entry in range(section[4], section[4] + section[5], _SYMBOL.size):
                 begins.add(_SYMBOL.unpack_from(content, entry)[4])
     for name, kind, flags, address, start, length, *_ in sections:
-        called = content[sections[texts][4] + name :].startswith(b".plt")  # added by the linker
+        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker writes it
         if kind != _OF_THE_PROGRAM or not flags & _EXECUTABLE or called:
             continue
         code = content[start : start + length]
@@ -103,21 +107,24 @@ def is_allowed(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """Return a demangled name of the C++ library."""
+    """Return a name for messages: a function of the C++ library is shown as ``std::name``."""
     match = _OF_STD.fullmatch(name)
     return f"std::{match['rest'][: int(match['length'])]}" if match else name
 
 
 @functools.cache
 def _exported(libsim: Path) -> set[str]:
-    """Return the simulator's exports, by symbol and by the names that compilers call."""
+    """Return the symbols that libsim exports, and the hooks that instrumented code calls."""
     return symbols(libsim.read_bytes(), _DYNAMIC, defined=True) | set(hooks.INSERTED)
 
 
 def symbols(
     content: bytes, table: int, defined: bool, kinds: tuple[int, ...] = _EVERY, executable: bool = False
 ) -> set[str]:
-    """Return symbols of a kind that a 64-bit ELF library defines or imports; ``executable``: in code sections."""
+    """Return symbols of the given kinds that a 64-bit ELF library defines, or imports if ``defined`` is false.
+
+    With ``executable``, return only symbols in code sections.
+    """
     if content[:5] != b"\x7fELF\x02":
         raise ValueError("not a 64-bit ELF file")
     (place,) = struct.unpack_from("<Q", content, 40)
@@ -125,7 +132,7 @@ def symbols(
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
     if not any(section[1] == table for section in sections):
         raise ValueError("no symbol table")
-    names, left = set(), len(content)  # tables and names must not overlap, so their total size is bounded
+    names, left = set(), len(content)  # bytes not yet read: a file with overlapping tables or names is refused
     for _, kind, _, _, start, length, link, *_ in sections:
         if kind != table:
             continue

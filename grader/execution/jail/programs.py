@@ -1,4 +1,4 @@
-"""The sandbox's own small programs, each built once."""
+"""Builds the small C++ programs that confine a process and start another program in it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 CONFINE = Path(__file__).parent / "source"
-"""The sources by which a process confines itself, for the programs that include them."""
+"""The folder with ``confine.h`` and its sources, which other programs also include."""
 
 PROGRAMS = {"compile": ("compile", "limits", "landlock", "system_calls"), "drop_root": ("drop_root",)}
-"""The programs, each with its sources."""
+"""The source files of each program, by the program's name."""
 
 
 def build_program(name: str, cache: BuildCache | None = None) -> Path:
-    """Return a program, from the cache if possible."""
+    """Return the executable of a program. Build it if it is not in the cache."""
     return _build(name, cache or open_cache())
 
 

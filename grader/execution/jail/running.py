@@ -31,7 +31,7 @@ BWRAP_BASE = [
 
 @dataclass(frozen=True)
 class Start:
-    """A command to start, and the paths of the files in the child."""
+    """A command that starts a sandboxed process. ``paths`` maps each file to its path inside the sandbox."""
 
     argv: list[str]
     options: dict[str, Any]
@@ -41,7 +41,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Jail:
-    """One tier: bwrap, landlock or none. ``gpu``: the process uses CUDA's driver, which needs more files."""
+    """A sandbox of a tier: bwrap, landlock or none. With ``gpu``, CUDA's driver and its files are accessible."""
 
     tier: str = "none"
     gpu: bool = False
@@ -49,7 +49,10 @@ class Jail:
     def start(
         self, program: Path, arguments: Sequence[str], files: Sequence[Path], environment: Mapping[str, str]
     ) -> Start:
-        """Return the runner's command. It can read only these files, its libraries, and the GPU's driver if needed."""
+        """Return the command that starts ``program`` in this sandbox.
+
+        The program can read only ``files``, its libraries, and the files of the GPU's driver if ``gpu`` is set.
+        """
         words = [*arguments, self.tier, "gpu" if self.gpu else "simulator"]
         if self.tier == "none":
             return Start([str(program), *words], {"env": {**environment}}, {file: file for file in files})
@@ -63,7 +66,7 @@ class Jail:
         if self.tier == "landlock":
             visible = [str(path) for path in (*staged.values(), *libraries)]
             if self.gpu:
-                visible += [*driver.READ, *driver.OF_ITSELF, "--", *driver.devices(), driver.THREADS]
+                visible += [*driver.READ, *driver.OWN_PROCESS, "--", *driver.devices(), driver.THREADS]
             argv = [*as_unprivileged(), str(staged[program]), *words, *visible]
             return Start(argv, {"env": environment}, staged)
         argv = [*as_unprivileged(), bubblewrap(), *BWRAP_BASE, *no_more_namespaces()]
@@ -72,7 +75,7 @@ class Jail:
         for file, source in [*staged.items(), *((library, library) for library in libraries)]:
             argv += ["--ro-bind", str(source), str(file)]
         if self.gpu:
-            argv += ["--proc", "/proc"]  # shows only the sandbox's processes
+            argv += ["--proc", "/proc"]  # a /proc that shows only processes of the sandbox
             for path in driver.READ:
                 argv += [] if path.startswith("/proc/") else ["--ro-bind-try", path, path]
             for path in driver.devices():
@@ -86,7 +89,7 @@ NO_JAIL = Jail()
 
 @functools.cache
 def shared_libraries(program: Path) -> tuple[Path, ...]:
-    """Return the shared libraries of one of our own programs, and the loader."""
+    """Return the shared libraries of a program that the grader built, and the dynamic loader."""
     try:
         done = subprocess.run([*_lister(), str(program)], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -98,11 +101,11 @@ def shared_libraries(program: Path) -> tuple[Path, ...]:
 
 
 _LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}
-"""The loader of glibc, by its name in each ABI."""
+"""The path of glibc's dynamic loader on each architecture."""
 
 
 def _lister() -> list[str]:
-    """Return the loader, which lists libraries itself; else ldd, a script that takes twenty times as long."""
+    """Return the command that lists a program's libraries: the dynamic loader, or the script ldd, 20x slower."""
     loader = _LOADERS.get(os.uname().machine, "")
     return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 

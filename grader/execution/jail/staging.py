@@ -1,6 +1,6 @@
-"""For root: copies of files in a folder that the sandbox's unprivileged user can read.
+"""Copies of files that the sandbox's unprivileged user can read, for a grader that runs as root.
 
-Root's own files are often below a folder that others cannot enter, such as /root.
+Root's own files are often in a folder that other users cannot enter, such as /root.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from grader.execution.jail.programs import build_program
 
 UNPRIVILEGED = 65534
-"""The user and the group that root becomes."""
+"""The id of the user and group that a sandboxed process has instead of root's (usually "nobody")."""
 
 _PREFIX = "grader-jail-"
 _lock = threading.Lock()
@@ -30,10 +30,10 @@ _copies: dict[tuple[Path, int], Path] = {}
 
 @functools.cache
 def drops_root() -> bool:
-    """Return whether this process is root, and can become another user and give files to it.
+    """Return whether this process is root, and can change its user and the owner of files.
 
-    It cannot if it is the only user (``unshare -r``), or in a container without those rights: it is then confined like
-    any other user.
+    Root cannot do this where no other user exists (``unshare -r``), or in a container that forbids it. A submission
+    then keeps root's user id and is confined like that of any other user.
     """
     if os.geteuid() != 0:
         return False
@@ -51,12 +51,12 @@ def drops_root() -> bool:
 
 
 def as_unprivileged() -> list[str]:
-    """Return the command prefix that gives up root's rights; empty if the user cannot be changed."""
+    """Return the start of a command that gives up root's rights; empty if there is nothing to give up."""
     return [str(build_program("drop_root")), str(UNPRIVILEGED)] if drops_root() else []
 
 
 def reachable(path: Path) -> Path:
-    """Return the path if the sandbox's user can read it, else that of a copy."""
+    """Return the path if the sandbox's user can read it; otherwise copy it and return the copy's path."""
     if not drops_root() or _open_to_all(path):
         return path
     with _lock:
@@ -75,13 +75,13 @@ def reachable(path: Path) -> Path:
 
 
 def _changed(path: Path) -> int:
-    """Return the modification time of a file, or of the newest file in a folder, in ns, ignoring the folder itself."""
+    """Return the modification time of a file, or of the newest file in a folder, in ns."""
     files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
     return max((file.stat().st_mtime_ns for file in files), default=0)
 
 
 def scratch_folder() -> Path:
-    """Return an empty folder that the sandbox's user can write; the caller removes it."""
+    """Return a new empty folder that the sandbox's user can write. The caller must remove it."""
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=own_folder()))
     if drops_root():
         os.chown(folder, UNPRIVILEGED, UNPRIVILEGED)
@@ -89,7 +89,7 @@ def scratch_folder() -> Path:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Return whether all users may read a file or folder, by its own rights and those of the folders above."""
+    """Return whether all users may read a file or folder and enter the folders above it."""
     path = Path(os.path.realpath(path))
     mode = path.stat().st_mode
     wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
@@ -98,14 +98,15 @@ def _open_to_all(path: Path) -> bool:
 
 @functools.cache
 def own_folder() -> Path:
-    """Return a temporary folder of this process, removed at its end; those of dead processes are removed as well.
+    """Return a temporary folder that is removed when this process ends.
 
-    A process is identified by its id, and by a lock on its folder, since containers with separate ids may share /tmp.
+    Also remove the folders of processes that no longer exist. A process holds a lock on its folder, because its id
+    alone does not identify it: containers with separate process ids may share /tmp.
     """
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_PREFIX}*"):
         pid = left.name.removeprefix(_PREFIX).partition(".")[0]
-        with contextlib.suppress(OSError):  # another run removes it at the same time
+        with contextlib.suppress(OSError):  # another process removes it at the same time
             if pid.isdigit() and not Path(f"/proc/{pid}").exists() and left.lstat().st_uid == os.geteuid():
                 os.close(_locked(left))
                 shutil.rmtree(left, ignore_errors=True)
@@ -119,7 +120,10 @@ def own_folder() -> Path:
 
 
 def _locked(folder: Path) -> int:
-    """Return a descriptor that holds the lock on a folder until it is closed. OSError: another process has the lock."""
+    """Lock a folder; return the descriptor that holds the lock until it is closed.
+
+    Raise OSError if another process holds the lock.
+    """
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

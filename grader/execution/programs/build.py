@@ -1,4 +1,4 @@
-"""Compilation of a program's files to an executable for the simulated GPU.
+"""Compilation of a program's files to an executable that runs on the simulated GPU.
 
 Each file is preprocessed, translated and compiled separately, and the objects are linked with libsim, as with nvcc.
 Objects and executables are therefore ordinary ones. The results are stored in the cache.
@@ -37,7 +37,7 @@ class Options:
     std: str = "c++17"
     checks: bool = True
     host_flags: tuple[str, ...] = ()
-    """Options for the C++ compiler only: those of ``-Xcompiler``."""
+    """Options that nvcc passes to the C++ compiler, as given by ``-Xcompiler``."""
     run: RunCommand = run_command
 
 
@@ -52,7 +52,7 @@ def flags_of(compiler: Compiler, options: Options) -> tuple[str, ...]:
 
 
 def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) -> Path:
-    """Return the object of one file."""
+    """Compile a file, and return the path of its object."""
     cache = cache or open_cache()
     compiler = find_cxx()
     flags = flags_of(compiler, options)
@@ -85,13 +85,13 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
 
 
 def translated(active: Preprocessed) -> str:
-    """Translate the preprocessed text to C++; raise RewriteError at the place in the program's own file."""
+    """Translate the preprocessed text to C++. A RewriteError names the line of the program's own file."""
     try:
         rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
     head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
-    # nvcc's own headers include these, and programs rely on it.
+    # Programs use these headers without including them, because nvcc's own headers include them.
     head += "#include <climits>\n" + ("#include <algorithm>\n" if "std::" in rewritten.text else "")
     return head + headers_for(rewritten.text) + rewritten.text
 
@@ -129,7 +129,7 @@ def link(
     reporter: bool = False,
     cache: BuildCache | None = None,
 ) -> Path:
-    """Return the executable of objects. With ``reporter`` it shows its findings at its end by itself."""
+    """Link objects to an executable. With ``reporter`` the executable shows its findings when it ends."""
     cache = cache or open_cache()
     compiler = find_cxx()
     libsim = library.ensure_library(compiler, cache)
@@ -152,7 +152,7 @@ def link(
 
 
 def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
-    """Return the object that announces a program's start to libsim, before its first line."""
+    """Return the object that registers a program with libsim before the program's first line runs."""
     compiler = find_cxx()
     command = [sys.executable, "-m", "grader.cli.reporter"] if reporter else []
     start = f"#define REPORTER {', '.join(map(json.dumps, command)) or 'nullptr'}\n" + _START.read_text(
@@ -169,7 +169,7 @@ def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
 
 
 def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
-    """Return the executable of a program."""
+    """Build a program for the simulated GPU; return the path of its executable."""
     cache = cache or open_cache()
     libsim = library.plan_library(find_cxx())
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -180,12 +180,12 @@ def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | N
 
 
 def flags_of_defines(defines: Sequence[str]) -> tuple[str, ...]:
-    """Return ``-D`` for each ``X`` or ``X=Y``."""
+    """Return the compiler's option ``-D`` for each definition, which has the form ``X`` or ``X=Y``."""
     return tuple(f"-D{define}" for define in defines)
 
 
 def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
-    """Return the executable of a program for this machine's GPU, built by nvcc."""
+    """Build a program for this machine's GPU with nvcc; return the path of its executable."""
     cache = cache or open_cache()
     nvcc = find_nvcc()
     assert nvcc is not None

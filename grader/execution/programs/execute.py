@@ -1,4 +1,4 @@
-"""Runs a program in a separate process, and reads the simulator's report after it has ended in any way."""
+"""Runs a program in a separate process, and reads the simulator's report even if the program crashed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from grader.verdict.findings.launches import RefusedCall
 from grader.verdict.findings.memory import LeakedBytes
 
 BLOCK_SECONDS = 10.0
-"""The simulator's limit of CPU time for a block, which detects an infinite loop."""
+"""The CPU time in seconds after which the simulator stops a block, because it may be in an infinite loop."""
 _GRACE = 15.0
-"""The seconds that a program has to write its report after it was asked to end."""
+"""The seconds between SIGTERM and SIGKILL, in which a program writes its report."""
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
 """CUDA's error codes."""
 _HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\nrefused ([^\n]{0,200})\n")
@@ -43,17 +43,17 @@ class Outcome:
     """The simulator's findings and counters; None on a GPU, or if the program left no report."""
     signal: int = 0
     place: Location = UNKNOWN
-    """The place of the program when a signal arrived."""
+    """The source line that the program was executing when a signal ended it."""
     kernel: str = ""
-    """The kernel that was running then."""
+    """The kernel that was running when a signal ended the program."""
     refused: str = ""
-    """The unsupported operation that ended the program: a sentence without its period."""
+    """Why the simulator ended the program: a sentence, without a period, about an unsupported operation."""
     timed_out: float | None = None
     """The time limit in seconds, if it was exceeded."""
     checked: bool = True
     """True if the checks were enabled."""
-    found_no_room: Finding | None = None
-    """The first allocation that failed for lack of device memory, if the program ignored the error."""
+    failed_allocation: Finding | None = None
+    """The first allocation that failed for lack of device memory, if the program handled the error."""
     leaked: int = 0
     """Bytes of device memory not freed. This is not a finding, because the system frees them."""
 
@@ -80,10 +80,11 @@ def execute(
 ) -> Outcome:
     """Run a program to its end. It has the caller's input, output and working folder; in a sandbox it sees no files.
 
-    ``folders``: folders that are visible in a sandbox, by the names that it sees. It works in the last one, which is
-    writable. ``output``: a descriptor for all of its output; it then has no input. ``workers``: threads that run
-    blocks. ``explain``: the program reports on stderr which kernels used only one, and why.
-    ``same_value_races``: races between writes of the same value are findings, too.
+    ``folders`` maps paths inside the sandbox to folders that are visible there. The last one is the program's working
+    folder and the only writable one. ``output`` is a descriptor to which the program prints; it then has no input.
+    ``workers`` is the number of threads that simulate blocks. With ``explain``, the program reports on stderr which
+    kernels used only one of them, and why. With ``same_value_races``, a race between writes of the same value is a
+    finding, too.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"
@@ -119,7 +120,10 @@ def execute(
 
 
 def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
-    """Wait for the end; return whether it had to be stopped. The program receives Ctrl-C too, and writes its report."""
+    """Wait until the program ends; return whether it had to be stopped because of the timeout.
+
+    The program also receives Ctrl-C. It then writes its report and ends.
+    """
     end = None if timeout is None else time.monotonic() + timeout
     asked = False
     while True:
@@ -176,27 +180,27 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     try:
         outcome.report = Report.from_json(text[head.end() :], library=program)
     except MadeUp as problem:
-        raise GraderError(problem.message, "The program overwrote the simulator's memory.") from None
+        raise GraderError(problem.message, "The program probably overwrote memory of the simulator.") from None
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
     outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
-    full = [finding for finding in outcome.report.findings if _of(finding, _OUT_OF_MEMORY)]
-    if full and not any(_uses_nothing(finding) for finding in outcome.report.findings):
-        outcome.found_no_room = full[0]
+    full = [finding for finding in outcome.report.findings if _has_error(finding, _OUT_OF_MEMORY)]
+    if full and not any(_uses_unallocated_pointer(finding) for finding in outcome.report.findings):
+        outcome.failed_allocation = full[0]
         outcome.report.findings = [finding for finding in outcome.report.findings if finding not in full]
 
 
-def _of(finding: Finding, error: int) -> bool:
+def _has_error(finding: Finding, error: int) -> bool:
     return isinstance(finding.payload, RefusedCall) and finding.payload.error == error
 
 
-def _uses_nothing(finding: Finding) -> bool:
-    """Return whether a finding comes from a pointer that was never allocated, so the program ignored an error."""
-    return finding.kind in ("null_pointer", "illegal_address") or _of(finding, _INVALID_VALUE)
+def _uses_unallocated_pointer(finding: Finding) -> bool:
+    """Return whether the program used a pointer that was never allocated, because it ignored an allocation's error."""
+    return finding.kind in ("null_pointer", "illegal_address") or _has_error(finding, _INVALID_VALUE)
 
 
 def read_left_report(path: Path, program: Path) -> Outcome:
-    """Return the outcome in a report that a program wrote by itself."""
+    """Return the outcome of a program that ``execute`` did not start, from the report that it wrote."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
     outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else 0

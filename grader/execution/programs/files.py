@@ -1,4 +1,4 @@
-"""The files of a program, with the settings of its compiler's command line."""
+"""The source files of a program, each with its include folders and definitions from the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 16 << 20
 
 @dataclass(frozen=True)
 class Unit:
-    """A file to compile: absolute paths, and its ``-D`` and ``-U`` options."""
+    """A file to compile, with its include folders (all paths are absolute) and its ``-D`` and ``-U`` options."""
 
     file: Path
     include_dirs: tuple[Path, ...] = ()
@@ -38,7 +38,7 @@ def unit(path: Path, include_dirs: tuple[Path, ...], defines: tuple[str, ...], l
     kind = language or language_of(path)
     if kind is None:
         raise GraderError(f"{path} is not a source file", f"The files of a program end in {', '.join(_LANGUAGES)}.")
-    # CUDA's own headers are provided by the simulator, and do not belong to the program.
+    # A folder with CUDA's own headers is ignored, because the simulator provides these headers.
     folders = tuple(
         folder for folder in (given.resolve() for given in include_dirs) if not library.holds_own_headers(folder)
     )

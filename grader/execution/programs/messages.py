@@ -22,19 +22,20 @@ def explain(output: str, files: Sequence[Path], compiler: Compiler) -> BuildErro
     missing = dict.fromkeys(_LINKED.findall(output))
     if "main" in missing:
         return BuildError(
-            "the program has no main", "Name the file that defines it; use `grader check` for an exercise's file."
+            "the program has no main",
+            "Pass the file that defines it as well. For an exercise's file, use `grader check`.",
         )
     if missing:
         named = ", ".join(list(missing)[:8])
         return BuildError(
             f"used but not defined: {named}",
-            "Name all files of the program; libraries such as cuFFT are not simulated.",
+            "Pass all files of the program. Libraries such as cuFFT are not simulated.",
         )
     return _explain_by_file(output, files, compiler)
 
 
 def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> BuildError:
-    # The columns are those of the translation.
+    # The columns refer to the translated text, so they would mislead.
     output = _COLUMN.sub(r"\1: ", output)
     blamed = next(
         (file for file in files if re.search(rf"^{re.escape(str(file))}:\d+: (?:fatal )?error", output, re.M)), None
@@ -47,7 +48,10 @@ def _explain_by_file(output: str, files: Sequence[Path], compiler: Compiler) -> 
 
 
 def placed(problem: RewriteError, places: Sequence[tuple[str, int]]) -> RewriteError:
-    """Return an error of the front end in the preprocessed text, at its place in the program's file."""
+    """Return an error of the front end with the line in the program's file instead of the preprocessed text's.
+
+    ``places`` has the file and line of each line of the preprocessed text.
+    """
     file, line = places[problem.line - 1] if 1 <= problem.line <= len(places) else ("", 0)
     if not file or not Path(file).is_file():
         return located(Path(file or "program"), problem)

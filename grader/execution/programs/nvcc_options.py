@@ -40,10 +40,10 @@ _CUDA_LIBRARIES = {"cudart", "cudart_static", "cudadevrt", "cuda", "cublas", "cu
 
 @dataclass
 class NvccCall:
-    """One call of nvcc."""
+    """The parsed command line of a call of nvcc."""
 
     inputs: list[Path] = field(default_factory=list)
-    """Sources, objects and libraries, in order."""
+    """The paths of sources, objects and libraries, in the order of the command line."""
     output: Path | None = None
     compile_only: bool = False
     include_dirs: list[Path] = field(default_factory=list)
@@ -53,17 +53,17 @@ class NvccCall:
     host_flags: list[str] = field(default_factory=list)
     link_flags: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Options without a meaning here, as they were written."""
+    """Options that have no effect on the simulator, as they were written."""
     version: bool = False
     verbose: bool = False
     dependencies: bool = False
-    """True to write a makefile rule with the dependencies next to the object."""
+    """True to write a makefile rule next to the object (-MD): the files on which the object depends."""
     dependency_file: Path | None = None
     dependency_target: str | None = None
 
 
 def read_command_line(arguments: Sequence[str]) -> NvccCall:
-    """Parse a command line."""
+    """Parse nvcc's arguments."""
     call = NvccCall()
     words = iter(_with_files(arguments))
     for word in words:
@@ -96,7 +96,7 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
 
 
 def _with_files(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the words, with ``--options-file FILE`` replaced by those of the file."""
+    """Yield the arguments. Replace ``--options-file FILE`` by the arguments in that file."""
     words = iter(arguments)
     for word in words:
         if word not in ("--options-file", "-optf"):
@@ -137,7 +137,7 @@ def _set(call: NvccCall, what: str, value: str) -> None:
     elif what == "language":
         call.language = {"cu": CUDA, "c++": CPP, "c": C}.get(value)
     elif what == "host":
-        call.host_flags += _worthwhile(value.split(","))
+        call.host_flags += _without_optimization(value.split(","))
     elif what == "linker":
         call.link_flags.append(f"-Wl,{value}")
     elif what == "library_path":
@@ -146,6 +146,9 @@ def _set(call: NvccCall, what: str, value: str) -> None:
         call.link_flags.append(f"-l{value}")
 
 
-def _worthwhile(flags: Sequence[str]) -> list[str]:
-    """Return the flags without optimizations, which would remove what the checks look for."""
+def _without_optimization(flags: Sequence[str]) -> list[str]:
+    """Return the flags except those for optimization and debugging, which the simulator sets itself.
+
+    Optimizations would remove memory accesses, so that the checks could not see them.
+    """
     return [flag for part in flags for flag in part.split() if not flag.startswith(("-O", "-g", "-march", "-std"))]

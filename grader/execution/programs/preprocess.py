@@ -1,11 +1,13 @@
-"""The compiler's own preprocessor, applied to a program's files before the front end reads them.
+"""Preprocesses a program's files with the C++ compiler, before the front end translates them.
 
-Inactive code and unused macros are therefore ignored, and the results of macros are translated. The program's own
-headers are inserted; those of CUDA and of the system are not, because their macros (``threadIdx``, ``assert``) must
-remain until the simulator's headers are included: a one-line stand-in for each leads back to its ``#include``. Macros
-of those headers that ``#if`` may test, such as ``CUDART_VERSION``, are defined if they are numbers.
+The front end therefore sees only active code, with the program's macros expanded and its own headers inserted. Headers
+of CUDA and of the system are not inserted, because their macros (``threadIdx``, ``assert``) must not be expanded yet:
+the simulator's headers define them in another way. Each such header is replaced by a stand-in, a file of one line, from
+which its ``#include`` is restored afterwards. Macros of these headers that ``#if`` may test, such as
+``CUDART_VERSION``, are defined if they are numbers.
 
-Only ``grader run`` and ``grader nvcc`` do this. An exercise is one file without its own headers, and is read directly.
+Only ``grader run`` and ``grader nvcc`` preprocess. An exercise is one file without headers of its own; the front end
+reads it directly.
 """
 
 from __future__ import annotations
@@ -32,18 +34,18 @@ _HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
 _LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
 _GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
-"""NVIDIA's include guards, by which programs test whether a header was included."""
+"""NVIDIA's include guards. Programs test with them whether a header was included, so a stand-in defines them."""
 _NUMBER = re.compile(r"(?=.*[0-9])(?:[\s0-9a-fA-FxXuUlL.()*+<-]|SIM_\w+)*")
 _PADDING = 200
-"""The largest gap, in lines, that is padded; inactive code leaves gaps."""
+"""The largest gap, in lines, that is filled with empty lines. Inactive code leaves gaps."""
 
 PASSED_ON = re.compile(r"#(?:define (?:_\w*|NDEBUG)(?: [\w.+-]*)?|undef \w+) *")
-"""Definitions that system headers may test; all others have been expanded."""
+"""Definitions of macros that system headers may test. Other definitions are dropped, as their uses are expanded."""
 
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A file as the compiler sees it: ``text`` has ``#line`` directives and the active ``#include`` lines."""
+    """A preprocessed file. ``text`` is its active code, with ``#line`` directives and restored ``#include`` lines."""
 
     text: str
     places: tuple[tuple[str, int], ...] = field(repr=False)
@@ -52,18 +54,18 @@ class Preprocessed:
 
     @property
     def files(self) -> set[str]:
-        """The program's own files that it consists of."""
+        """The paths of the program's own files whose lines are in the text."""
         return {file for file, _ in self.places}
 
 
 class Refused(GraderError):
-    """The preprocessor's error."""
+    """An error that the preprocessor reported."""
 
 
 def preprocess(
     unit: Unit, compiler: Compiler, flags: Sequence[str], folder: Path, cache: BuildCache, run: RunCommand = run_command
 ) -> Preprocessed:
-    """Return the active code of a file. ``folder`` is for temporary files."""
+    """Preprocess a file. ``folder`` is for temporary files."""
     stand_ins = folder / _STAND_INS
     stand_ins.mkdir(exist_ok=True)
     for header in _headers(unit)[0]:
@@ -86,15 +88,18 @@ def _without(done: Finished, stand_ins: Path) -> str:
 
 
 def own_files(unit: Unit) -> list[Path]:
-    """Return the file and those of the program's own headers that they name, even in inactive code."""
+    """Return the file and all headers of the program that it includes, directly or not, even in inactive code."""
     return sorted(_headers(unit)[1])
 
 
 def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
-    """Return the headers, in their brackets, that the program's files name and do not own; and the files."""
+    """Return the included headers that are not the program's own, and the program's own files.
+
+    Such a header keeps its brackets or quotes: ``<cuda_fp16.h>``.
+    """
     foreign: dict[str, None] = {}
     asked: set[str] = set()
-    named = _NAMED.findall("\n".join(unit.defines))  # for #include NAME, which another file may define
+    named = _NAMED.findall("\n".join(unit.defines))  # macros that name a header, for #include NAME
     included: list[tuple[str, Path]] = []
     waiting, seen = [unit.file], set()
     while waiting:
@@ -114,7 +119,7 @@ def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
                     foreign[one] = None
                 elif own not in seen:
                     waiting.append(own)
-    # __has_include tests whether the stand-in exists.
+    # With a stand-in, __has_include is true. A header that it tests therefore gets one only if the header exists.
     return [header for header in foreign if header not in asked or _exists(header[1:-1])], seen
 
 
@@ -133,19 +138,19 @@ def _stand_in(folder: Path, header: str) -> None:
     name = header[1:-1]
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or len(name) > 200:
-        return  # the preprocessor reports that there is none
+        return  # without a stand-in, the preprocessor reports a missing header
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         ours = library.header_path(name)
         guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours else []
         target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
-    except OSError:  # a header and a folder with the same name
+    except OSError:  # for example a header and a folder with the same name
         return
 
 
 def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCache) -> Path:
-    """Return a header with the macros of the simulator's ``cuda_runtime.h`` that are numbers or guards."""
+    """Return a header that defines those macros of ``cuda_runtime.h`` that are numbers or include guards."""
     std = [flag for flag in flags if flag.startswith("-std=")]
     key = digest(["macros", compiler.identity, *std, library.headers_digest()])
 
@@ -172,14 +177,13 @@ def _is_given(name: str, value: str) -> bool:
     return bool(_NUMBER.fullmatch(value)) or (not value and re.search(r"_H_*$", name) is not None)
 
 
-# -- the preprocessor's output
-# ------------------------------------------------------------------------------------------
+# -- parsing of the preprocessor's output ------------------------------------------------------------------------------
 
 
 def _read(text: str, stand_ins: Path, warnings: str) -> Preprocessed:
     lines: list[str] = []
     places: list[tuple[str, int]] = []
-    at: tuple[str, int] = ("", 0)  # the place of the next line, according to the compiler
+    at: tuple[str, int] = ("", 0)  # the file and line that the compiler will assume for the next line
 
     def put(file: str, number: int, line: str) -> None:
         nonlocal at
@@ -205,7 +209,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield the lines of the program's own files with their places, and an ``#include`` for each stand-in."""
+    """Yield the file, number and text of each line of the program's own files, and an ``#include`` for a stand-in."""
     inside = f"{stand_ins}/"
     file, number, header = "", 0, ""
     for line in text.split("\n"):

@@ -14,7 +14,10 @@ Row = tuple[str, str, str, str, str, str, str, str]
 
 
 def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) -> Verdict:
-    """Return the program as a verdict with the stages *builds*, *safe* and *efficient* (counters without bars)."""
+    """Return the result as a verdict with the stages *builds*, *safe* and *efficient*.
+
+    The stage *efficient* has counters, but no bars to reach.
+    """
     report = outcome.report
     findings = list(report.findings) if report else []
     builds = Stage("builds", PASSED, seconds=build_seconds)
@@ -42,7 +45,11 @@ def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) 
 
 
 def kernel_rows(outcome: Outcome) -> list[Row]:
-    """Return each kernel's traffic: bytes read and written by warps, sectors per needed sector, bank conflict ways."""
+    """Return a table row for each kernel: name, launches, grid, block, and its memory traffic.
+
+    The traffic is the bytes that warps read and wrote, the sectors transferred and how many times the minimum that is,
+    and the bank conflict ways.
+    """
     rows: list[Row] = []
     for kernel in outcome.report.kernels if outcome.report else []:
         totals = kernel.totals
@@ -75,15 +82,15 @@ def ending(outcome: Outcome) -> str:
         there = "is" if len(report.findings) == 1 else "are"
         said += f" There {there} {found} in {launches}."
     else:
-        said += f" The checks were disabled, in {launches}."
+        said += f" The checks were disabled for {launches}."
         if outcome.timed_out is not None and outcome.kernel:
-            said += " Without --no-checks, a kernel that waits for the host, which is not simulated, is reported."
-    if outcome.found_no_room is not None:
-        said += f" An allocation failed for lack of memory: {message(outcome.found_no_room)}."
+            said += " Run it without --no-checks: the checks report a kernel that waits for the host."
+    if outcome.failed_allocation is not None:
+        said += f" An allocation failed for lack of memory: {message(outcome.failed_allocation)}."
     if outcome.leaked and outcome.status == 0:
         said += f" It did not free {words.amount(outcome.leaked)} of device memory."
     if report.dropped_findings:
-        said += f" {words.count(report.dropped_findings, 'more finding')} were dropped."
+        said += f" {words.count(report.dropped_findings, 'more finding')} were not recorded."
     return said
 
 

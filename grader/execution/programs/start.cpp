@@ -12,9 +12,9 @@ __attribute__((constructor(101))) static void start() {
 }
 
 #if defined(__x86_64__)
-// The objects are compiled as for a jail, where libsim checks each call through a pointer
-// (simulator/submission_sandbox/indirect_calls.cpp). A program is not confined, so it has thunks of its own: lazy
-// binding of libsim's thunks at their first call would clobber r10 and r11.
+// In instrumented objects, a call through a pointer goes through a thunk. In a jail, the thunk is libsim's and checks
+// the target (simulator/submission_sandbox/indirect_calls.cpp). A program is not confined, so its thunks, defined here,
+// only jump. It cannot use libsim's: the lazy binding at their first call would clobber r10 and r11.
 asm(R"(
     .pushsection .text
     .macro straight register
@@ -33,14 +33,14 @@ __x86_indirect_thunk_\register:
 )");
 #endif
 
-// Replacements of the C library's thread functions, which libstdc++'s std::thread calls, too. Declared here rather than
-// by <pthread.h>, which declares some of them noexcept.
+// These functions replace the C library's thread functions, which std::thread also calls. They are declared here, not by
+// <pthread.h>, because <pthread.h> declares some of them noexcept.
 extern "C" void sim_host_release(const void* object);
 extern "C" void sim_host_acquire(const void* object);
 extern "C" int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), void* thread,
                               const void* attributes, void* (*function)(void*), void* argument);
 
-// Some functions also have an older version, which a search without a version would find.
+// Some functions have two versions in glibc. A search without a version would find the older one.
 static void* find(const char* name) {
     void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
     return found ? found : dlsym(RTLD_NEXT, name);

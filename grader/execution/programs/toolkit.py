@@ -1,4 +1,4 @@
-"""A folder laid out like CUDA's, for makefiles: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
+"""Creates a folder laid out like the CUDA toolkit's, for makefiles: ``make CUDA_DIR="$(grader nvcc --toolkit)"``.
 
 Such makefiles call ``$(CUDA_DIR)/bin/nvcc`` for the CUDA files and often the host's compiler for the rest and for
 linking: ``gcc *.o -L$(CUDA_DIR)/lib64 -lcudart``. There, ``libcudart.so`` and ``libcudart_static.a`` are linker scripts
@@ -27,7 +27,7 @@ _OBJECT, _LIBSIM = "linked.o", "libsim.so"
 
 
 def folder(cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """Return the folder, with ``bin/nvcc``, ``include`` and ``lib64``, created if it is not in the cache."""
+    """Return the folder, with ``bin/nvcc``, ``include`` and ``lib64``. Create it if it is not in the cache."""
     cache = cache or open_cache()
     compiler = find_cxx()
     plan = library.plan_library(compiler)
@@ -42,7 +42,7 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
         nvcc.chmod(0o755)
         _link_headers(place / "include")
         (place / "lib").symlink_to("lib64")
-        # Without a soname, a program records the path that it was linked with, and needs no -rpath.
+        # The library has no soname. A program linked with it therefore records its full path, and needs no -rpath.
         objects = map(str, library.build_objects(plan, cache))
         argv = (*compiler.command, "-shared", "-o", f"lib64/{_LIBSIM}", *objects, "-pthread", "-ldl")
         done = options.run(Command(argv, place))
@@ -64,7 +64,10 @@ def folder(cache: BuildCache | None = None, options: Options = Options()) -> Pat
 
 
 def _link_headers(include: Path) -> None:
-    """Fill a folder with links to the simulator's headers: file by file, as two folders have a ``sim/``."""
+    """Fill a folder with links to the simulator's headers.
+
+    Each file gets its own link, because the folder ``sim/`` combines headers of two source folders.
+    """
     for folder in library.INCLUDE_DIRS:
         for header in folder.rglob("*"):
             if header.is_file():
@@ -74,7 +77,10 @@ def _link_headers(include: Path) -> None:
 
 
 def _names(libsim: Path) -> str:
-    """Return assembly that defines CUDA's functions by name, for C files that call undeclared functions."""
+    """Return assembly that defines CUDA's functions, such as cudaMalloc, as jumps to ``sim_cudaMalloc``.
+
+    The simulator's headers rename them for C++. A C file that calls one without declaring it needs the original name.
+    """
     jump = "b {}" if platform.machine() in ("aarch64", "arm64") else "jmp {}@PLT"
     lines = ['.section .note.GNU-stack,"",%progbits', ".text"]
     with libsim.open("rb") as file:
@@ -86,7 +92,10 @@ def _names(libsim: Path) -> str:
 
 
 def for_any_linker(built: Path, cache: BuildCache | None = None, options: Options = Options()) -> Path:
-    """Return an object that refers to the simulator's functions by name, as an alternative to ``--wrap``."""
+    """Return an object in which wrapped functions are renamed to the simulator's.
+
+    The option ``--wrap`` has the same effect at link time, but a makefile's own link command does not have it.
+    """
     objcopy = shutil.which("objcopy")
     if objcopy is None:
         return built

@@ -137,8 +137,8 @@ def test_the_same_message_is_shown_once_and_long_lists_are_cut():
         ("error -- unsupported GNU version! gcc versions later than 12 are not supported!", "older g++"),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_120a'", "newer CUDA toolkit"),
         ("fatal: No space left on device", "disk is full"),
-        ("relu.cu:3:1: internal compiler error: Segmentation fault\n0x7f2 crash_signal\n", "fault of the compiler"),
-        ("PLEASE submit a bug report to github\nStack dump:\n0. Program arguments: clang++", "fault of the compiler"),
+        ("relu.cu:3:1: internal compiler error: Segmentation fault\n0x7f2 crash_signal\n", "a bug in the compiler"),
+        ("PLEASE submit a bug report to github\nStack dump:\n0. Program arguments: clang++", "a bug in the compiler"),
     ],
 )
 def test_failures_without_a_line(output, hint):

@@ -27,7 +27,7 @@ def test_values_in_order_and_by_name():
 
 
 def test_the_number_of_arguments():
-    assert "takes 5 arguments (the stream is filled in), got 3: missing scale, causal" in refused(X, OUT, 6)
+    assert "takes 5 arguments (do not pass the stream), got 3: missing scale, causal" in refused(X, OUT, 6)
     assert "got 6" in refused(X, OUT, 6, 1.0, True, 0)
     assert "void f(const float* x" in refused()
 

@@ -98,6 +98,6 @@ def test_without_checks_a_kernel_that_hangs_by_itself_is_a_finding(
 
 def test_skipped_checks_are_named(unchecked: Path) -> None:
     outcome = execute(unchecked, ["a"], checks=False)
-    assert "The checks were disabled, in 1 launch." in ending(outcome)
+    assert "The checks were disabled for 1 launch." in ending(outcome)
     stopped = replace(outcome, refused="", timed_out=2.0)
-    assert "Without --no-checks, a kernel that waits for the host" in ending(stopped)
+    assert "Run it without --no-checks: the checks report a kernel that waits for the host." in ending(stopped)

@@ -1,5 +1,5 @@
-// Loaded in place of a kernel: its constructor tries operations that the jail must prevent, and prints those that
-// worked.
+// A library that tests a jail. The runner loads it in place of a kernel. Its constructor tries operations that the jail
+// must prevent, and prints those that succeeded.
 //
 // Its commands come from standard input, one per line: "read PATH", "write FOLDER", "change FILE", "connect PORT",
 // "talk SOCKET", "parent PID".

@@ -1,4 +1,4 @@
-// Confines itself and executes a compiler.
+// This program confines itself and then executes a compiler.
 //
 // usage: compile FOLDER MEGABYTES CPU_SECONDS PROCESSES [PATH...] -- COMPILER ARGUMENTS...
 //

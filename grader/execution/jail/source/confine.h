@@ -1,5 +1,5 @@
-// How a process confines itself before it runs untrusted code: limits, a restricted file system, and a filter of system
-// calls. Neither the process nor its children can undo this.
+// Functions by which a process confines itself before it runs untrusted code: resource limits, a restricted file
+// system, and a filter of system calls. Neither the process nor its children can undo them.
 #pragma once
 
 #include <stddef.h>
@@ -14,27 +14,27 @@ struct Limits {
     size_t processes;
 };
 
-// Sets the limits; 0 leaves one unchanged. Also: no core files, no new privileges, exit with the parent.
+// Sets the limits; a limit of 0 is not changed. It also disables core files and new privileges, and lets the system kill
+// this process when its parent ends.
 void limit(const Limits& limits);
 
-// Restricts opening to these files and folders (Landlock): reading and executing, or also writing. Returns false if the
-// kernel has no Landlock.
+// Lets the process open only these files and folders (by Landlock). `readable` ones can be read and executed, `writable`
+// ones can also be written. Returns false if the kernel has no Landlock.
 bool only_files(const char* const* readable, int reads, const char* const* writable, int writes);
 
-// Allows only the system calls that a kernel on the simulator needs: no processes, threads, sockets, signals to other
-// processes, or opening files for writing. Files other than 1 and 2 can be written through confine_call only. Other
-// calls fail with EPERM.
+// Allows only the system calls that a kernel on the simulator needs; other calls fail with EPERM. The process cannot
+// start processes or threads, use sockets, send signals to other processes, or open files for writing. It can write to
+// stdout and stderr. Only confine_call can write to other files that are already open.
 bool only_computing();
 
-// Forbids the system calls that reach other processes or change file metadata: for kernels on a GPU, whose driver needs
-// threads, devices and sockets of its own.
+// Forbids the system calls that affect other processes or change file metadata. It is for kernels on a GPU: the GPU's
+// driver needs threads, devices and sockets, so an allowlist of calls would be too long.
 bool only_computing_on_gpu();
 
-// Forbids the system calls that reach beyond the process's own files and children: for compilers.
+// Forbids the system calls that affect anything but the process's own files and children. It is for compilers.
 bool no_reaching_out();
 
 }  // namespace confine
 
-// Executes a system call with its arguments; returns -errno on failure. For the program's own files after
-// only_computing().
+// Executes a system call; returns -errno on failure. After only_computing(), the program writes its own files with it.
 extern "C" long confine_call(long number, long a, long b, long c, long d, long e, long f);

@@ -1,6 +1,8 @@
 // Drops root's rights and executes another program.
 //
-//   usage: drop_root USER [PROGRAM ARGUMENTS...]     USER: the number of the user and of the group
+//   usage: drop_root USER [PROGRAM ARGUMENTS...]
+//
+// USER is a number, the id of both the user and the group.
 //
 // Without a program, only tests whether dropping the rights works: the exit status is 0 if it does.
 //

@@ -1,4 +1,4 @@
-// Landlock by its raw system calls: a process gives up access to all files except those that it names.
+// Restricts a process to named files with Landlock, by raw system calls.
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -27,9 +27,9 @@ enum : uint64_t {
     read_folder = 1 << 3,
     truncate_file = 1 << 14,
     device_control = 1 << 15,
-    first_rights = (1 << 13) - 1,  // version 1 of the ABI
-    tcp = 3,                       // bind and connect
-    scope = 3,                     // abstract sockets and signals
+    first_rights = (1 << 13) - 1,  // all rights in version 1 of Landlock's ABI
+    tcp = 3,                       // the rights to bind and connect TCP sockets
+    scope = 3,                     // no abstract sockets of, or signals to, processes outside
 };
 constexpr uint64_t file_rights = execute | write_file | read_file | truncate_file | device_control;
 enum { create_ruleset = 444, add_rule = 445, restrict_self = 446, rule_of_path = 1, ask_version = 1 };
@@ -53,7 +53,7 @@ bool only_files(const char* const* readable, int reads, const char* const* writa
     long version = syscall(create_ruleset, nullptr, 0, ask_version);
     if (version < 1) return false;
     Ruleset wanted{first_rights, 0, 0};
-    if (version >= 2) wanted.files |= 1 << 13;  // moving files between folders (LANDLOCK_ACCESS_FS_REFER)
+    if (version >= 2) wanted.files |= 1 << 13;  // LANDLOCK_ACCESS_FS_REFER: move files between folders
     if (version >= 3) wanted.files |= truncate_file;
     if (version >= 5) wanted.files |= device_control;
     if (version >= 4) wanted.network = tcp;

@@ -1,4 +1,4 @@
-// Resource limits of a process.
+// Sets the resource limits of this process and gives up its privileges.
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@ void limit(const Limits& limits) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     __user_cap_header_struct self{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3]{};
-    syscall(SYS_capset, &self, nothing);  // the capabilities of a root process that could not switch to another user
+    syscall(SYS_capset, &self, nothing);  // a root process that cannot become another user drops its capabilities
     rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     set(RLIMIT_AS, static_cast<rlim_t>(limits.megabytes) << 20);

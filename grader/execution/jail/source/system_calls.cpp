@@ -16,7 +16,7 @@
 
 #include "confine.h"
 
-extern "C" const char confine_called[];  // address behind the instruction of confine_call
+extern "C" const char confine_called[];  // the address after confine_call's system call instruction
 
 namespace {
 
@@ -28,7 +28,7 @@ constexpr unsigned machine = AUDIT_ARCH_AARCH64;
 constexpr unsigned machine = 0;  // unknown processor: no filter
 #endif
 
-// Numbers that older headers lack; they are the same on all processors.
+// Numbers of system calls that older headers lack. They are the same on all processors.
 enum {
     call_pidfd_send_signal = 424,
     call_close_range = 436,
@@ -90,7 +90,8 @@ class Filter {
         result(SECCOMP_RET_KILL_PROCESS);
         load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);  // x32: the same calls with other numbers
+        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0,
+            1);  // the x32 ABI has other numbers for the same calls: refuse them
         result(refused);
 #endif
     }
@@ -98,7 +99,7 @@ class Filter {
     void allow(int call) { on(call, SECCOMP_RET_ALLOW); }
     void refuse(int call, int error = EPERM) { on(call, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)); }
 
-    // This call and all with higher numbers are unknown to this system: refuses them.
+    // Refuses this call and all with higher numbers, with the error of a kernel that does not have them.
     void refuse_from(int call) {
         add(BPF_JMP | BPF_JGE | BPF_K, static_cast<unsigned>(call), 0, 1);
         result(SECCOMP_RET_ERRNO | ENOSYS);
@@ -141,7 +142,7 @@ class Filter {
         load(offsetof(seccomp_data, args));
         add(BPF_JMP | BPF_JEQ | BPF_K, 1, 5, 0);
         add(BPF_JMP | BPF_JEQ | BPF_K, 2, 4, 0);
-        load(offsetof(seccomp_data, instruction_pointer));  // the lower half of the address
+        load(offsetof(seccomp_data, instruction_pointer));  // lower half of the caller's address
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place), 0, 3);
         load(offsetof(seccomp_data, instruction_pointer) + 4);
         add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(place >> 32), 0, 1);
@@ -166,7 +167,7 @@ class Filter {
         if (size_ < capacity)
             code_[size_++] = {static_cast<__u16>(code), static_cast<__u8>(yes), static_cast<__u8>(no), value};
     }
-    static size_t argument(int index) {  // offset of its lower half
+    static size_t argument(int index) {  // offset of the argument's lower half
         return offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<unsigned>(index);
     }
     void load(size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset), 0, 0); }
@@ -248,10 +249,11 @@ bool only_computing() {
     for (int call : harmless) filter.allow(call);
     constexpr unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     filter.allow_if(SYS_openat, 2, writing, 0);
-    filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // raise() and abort()
+    filter.allow_if(SYS_tgkill, 0, 0xffffffff, static_cast<unsigned>(getpid()));  // for raise() and abort()
     filter.allow_if(SYS_prlimit64, 0, 0xffffffff, 0);  // a process may change only its own limits, and only lower them
-    filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // or F_GETFL; not F_DUPFD, so that a descriptor keeps its number
-    // Reports and replies are written by the runner only: no libc function writes them, whatever a kernel passes to it.
+    filter.allow_if(SYS_fcntl, 1, ~2u, F_GETFD);       // F_GETFD and F_GETFL; F_DUPFD would give a file another number
+    // Reports and replies are written through confine_call. libc's write() cannot write to their descriptors, so a
+    // kernel cannot forge them by calling it.
     for (int call : writing_calls) filter.allow_own(call);
     return filter.install(false);
 }
@@ -367,12 +369,12 @@ bool only_computing_on_gpu() {
     filter.allow_if_null(SYS_sendto, 4);             // over an existing connection
     filter.refuse_if(SYS_prctl, 0, PR_SET_PDEATHSIG);
     filter.refuse_if(SYS_prctl, 0, PR_SET_DUMPABLE);
-    // Signals to another process when a file becomes ready, and input to a terminal.
+    // Refuse to send a signal to another process when a file becomes ready, and to insert input into a terminal.
     constexpr int of_files[] = {F_SETOWN, F_SETSIG, 15 /* F_SETOWN_EX */};
     constexpr int of_devices[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX};
     for (int command : of_files) filter.refuse_if(SYS_fcntl, 1, static_cast<unsigned>(command));
     for (int command : of_devices) filter.refuse_if(SYS_ioctl, 1, static_cast<unsigned>(command));
-    // From here on the numbers are the same on all processors. clone3 is among them: libc then uses clone.
+    // Refuse all calls from pidfd_send_signal's number on, except these. clone3 is refused, too; libc then uses clone.
     constexpr int newer[] = {call_close_range, call_faccessat2, call_epoll_pwait2, call_futex_waitv};
     for (int call : newer) filter.allow(call);
     filter.refuse_from(call_pidfd_send_signal);
