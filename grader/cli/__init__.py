@@ -14,7 +14,7 @@ from contextlib import suppress
 
 
 def of_an_interrupt(error: BaseException | None) -> bool:
-    """Return True if Ctrl-C caused an error. An interrupt while a module is imported can surface as another error."""
+    """Return whether Ctrl-C caused an error. During an import, Ctrl-C may raise another exception."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -22,10 +22,10 @@ def of_an_interrupt(error: BaseException | None) -> bool:
 
 def main() -> None:
     """Run the console script."""
-    if sys.argv[1:2] not in (["run"], ["nvcc"]):  # the imports below start other programs
-        # NumPy's other threads would spin for 0.1 s on cores that compilers need.
+    if sys.argv[1:2] not in (["run"], ["nvcc"]):  # these two start other programs, which inherit the variable
+        # OpenBLAS would start threads that spin for 0.1 s on cores that the compilers need.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(500_000)  # garbage collection took a fifth of the time of importing torch
+    gc.set_threshold(500_000)  # fewer garbage collections: they took a fifth of torch's import time
     try:
         if sys.argv[1:2] == ["check"]:
             from grader.frontend.toolchain import ahead
@@ -36,7 +36,7 @@ def main() -> None:
         from grader.cli.app import INTERRUPTED, run
 
         code = run()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all output is written
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done: ignore Ctrl-C from here on
     except (KeyboardInterrupt, Exception) as error:
         if not of_an_interrupt(error):
             raise
@@ -50,6 +50,6 @@ def main() -> None:
     # it would wait for compilers in other threads. If the interrupt came inside an import of torch, Python would end by
     # the signal and lose the exit code.
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # the reader of the pipe has ended
+        with suppress(OSError):  # the reader of the pipe may have ended
             stream.flush()
     os._exit(code)

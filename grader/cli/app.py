@@ -1,4 +1,4 @@
-"""The subcommands in one command line. Every error becomes one message and an exit code."""
+"""The command line with all subcommands. It turns every error into one message and an exit code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _options(
 
 
 def _app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command that the arguments begin with, or all commands if there is none."""
+    """Return the subcommand that the arguments begin with, or all subcommands if they begin with none."""
     app = typer.Typer(
         name="grader",
         help="Grades the exercises of 'LLM kernels, day by day', on a simulated GPU or on a real one.",
@@ -74,7 +74,7 @@ def _interrupted() -> int:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    No exception leaves it, except for a bug if GRADER_DEBUG is set.
+    It raises no exception, except for a bug if GRADER_DEBUG is set.
     """
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
@@ -95,7 +95,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has ended. Discard further output, also that of Python's exit.
+        # The reader of a pipe (head, less) has ended. Discard all further output, including what Python writes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASSED
     except Exception as error:

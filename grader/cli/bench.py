@@ -56,9 +56,11 @@ def command(
         Path,
         typer.Option("--csv", metavar="OUT", help="With --grid: append rows here; sizes that it contains are skipped."),
     ] = Path("grid.csv"),
-    minutes: Annotated[float, typer.Option(metavar="M", help="With --grid: start no size after M minutes.")] = 20.0,
+    minutes: Annotated[
+        float, typer.Option(metavar="M", help="With --grid: after M minutes, start no further size.")
+    ] = 20.0,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also mean, standard deviation, minimum and maximum.")
+        bool, typer.Option("--verbose", "-v", help="Also show mean, standard deviation, minimum and maximum.")
     ] = False,
 ) -> int:
     """Time kernels and compare them with torch.
@@ -96,7 +98,7 @@ def command(
             _write(json_out, reports)
         return 0
     chosen = device.value if device is not None else _default_device()
-    if record:  # checked first: a run may take an hour
+    if record:  # check before timing, which may take an hour
         from grader.judge.timing.machine import gpu_name
         from grader.judge.timing.recordings import check_recordable
 
@@ -139,7 +141,7 @@ def _kernel(course: Course, entry: Entry, file: Path | None, solution: bool) -> 
     if entry.kind == "implement" and pristine.untouched(course, entry):
         raise GraderError(
             f"{shown_path(entry.skeleton, course)} is still the skeleton: there is no kernel to time",
-            "Write it first, or time another file with --file F; --all times the solutions.",
+            "Write the kernel first, or time another file with --file F; --all times the solutions.",
         )
     return entry.skeleton
 
@@ -156,7 +158,7 @@ def _kept(entries: list[Entry], every: bool) -> list[BenchReport]:
 
 
 def _end(console: Console, reports: list[BenchReport], every: bool) -> None:
-    """Print one table of a transformer's operators after all exercises, if they were timed on a GPU."""
+    """Print the table of a transformer's operators, if ``every`` exercise was timed on a GPU."""
     from grader.report.operators import Row, operators_table
 
     if not every:

@@ -25,7 +25,7 @@ def with_grid(entries: list[Entry], every: bool) -> list[Entry]:
 
 
 def bench_grid(entries: list[Entry], kernels: list[Path], path: Path, minutes: float) -> int:
-    """Measure the grid, write the CSV file and draw the picture. ``kernels``: the file of each exercise."""
+    """Measure the grid, write the CSV file and draw the picture. ``kernels``: the file to time for each exercise."""
     import torch
 
     from grader.judge.timing.grid import points, read_rows, run_grid

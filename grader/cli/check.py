@@ -135,7 +135,7 @@ def grade(
 
 
 def _player(recordings: list[Recorded]) -> dict[str, str] | None:
-    """Return the page's player of a block, if one was recorded."""
+    """Return the player for the page, which shows the recorded block step by step; None if none was recorded."""
     if not recordings:
         return None
     from grader.report.player.page import frame
@@ -170,12 +170,12 @@ def _plain(console: Console) -> bool:
 
 
 def is_own_file(entry: Entry, file: Path | None) -> bool:
-    """Return whether the learner's own file in exercises/ was graded; only that counts as progress."""
+    """Return whether the graded file is the learner's own in exercises/. Only that file counts as progress."""
     return file is None or file.resolve() == entry.skeleton.resolve()
 
 
 def record(course: Course, entry: Entry, verdict: Verdict) -> None:
-    """Record the result. An error is not raised, because the verdict is more important than the progress."""
+    """Record the result as progress. Print errors instead of raising them: the verdict matters more."""
     if verdict.exit_code == 2:
         return
     progress = ProgressFile(course.root)
@@ -280,7 +280,7 @@ def _must_be_readable(file: Path) -> None:
 
 
 def must_be_writable(path: Path) -> None:
-    """Raise if a file cannot be written, before a minute of grading."""
+    """Raise if a file cannot be written. It is called before grading, which may take a minute."""
     if path.is_dir():
         raise GraderError(f"cannot write {path}: it is a folder", "Give the name of a file.")
     try:

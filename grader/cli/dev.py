@@ -25,7 +25,7 @@ app.add_typer(new, name="new")
 
 
 EACH = 2
-"""The most wrong kernels that are proposed for one kind of mistake."""
+"""The maximum number of wrong kernels to propose for one kind of mistake."""
 
 
 class Kind(enum.StrEnum):
@@ -58,10 +58,16 @@ def new_exercise(
     title: Title,
     kind: Annotated[Kind, typer.Option(help="What the learner does.")],
     points: Annotated[int, typer.Option(min=1, help="The points.")] = 10,
-    draft: Annotated[bool, typer.Option("--draft", help="List it for you only, until it is complete.")] = False,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Mark it as a draft: listed, but neither counted nor tested.")
+    ] = False,
     solution: Annotated[
         Path | None,
-        typer.Option("--from", metavar="SOLUTION.cu", help="A finished solution; wrong kernels are made from it."),
+        typer.Option(
+            "--from",
+            metavar="SOLUTION.cu",
+            help="A finished solution, from which the skeleton and wrong kernels are made.",
+        ),
     ] = None,
 ) -> int:
     """Create an exercise: an entry in course.toml, and every file that it needs.
@@ -90,12 +96,13 @@ def new_exercise(
 @app.command("check")
 def check(
     part: Annotated[
-        str | None, typer.Argument(metavar="[DAY[/NAME]]", help="A day or an exercise; without it the whole course.")
+        str | None, typer.Argument(metavar="[DAY[/NAME]]", help="A day or an exercise; default: the whole course.")
     ] = None,
 ) -> int:
     """Show what a day or an exercise still lacks. Exit code: 0 nothing, 1 something.
 
-    No kernel runs: tests/exercises test whether each kernel gets the right verdict. A draft is checked only by name.
+    No kernel runs: tests/exercises test whether each kernel gets the right verdict. A draft is checked only if it is
+    named.
     """
     from grader.course.authoring import day_rules, exercise_rules
 
@@ -134,13 +141,13 @@ def check(
 @app.command("wrong")
 def wrong(
     name: Annotated[str, typer.Argument(metavar="DAY/NAME", help="The exercise.")],
-    each: Annotated[int, typer.Option(min=1, help="The most kernels for one kind of mistake.")] = EACH,
+    each: Annotated[int, typer.Option(min=1, help="The maximum number of kernels for one kind of mistake.")] = EACH,
 ) -> int:
     """Propose wrong kernels by editing the solution, run them, and keep those that fail.
 
-    The kinds: a guard off by one, a loop that runs once too often, a missing barrier or rescaling, a wrong stride, an
-    accumulator in half, a vectorized access without its tail, - for +, a maximum that starts at 0. Exit code: 1 if a
-    mutant passes.
+    The kinds: a guard off by one, a loop that runs once too often, a missing barrier or rescaling, a wrong stride, a
+    half accumulator, a vectorized access without a loop for the tail, - instead of +, a maximum that starts at 0. Exit
+    code: 1 if a mutant passes.
     """
     from grader.cli.dev_wrong import find_mistakes
 
@@ -150,7 +157,7 @@ def wrong(
 
 @app.command("lessons")
 def lessons(
-    part: Annotated[str | None, typer.Argument(metavar="[DAY]", help="A day; without it all days.")] = None,
+    part: Annotated[str | None, typer.Argument(metavar="[DAY]", help="A day; default: all days.")] = None,
 ) -> int:
     """Show each lesson's length, questions, long paragraphs and long listings, and how much of solutions it shows."""
     from grader.course.authoring import lesson_rules
@@ -188,7 +195,7 @@ def lessons(
 @app.command("messages")
 def messages(
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The Markdown file to write; without it the page is printed.")
+        Path | None, typer.Option(metavar="FILE", help="The Markdown file to write; default: print the page.")
     ] = None,
 ) -> int:
     """Write every message that a verdict may show, with sample values, as one page of Markdown."""

@@ -24,12 +24,12 @@ from grader.verdict import FAILED, Verdict
 from grader.verdict.wording import findings
 
 SEEDS = (1, 2)
-"""Each mutant gets two sets of random inputs: a mistake that only one of them shows would make a test that may pass."""
+"""The seeds of the two input sets for each mutant. A mutant that fails with only one set would make a flaky test."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A mutant with the mistake that it is, or the reason why it is none."""
+    """A graded mutant. ``mistake``: its entry for the list of mistakes; if None, ``why`` gives the reason."""
 
     mutant: Mutant
     mistake: Mistake | None
@@ -67,14 +67,14 @@ def find_mistakes(course: Course, entry: Entry, each: int) -> int:
 
 
 def _texts(entry: Entry) -> Iterator[str]:
-    """Yield the listed wrong kernels; `grader dev check` reports those that do not match the solution."""
+    """Yield the listed wrong kernels. Skip those that do not match the solution: `grader dev check` reports them."""
     for mistake in read_mistakes(entry).wrong:
         with contextlib.suppress(GraderError, OSError):
             yield mistake.text(entry)
 
 
 def unready_tasks(entry: Entry) -> list[exercise_rules.Problem]:
-    """Return what tasks.py lacks before a kernel can be judged by it: a description, cases, a reference."""
+    """Return what tasks.py still lacks to judge a kernel: a description, cases, a reference."""
     draft = exercise_rules.Draft(entry)
     try:
         return list(exercise_rules.reference(draft))
@@ -86,7 +86,7 @@ PASSES = "passes"
 
 
 def try_all(entry: Entry, mutants: list[Mutant], console: Console) -> list[Tried]:
-    """Judge the solution, which must pass, and then each mutant; print a line for each.
+    """Grade the solution, which must pass, and then each mutant; print a line for each.
 
     Raises:
         GraderError: the solution does not pass.
@@ -118,7 +118,7 @@ def try_all(entry: Entry, mutants: list[Mutant], console: Console) -> list[Tried
 
 
 def tried_with(mutant: Mutant, verdicts: list[Verdict]) -> Tried:
-    """Return the mistake that all verdicts of a mutant agree on: its stages, and a text that each of them shows."""
+    """Return a mutant's entry for the list: the stages that fail, and a text that all its reports show."""
     stages = [verdict.failed_stage for verdict in verdicts]
     failed = [stage.name for stage in stages if stage is not None and stage.status == FAILED]
     if not failed:

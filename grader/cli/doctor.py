@@ -35,7 +35,7 @@ GOOD, MISSING, OPTIONAL = "passed", "failed", "skipped"
 
 @dataclass
 class Examined:
-    """An examined item. ``status``: GOOD, MISSING (grading needs it) or OPTIONAL (it would add something)."""
+    """An examined item. ``status``: GOOD; MISSING, and grading needs it; or OPTIONAL: missing, but not needed."""
 
     name: str
     status: str
@@ -94,7 +94,7 @@ def grader_itself() -> Examined:
 
 
 def kind_of_machine() -> Examined:
-    """Examine whether the course was tried on machines of this kind."""
+    """Examine whether the course was tested on machines of this kind."""
     said = untried()
     found = "a kind on which the course was tested" if not said else "some parts of it were not tested"
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
@@ -142,7 +142,7 @@ def cxx_compiler() -> Examined:
 
 
 def _builds_something(command: list[str]) -> str:
-    """Return why the compiler cannot build a shared library with the standard headers; empty if it can."""
+    """Build a small shared library with the compiler. Return the reason if that fails, else an empty text."""
     with tempfile.TemporaryDirectory(prefix="grader-doctor-") as folder:
         source = Path(folder) / "try.cpp"
         source.write_text("#include <cmath>\n#include <cstdint>\nfloat f(float x) { return std::sqrt(x); }\n")
@@ -162,7 +162,7 @@ def _builds_something(command: list[str]) -> str:
 
 
 def nvcc_compiler() -> Examined:
-    """Examine nvcc: needed for a real GPU, its errors, and the registers and occupancy in the stage *builds*."""
+    """Examine nvcc. It is needed for a real GPU; in the stage *builds*, it adds its errors, registers and occupancy."""
     from grader.frontend.toolchain.compilers import find_nvcc
 
     extra = (

@@ -1,4 +1,4 @@
-"""``grader export``: files for other systems: an autograder, a workflow, grades and feedback to upload."""
+"""``grader export``: writes files for other systems: an autograder, a workflow, grades and feedback to upload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ SHOWN = 5
 
 Exercises = Annotated[
     list[str] | None,
-    typer.Option("--exercise", "-e", metavar="NAME", help="These exercises; default: those of the instructor file."),
+    typer.Option(
+        "--exercise", "-e", metavar="NAME", help="The exercises to include; default: those of the instructor file."
+    ),
 ]
 Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of results that `grader grade` wrote.")]
 Target = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the files here; default: DIR itself.")]
@@ -37,7 +39,9 @@ def gradescope(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The archive to write.")] = Path("autograder.zip"),
     instructor: Annotated[
         Path | None,
-        typer.Option("--instructor", metavar="FILE", help="As for `grader grade`; it is included in the archive."),
+        typer.Option(
+            "--instructor", metavar="FILE", help="The instructor file, as for `grader grade`. The archive includes it."
+        ),
     ] = None,
     visibility: Annotated[
         str,
@@ -109,7 +113,9 @@ def moodle(
 def canvas(
     results: Results,
     gradebook: Annotated[Path, typer.Option(metavar="FILE", help="The gradebook as Canvas exports it.")],
-    assignment: Annotated[str, typer.Option(metavar="TITLE", help="Which column: its title, its number, or both.")],
+    assignment: Annotated[
+        str, typer.Option(metavar="TITLE", help="The assignment's column: its title, its number, or both.")
+    ],
     out: Target = None,
 ) -> int:
     """Write grades and feedback files for a Canvas course."""
@@ -120,7 +126,7 @@ def canvas(
 
 
 def _entries(course: Course, names: list[str] | None) -> list[Entry]:
-    """Return the named exercises; raise if there are none, because an assignment needs some."""
+    """Return the named exercises; raise if no exercise is named, because an assignment needs at least one."""
     if not names:
         raise GraderError("no exercise is named", "Name each exercise of the assignment with -e NAME.")
     return list({entry.name: entry for entry in map(course.find, names)}.values())

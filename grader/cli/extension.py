@@ -20,7 +20,7 @@ PACKAGES = {
     "pygments": "pygments",
     "matplotlib": "matplotlib",
 }
-"""The modules that grading in a notebook needs, and their packages."""
+"""The modules that grading in a notebook needs, each with the package to install."""
 
 
 def load(shell: InteractiveShell) -> None:
@@ -39,7 +39,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Remove the magics; ``%reload_ext`` does so first."""
+    """Remove the magics; ``%reload_ext`` calls this before ``load``."""
     from grader.cli import magics
 
     magics.unregister(shell)

@@ -26,11 +26,16 @@ def command(
         typer.Argument(metavar="FOLDER", help="A folder with a folder or a zip for each student; or an archive of it."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write results here; a stopped run is resumed.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="The folder for results. If a run there was stopped, this one continues it."
+        ),
     ] = None,
     exercise: Annotated[
         list[str] | None,
-        typer.Option("--exercise", "-e", metavar="NAME", help="Grade only these; a missing file gets no points."),
+        typer.Option(
+            "--exercise", "-e", metavar="NAME", help="Grade only these exercises; a missing file gets no points."
+        ),
     ] = None,
     instructor: Annotated[
         Path | None,
@@ -89,7 +94,7 @@ def command(
     submissions = find_submissions(folder)
     instructions.policy.check_class(submission.student for submission in submissions)
     _apart(out, folder)
-    held = tiers.in_force()  # on this machine; on a cluster each node checks for itself
+    held = tiers.in_force()  # the tier of this machine; each node of a cluster checks its own
     if held.tier == "none" and not unsafe:
         raise GraderError(
             "there is no sandbox here: submissions would run with your rights, and could change all your files",
@@ -129,7 +134,7 @@ def command(
 
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
-    """Run the session, with a progress bar on a terminal: jobs, and finished students."""
+    """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
     from grader.classroom.policy import grade
 
     columns = [
@@ -168,7 +173,7 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
 
 
 def _status(out: Path) -> int:
-    """Print the progress of the run that writes to a folder, or has written to it."""
+    """Print the progress of the run that writes to a folder, or of the last one that did."""
     from grader.classroom.status import status
 
     found = status(out)

@@ -33,7 +33,7 @@ def command(
 def show_next(course: Course, entry: Entry, again: str = "", console: Console | None = None) -> None:
     """Print the task and one more hint than last time, or all hints once all have been shown.
 
-    ``again``: the command that shows the next one; by default that of the terminal.
+    ``again``: the command to print for the next hint; default: ``grader hint NAME``.
     """
     if not entry.hints:
         raise GraderError(f"{entry.name} has no hints", "Read the lesson of its day.")

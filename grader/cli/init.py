@@ -18,7 +18,8 @@ def command(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FOLDER", help="A new or empty folder, or one that has the course. Default: the current course."
+            metavar="FOLDER",
+            help="A new or empty folder, or a copy of the course to update. Default: the current course.",
         ),
     ] = None,
 ) -> int:

@@ -21,7 +21,7 @@ from grader.report.task_view import effort
 from grader.report.terminal import ascii_only
 
 WIDE = 100
-"""The columns from which a row also has the difficulty and the points; a narrower one has room for its title."""
+"""The width from which the list shows difficulty and points. In a narrower list, titles would not fit beside them."""
 
 
 def command(
@@ -40,9 +40,9 @@ def command(
 
 
 def next_exercise(course: Course, progress: Progress, after: Entry | None = None) -> Entry | None:
-    """Return the first exercise that is not passed; with ``after``, the first after it, wrapping around.
+    """Return the first exercise that is not passed; with ``after``, the first one after it, wrapping around.
 
-    After a puzzle: the next puzzle.
+    If ``after`` is a puzzle, return the next unsolved puzzle.
     """
     order: Sequence[Entry] = read_puzzles(course) if isinstance(after, Puzzle) else course.exercises
     if after is not None:
@@ -116,7 +116,7 @@ def print_list(course: Course, progress: Progress, with_next: bool = True, conso
 
 
 def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
-    """Return how many puzzles of a day are solved, and the command that grades the next; empty without puzzles."""
+    """Return the number of a day's solved puzzles and the command that grades the next; empty without puzzles."""
     left = [puzzle for puzzle in puzzles if not progress.of(puzzle.name).passed]
     if not puzzles:
         return ""
@@ -125,7 +125,7 @@ def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
 
 
 def _about(entry: Entry | None, wide: bool) -> str:
-    """Return an exercise's kind and minutes, ``wide`` also its difficulty and points; None gives blanks."""
+    """Return an exercise's kind and minutes, if ``wide`` also its difficulty and points. None returns blanks."""
     kind, difficulty, points = (entry.kind, entry.difficulty, entry.points) if entry else ("", "", "")
     minutes = f"{entry.minutes} min" if entry and entry.minutes else ""
     return f"{kind:9} {difficulty:6} {minutes:>7} {points:>2}" if wide else f"{kind:9} {minutes:>7}"

@@ -42,11 +42,11 @@ COMPLETED = r"\s*%%?(kernel|grade|hint)\b"
 
 
 OFTEN = 0.2
-"""The minimum seconds between two updates of a check's progress: each is a message to the browser."""
+"""The minimum seconds between two updates of the progress, because each update is a message to the browser."""
 
 
 class Stopped(KeyboardInterrupt):
-    """The stop button, or Ctrl-C. Queued cells are not run, as after any interrupt."""
+    """An interrupt by the stop button or Ctrl-C. As after any interrupt, Jupyter does not run queued cells."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the message that replaces a traceback."""
@@ -72,7 +72,7 @@ def unregister(shell: InteractiveShell) -> None:
 
 
 class Magics:
-    """The magics of one notebook. IPython passes each the line behind its name."""
+    """The magics of one notebook. IPython calls each with the text after its name."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
@@ -82,8 +82,8 @@ class Magics:
 
         %%kernel EXERCISE [-v] [--device cpu|cuda] [--seed N] [--gpu GPU]
 
-        Other work in that file is kept as NAME.cu.1.bak, NAME.cu.2.bak, ... `%kernel EXERCISE`, on one line, puts the
-        exercise's file into this cell.
+        If the file holds other work, that is first saved as NAME.cu.1.bak, NAME.cu.2.bak, ... `%kernel EXERCISE`, on
+        one line, puts the exercise's file into this cell.
         """
         asked = _parser("%%kernel" if cell is not None else "%kernel", grading=cell is not None).read(line)
         if asked is None:
@@ -96,14 +96,12 @@ class Magics:
         if not cell.strip():
             raise GraderError(
                 f"the cell contains no code for {entry.name}",
-                f"Write the kernel below the line %%kernel; %kernel {short_name(entry, course)} puts the file there.",
+                f"Write it below the line %%kernel; %kernel {short_name(entry, course)} inserts the exercise's file.",
             )
         refuse_open_blanks(entry, cell)
         backup = kernel_file.write(course, entry, cell if cell.endswith("\n") else cell + "\n")
         kept = (
-            f"What {shown_path(entry.skeleton, course)} held before is kept as {backup.name} beside it."
-            if backup
-            else ""
+            f"The previous {shown_path(entry.skeleton, course)} is saved as {backup.name} beside it." if backup else ""
         )
         self._grade(course, entry, None, asked, kept)
 
@@ -136,7 +134,7 @@ class Magics:
         %progress
         """
         if line.strip():
-            raise GraderError(f"%progress takes no arguments, and was given {line.strip()!r}")
+            raise GraderError(f"%progress takes no arguments, but got {line.strip()!r}")
         course = Course()
         read = ProgressFile(course.root).read()
         if read.set_aside:
@@ -190,7 +188,7 @@ def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> lis
 
 
 def complete(_: Any, event: Any) -> list[str]:
-    """Return the exercises or options that complete a word. Never raise: completion must not fail."""
+    """Return the exercises or options that complete a word. Return none on any error."""
     if event.symbol.startswith("-"):
         return ["--device", "--seed", "--verbose", "--gpu", *(["--file"] if "%grade" in event.line else [])]
     try:
@@ -205,12 +203,12 @@ def complete(_: Any, event: Any) -> list[str]:
 
 
 class _Output:
-    """The output of a cell that grades: first the progress, then the result in its place."""
+    """The output of a cell that grades. It shows the progress, which the result then replaces."""
 
     def __init__(self, shell: InteractiveShell, name: str, note: str) -> None:
-        """``note``: a text that is shown with any result."""
+        """Store the exercise's ``name`` and a ``note`` to show if grading fails."""
         self.name, self.note = name, note
-        # A terminal cannot replace what it has shown.
+        # Only a notebook (a shell with a kernel) can replace output, so IPython in a terminal shows no progress.
         self._handle = DisplayHandle() if hasattr(shell, "kernel") else None
         self._shown = ""
         self._said = 0.0
@@ -229,7 +227,7 @@ class _Output:
     def follow(self, event: CheckEvent) -> None:
         """Show the current stage.
 
-        Calls from other threads are ignored: a notebook would show them below another cell.
+        Calls from other threads are ignored: a notebook would show their output below another cell.
         """
         if threading.current_thread() is not threading.main_thread():
             return
@@ -252,7 +250,7 @@ class _Output:
 
 
 class _Parser(argparse.ArgumentParser):
-    """The parser of a magic's options. An error is one message."""
+    """The parser of a magic's options. It reports an error as one message."""
 
     def read(self, line: str) -> argparse.Namespace | None:
         """Parse a line's arguments; return None after printing help."""
@@ -301,11 +299,11 @@ def _printed(write: Callable[[Console], None]) -> Panel:
 
 
 def _load_torch() -> None:
-    """Import torch in a thread: an import that the stop button interrupts cannot be repeated in the process."""
+    """Import torch in a thread, so that the stop button does not interrupt the import. It could not be repeated."""
     if "torch" not in sys.modules:
         threading.Thread(target=_import_torch, daemon=True).start()
 
 
 def _import_torch() -> None:
-    with contextlib.suppress(Exception):  # the next import raises the same error
+    with contextlib.suppress(Exception):  # the next import, in the main thread, raises the same error
         import torch  # noqa: F401

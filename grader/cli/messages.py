@@ -45,7 +45,7 @@ def _print(label: str, style: str, message: str, hint: str) -> None:
 
 
 def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
-    """Return the text cut to a width, with an ellipsis in place of the rest."""
+    """Shorten a text to a width; an ellipsis marks the cut."""
     if text.cell_len > columns:
         end = "..." if ascii_only else "…"
         text = text[: max(0, columns - len(end))] + Text(end)
@@ -53,7 +53,7 @@ def shortened(text: Text, columns: int, ascii_only: bool) -> Text:
 
 
 def find_exercise(course: Course, name: str) -> Entry:
-    """Return the exercise with that name. After a rename, print the new name and move the learner's file."""
+    """Return the exercise or puzzle of a name. If it was renamed, print the new name and move the learner's file."""
     if puzzle := find_puzzle(course, name):
         if not puzzle.skeleton.exists():
             kernel_file.write(course, puzzle, puzzle.text)
@@ -61,15 +61,16 @@ def find_exercise(course: Course, name: str) -> Entry:
     entry = course.find(name)
     bring_files_along(course)
     if course.is_former(name):
-        print_note(f"{name} has been renamed: it is {entry.name} now")
+        print_note(f"{name} was renamed to {entry.name}")
     return entry
 
 
 def refuse_open_blanks(entry: Entry, text: str) -> None:
-    """Raise GraderError if a puzzle's blank is not filled in."""
+    """Raise GraderError if the text still has a puzzle's blank."""
     if line := open_blank(entry, text):
         raise GraderError(
-            f"line {line} of {entry.variable} still has the blank {BLANK}", "Replace it by code, and grade it again."
+            f"line {line} of {entry.variable} still has the blank {BLANK}",
+            "Replace the blank by code, and grade it again.",
         )
 
 
@@ -85,7 +86,7 @@ def go_on(entry: Entry, course: Course) -> str:
 
 
 def short_name(entry: Entry, course: Course) -> str:
-    """Return the shortest unambiguous name of an exercise: ``flash_attention`` unless two days have one."""
+    """Return the name without the day, such as ``flash_attention``; the full name if two days have such an exercise."""
     same = [other for other in (*course.exercises, *course.drafts) if other.variable == entry.variable]
     return entry.variable if len(same) == 1 or isinstance(entry, Puzzle) else entry.name
 

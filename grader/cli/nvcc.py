@@ -19,7 +19,7 @@ _ARGUMENTS = "grader.nvcc.arguments"
 
 
 class CommandClass(TyperCommand):
-    """All arguments are nvcc's."""
+    """A command that passes all its arguments on to nvcc's command line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = args
@@ -29,8 +29,8 @@ class CommandClass(TyperCommand):
 def command(context: typer.Context) -> int:
     """Compile and link CUDA programs for the simulated GPU, called as nvcc is: make NVCC="grader nvcc".
 
-    The results are ordinary objects and programs. A program shows its findings on stderr when it ends. Makefiles that
-    need CUDA's folder get one: make CUDA_DIR="$(grader nvcc --toolkit)".
+    The results are ordinary objects and programs. A program shows its findings on stderr when it ends. `grader nvcc
+    --toolkit` prints a folder for Makefiles that need CUDA's: make CUDA_DIR="$(grader nvcc --toolkit)".
     """
     from grader.execution.programs.build import Options, compile_unit, link
     from grader.execution.programs.files import language_of, unit
@@ -42,7 +42,7 @@ def command(context: typer.Context) -> int:
         return 0
     call = read_command_line(context.meta.get(_ARGUMENTS, []))
     if call.version:
-        # Makefiles parse this. The simulator follows the rules of that release.
+        # Makefiles parse this text. The simulator follows the rules of CUDA 13.0.
         print("nvcc: the simulated GPU's compiler driver\nCuda compilation tools, release 13.0, V13.0.0")
         return 0
     if call.verbose:
@@ -78,7 +78,7 @@ def command(context: typer.Context) -> int:
 
 
 def _print_commands(toolkit: Path) -> None:
-    """Print the parts of ``nvcc -v`` that CMake reads: the toolkit's folder, and how nvcc would have linked."""
+    """Print the lines of ``nvcc -v`` that CMake parses: the toolkit's folder and the link command."""
     libraries = f'"-L{toolkit}/lib64"'
     print(f"#$ PATH={toolkit}/bin:\n#$ TOP={toolkit}")
     print(f"#$ NVVMIR_LIBRARY_DIR={toolkit}/nvvm/libdevice\n#$ LIBRARIES= {libraries}")
@@ -87,7 +87,7 @@ def _print_commands(toolkit: Path) -> None:
 
 
 def _write_rule(file: Path, target: str, unit: Unit) -> None:
-    """Write the make rule that recompiles when a header changes."""
+    """Write a make rule that lists the headers, so that make recompiles when a header changes."""
     from grader.execution.programs.preprocess import own_files
 
     names = [str(path).replace("$", "$$").replace("#", r"\#").replace(" ", r"\ ") for path in own_files(unit)]

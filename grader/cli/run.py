@@ -73,7 +73,8 @@ def command(
 
     Arguments after '--' are passed to the program. Output and findings do not depend on the number of cores: blocks
     whose order matters run one after another, and -v names their kernels. Findings are printed to stderr. Exit code:
-    the program's own; 1 if it succeeded with findings; 2 if it could not be built, or needs what is not simulated.
+    the program's own; 1 if it succeeded with findings; 2 if it could not be built, or uses a feature that is not
+    simulated.
     """
     from grader.execution.jail.compiling import run_in
     from grader.execution.jail.running import Jail
@@ -90,7 +91,9 @@ def command(
     name = str(files[0].with_suffix(""))
     if device is Device.cuda:
         if jail:
-            raise GraderError("--jail is for the simulated GPU", "Leave it out with --device cuda.")
+            raise GraderError(
+                "--jail is for the simulated GPU", "Omit --jail, or run on the simulated GPU (--device cpu)."
+            )
         return execute(build_cuda(units, options), arguments, name=name, timeout=timeout, simulated=False).exit_code
     program, seconds = _built(units, options)
     outcome = execute(
@@ -124,7 +127,7 @@ def show(
     json_out: Path | None = None,
     html_out: Path | None = None,
 ) -> None:
-    """Show the report of a program that has ended, on stderr and in the requested files."""
+    """Write the report of a finished program to stderr and to the requested files."""
     from grader.execution.programs import results
     from grader.report.program import print_program
     from grader.verdict.wording import results as written

@@ -16,10 +16,13 @@ from grader.setup.errors import GraderError
 
 def command(
     exercise: Annotated[
-        list[str] | None, typer.Argument(metavar="[EXERCISE]...", help="Pack these; without any: all that are solved.")
+        list[str] | None,
+        typer.Argument(metavar="[EXERCISE]...", help="The exercises to pack; default: all solved ones."),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The archive to write.")] = Path("submission.zip"),
-    unfinished: Annotated[bool, typer.Option("--unfinished", help="Also what is begun and does not pass yet.")] = False,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Also pack exercises that are begun but do not pass yet.")
+    ] = False,
     leaderboard: Annotated[
         str, typer.Option(metavar="NAME", help="Take part in the class's leaderboard, under this name.")
     ] = "",

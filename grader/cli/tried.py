@@ -6,7 +6,7 @@ import platform
 import sys
 
 PYTHONS = ((3, 11), (3, 13), (3, 14))
-"""The versions with which `make demo` and lessons were run: see the table of machines in tests/README.md."""
+"""The Python versions with which the demo and the lessons were tested: see the table of machines in tests/README.md."""
 
 _WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
 
@@ -18,7 +18,7 @@ def untried(
     library: str | None = None,
     python: tuple[int, int] | None = None,
 ) -> list[str]:
-    """Return the properties of this machine with which the course was not tested, a sentence each."""
+    """Return a sentence for each property of this machine with which the course was not tested."""
     system, processor, release = (
         system or platform.system(),
         processor or platform.machine(),
@@ -26,7 +26,7 @@ def untried(
     )
     library, python = library if library is not None else platform.libc_ver()[0], python or sys.version_info[:2]
     if system != "Linux":
-        return [f"{system} was not tested, and kernels do not run there: {_WITH_KERNELS} Neither was tested."]
+        return [f"{system} was not tested, and kernels do not run there. Instead, {_WITH_KERNELS} Neither was tested."]
     said = []
     if processor.lower() not in ("x86_64", "amd64"):
         known = processor.lower() in ("aarch64", "arm64")
@@ -42,5 +42,5 @@ def untried(
         said.append("A C library other than glibc was not tested.")
     if python not in PYTHONS:
         names = ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
-        said.append(f"Python {python[0]}.{python[1]} was not tested as a whole; {names} were.")
+        said.append(f"Python {python[0]}.{python[1]} was only partly tested; {names} were fully tested.")
     return said

@@ -15,7 +15,9 @@ from grader.setup.errors import GraderError
 def command(
     exercise: Annotated[
         str | None,
-        typer.Argument(metavar="EXERCISE", help="The first exercise; default: the first not passed."),
+        typer.Argument(
+            metavar="EXERCISE", help="The exercise to begin with; default: the first one that is not passed."
+        ),
     ] = None,
 ) -> int:
     """Grade at each save, and move on to the next exercise when one passes.

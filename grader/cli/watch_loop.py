@@ -47,31 +47,31 @@ KEYS = (
 
 @dataclass(frozen=True)
 class Saved:
-    """A learner's file, or a tasks.py, was saved."""
+    """The event of a saved file: an exercise's file or a tasks.py."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Pressed:
-    """A key was pressed."""
+    """The event of a pressed key."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class Resized:
-    """The size of the terminal has changed."""
+    """The event of a changed terminal size."""
 
 
 class Stopped(BaseException):
-    """The file that is being graded was saved again."""
+    """An exception that stops a check, because the graded file was saved again."""
 
 
 Event = Saved | Pressed | Resized
 Lines = list[list[Segment]]
 FOOTER, FEWEST = 4, 7
-"""The number of lines below a verdict, and the minimum number of lines of a verdict."""
+"""The number of lines reserved below a verdict, and the minimum number of lines for a verdict."""
 Grade = Callable[[Entry], Verdict]
 
 
@@ -92,14 +92,14 @@ def watch(course: Course, start: Entry | None) -> int:
     except KeyboardInterrupt:
         loop.print_goodbye()
         sys.stdout.flush()
-        # A normal exit would wait for the threads of a running check.
+        # A normal exit would wait for the threads of an interrupted check.
         os._exit(0)
     finally:
         stop.set()
 
 
 class WatchLoop:
-    """The current exercise, and the handling of each event."""
+    """The state of ``grader watch``, such as the current exercise, and the handlers of its events."""
 
     def __init__(self, course: Course, start: Entry | None, console: Console, grade: Grade) -> None:
         self.course = course
@@ -110,7 +110,7 @@ class WatchLoop:
         self.current = start or next_exercise(course, self.progress.read())
         self.grading = False
         self.loaded = threading.Event()
-        """Set when torch is imported: an interrupted import cannot be repeated."""
+        """Set when torch is imported. Until then, a save stops no check: an interrupted import cannot be repeated."""
         self.last: tuple[Entry, Verdict] | None = None
         """The exercise and verdict on the screen."""
 
@@ -135,7 +135,7 @@ class WatchLoop:
                 return 0
 
     def saved(self, path: Path) -> None:
-        """Handle a saved file: stop a running check of its previous contents. Callable from any thread."""
+        """Queue the event of a saved file, and stop a running check. Callable from any thread."""
         self.events.put(Saved(path))
         if self.grading and self.loaded.is_set() and self._entry_of(path) is not None:
             signal.pthread_kill(_main_thread(), signal.SIGUSR1)
@@ -159,7 +159,7 @@ class WatchLoop:
                 signal.signal(number, handler)
 
     def _entry_of(self, path: Path) -> Entry | None:
-        """Return the exercise of a saved file; for a tasks.py, the current one."""
+        """Return the exercise that a saved file belongs to; a tasks.py may belong to the current exercise."""
         for entry in (*self.course.exercises, *self.course.drafts):
             if path == entry.skeleton.resolve():
                 return entry
@@ -206,7 +206,7 @@ class WatchLoop:
         self.console.print(Text(f"\n  {shown_path(entry.skeleton, self.course)}", style="quiet"))
         verdict = self._graded(entry)
         if verdict is None:
-            return True  # the save that stopped it is the next event
+            return True  # a save stopped the check; its event is in the queue
         if isinstance(verdict, GraderError):
             error = verdict
             self._clear()
@@ -232,7 +232,7 @@ class WatchLoop:
         return True
 
     def _graded(self, entry: Entry) -> Verdict | GraderError | None:
-        """Return the verdict, or the error; None if the file was saved meanwhile."""
+        """Grade an exercise. Return the verdict or the error; None if a save stopped the check."""
         try:
             self.grading = True
             try:
@@ -248,7 +248,7 @@ class WatchLoop:
     def _show(self, entry: Entry, verdict: Verdict, verbose: bool = False) -> None:
         self.last = (entry, verdict)
         self._clear()
-        # Commands are not useful while this one runs, except those that show something else.
+        # While this command runs, only commands that show something else are useful.
         steps = [
             step
             for step in next_steps(self.course, entry, verdict, None, True, True)
@@ -264,7 +264,7 @@ class WatchLoop:
         self._print_lines(lines)
 
     def _within(self, room: int, verdict: Verdict, steps: Sequence[NextStep]) -> Lines:
-        """Return the report in at most this many lines: its beginning and end, and how to see the rest."""
+        """Shorten a report to ``room`` lines: its beginning, its end, and the key that shows the rest."""
         plain, width = ascii_only(self.console), self.console.width
         lines = self._lines(render(verdict, width, False, steps, plain))
         if len(lines) <= room:
@@ -319,7 +319,7 @@ class WatchLoop:
         return sys.stdin.isatty() and self.console.is_terminal
 
     def print_goodbye(self) -> None:
-        """Print the summary of a session that the learner ends."""
+        """Print the learner's progress at the end of a session."""
         progress = self.progress.read()
         entries = self.course.exercises
         passed = [entry for entry in entries if progress.of(entry.name).passed]
@@ -389,7 +389,7 @@ def _watch_files(course: Course, saved: Callable[[Path], None], stop: threading.
 
 @contextlib.contextmanager
 def keyboard(loop: WatchLoop) -> Iterator[None]:
-    """Turn pressed keys into events without Enter, if there is a terminal."""
+    """Turn each pressed key into an event at once, without Enter, if stdin is a terminal."""
     try:
         import termios
         import tty
@@ -414,7 +414,7 @@ def keyboard(loop: WatchLoop) -> Iterator[None]:
             if not data:
                 return
             text = data.decode("utf-8", "ignore")
-            # The bytes of an arrow or function key arrive together and begin with escape.
+            # An arrow or function key sends several bytes at once, of which the first is escape.
             if text.startswith("\x1b"):
                 continue
             for key in text:

@@ -1,4 +1,4 @@
-"""The course as data: its days and exercises (``catalog``), and what each exercise asks for (``task``).
+"""The course as data: its days and exercises (``catalog``), and the description of each exercise (``task``).
 
 Importing this is cheap: torch is imported by the first ``Entry.load``.
 """

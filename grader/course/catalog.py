@@ -1,7 +1,7 @@
 """Finds the parts of the course by name: days, exercises, skeletons, solutions, wrong kernels.
 
-The listed properties (titles, kinds, points) come from ``exercises/course.toml`` without running code, because
-importing torch takes two seconds. ``Entry.load`` runs the day's ``tasks.py`` and returns the whole ``Exercise``.
+Titles, kinds, points and similar properties come from ``exercises/course.toml``. Reading it runs no code and so imports
+no torch, which takes two seconds. ``Entry.load`` runs the day's ``tasks.py`` and returns the whole ``Exercise``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def course_root(start: Path | None = None) -> Path:
     """Return the folder that holds ``exercises/course.toml``.
 
-    It is named by GRADER_COURSE, above the working folder, or the clone that contains this file.
+    The variable GRADER_COURSE names it, or it is the working folder or a folder above it, or the clone with this file.
 
     A course inside an installed package is read-only: ``grader init`` copies it.
     """
@@ -70,16 +70,16 @@ class Entry:
     kind: str = "implement"
     points: int = 0
     architecture: str = "sm_80"
-    """The oldest GPU architecture that runs it."""
+    """The oldest GPU architecture that can run the exercise."""
     stages: tuple[str, ...] = ()
     difficulty: str = ""
-    """Easy, medium or hard; empty if course.toml does not say."""
+    """Easy, medium or hard; empty if course.toml has no difficulty."""
     minutes: int = 0
-    """The minutes that a newcomer takes; 0 if course.toml does not say."""
+    """The minutes that a newcomer takes; 0 if course.toml has no number."""
     needs: tuple[str, ...] = ()
     """The full names of the days and exercises that it builds on."""
     draft: bool = False
-    """Whether it is unfinished: listed for its author, and part of no count."""
+    """Whether it is an unfinished exercise, which is listed but counts nowhere."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Entry:
 
     @property
     def tasks(self) -> Path:
-        """The tasks.py that describes it."""
+        """The path of the tasks.py that describes it."""
         return self.root / "exercises" / self.day / "tasks.py"
 
     @property
@@ -109,7 +109,7 @@ class Entry:
 
     @property
     def wrong_kernels(self) -> Path:
-        """The list of mistakes that must fail."""
+        """The path of the list of wrong kernels, which must fail."""
         return self.root / "tests" / "exercises" / self.day / f"{self.variable}.toml"
 
     @property
@@ -119,7 +119,7 @@ class Entry:
         return sorted(path for path in found if not path.name.startswith(f"{self.variable}.wrong_"))
 
     def solution_text(self) -> str:
-        """Return the text of the course's own answer."""
+        """Return the text of the course's solution."""
         try:
             return self.solution.read_text(encoding="utf-8")
         except OSError as error:
@@ -167,7 +167,7 @@ class Day:
     summary: str
     exercises: tuple[Entry, ...]
     drafts: tuple[Entry, ...] = ()
-    """The exercises that are not complete yet."""
+    """The day's exercises that are not complete yet."""
 
     @property
     def lesson(self) -> Path:
@@ -183,7 +183,7 @@ class Course:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The contents of course.toml."""
+        """The parsed course.toml."""
         return read_manifest(self.root)
 
     @cached_property
@@ -214,7 +214,7 @@ class Course:
 
     @property
     def drafts(self) -> list[Entry]:
-        """The exercises that are not complete yet."""
+        """The course's exercises that are not complete yet."""
         return [entry for day in self.days for entry in day.drafts]
 
     @cached_property
@@ -223,7 +223,7 @@ class Course:
 
     @cached_property
     def former_names(self) -> dict[str, Entry]:
-        """Return the exercises that were renamed, or whose day was, by each former full name."""
+        """Return each former full name with its exercise: the exercise or its day was renamed."""
         return {old: self._present_names[new] for old, new in self.manifest.former_exercises.items()}
 
     def find(self, name: str) -> Entry:
@@ -247,18 +247,18 @@ class Course:
         raise GraderError(f"there is no exercise {name!r}", hint)
 
     def is_former(self, name: str) -> bool:
-        """Return whether ``find`` accepts a name only because it is a former one."""
+        """Return whether a name is only a former name of an exercise."""
         parts = _parts(name)
         return not _matching(parts, self._present_names) and bool(_matching(parts, self.former_names))
 
 
 def _parts(name: str) -> list[str]:
-    """Return the parts of a name or path, without the ending of a kernel file."""
+    """Split a name or path at slashes, without the suffix ``.cu``."""
     return re.sub(r"\.cu$", "", name.strip().replace("\\", "/").rstrip("/")).split("/")
 
 
 def _matching(parts: list[str], names: Mapping[str, Entry]) -> list[Entry]:
-    """Return those of ``names`` (full names) that the parts of a path or name match."""
+    """Return the exercises whose full name in ``names`` matches the parts of a name or path."""
     full, tail = "/".join(parts[-2:]), parts[-1]
     if full in names:
         return [names[full]]
@@ -280,7 +280,7 @@ def find(name: str, root: Path | None = None) -> Entry:
 def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
     """Return the hints of a day by exercise.
 
-    ``changed`` is the file's modification time in nanoseconds, a key of the cache.
+    ``changed``: the file's modification time in nanoseconds, so that the cache misses after a change.
     """
     found = {}
     for name, hints in read_toml(path)[1].items():
@@ -291,7 +291,7 @@ def _hints(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
 
 
 def _hint_blocks(text: str) -> str:
-    """Join the lines of each paragraph, and keep the lines of each block that is indented by four spaces: code."""
+    """Join the lines of each paragraph. Keep the lines of blocks that are indented by four spaces, which are code."""
     blocks = re.split(r"\n(?:[ \t]*\n)+", textwrap.dedent(text).strip("\n").rstrip())
     return "\n\n".join(
         block if all(line.startswith("    ") for line in block.splitlines()) else " ".join(block.split())
@@ -300,7 +300,7 @@ def _hint_blocks(text: str) -> str:
 
 
 def tasks_of_day(file: str, folder: str) -> ModuleType:
-    """Return the tasks.py of another day, for the tasks.py ``file`` whose exercises are variants of it."""
+    """Return another day's tasks.py as a module, for a tasks.py ``file`` with variants of its exercises."""
     return _tasks_module(Path(file).resolve().parent.with_name(folder) / "tasks.py")
 
 

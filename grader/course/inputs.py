@@ -38,15 +38,15 @@ def evaluate(expression: Number, dims: Mapping[str, Any]) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(expression: str) -> CodeType:
-    """Compile an expression, cached: the cases repeat the same few expressions."""
+    """Compile an expression. Cached, because all cases use the same few expressions."""
     return compile(expression.strip(), "<expression>", "eval")
 
 
 def draw(distribution: Callable[..., Any], **available: Any) -> Any:
-    """Call a distribution with those of the available arguments that it has as parameters."""
+    """Call a distribution with the available arguments whose names are parameters of it."""
     try:
         named = _named(distribution)
-    except TypeError:  # not hashable, so it cannot be cached
+    except TypeError:  # the function is not hashable, so the cache cannot hold it
         named = _named.__wrapped__(distribution)
     if named is None:
         return distribution(**available)
@@ -55,7 +55,7 @@ def draw(distribution: Callable[..., Any], **available: Any) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def _named(function: Callable[..., Any]) -> frozenset[str] | None:
-    """Return the names of a function's parameters; None if it takes any."""
+    """Return the names of a function's parameters; None if it has ``**kwargs``."""
     parameters = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return None
@@ -64,7 +64,7 @@ def _named(function: Callable[..., Any]) -> frozenset[str] | None:
 
 @dataclass(frozen=True)
 class normal:
-    """A normal distribution; ``channel_offset`` adds a constant of that spread to each entry of the last axis."""
+    """A normal distribution. ``channel_offset``: the deviation of a random constant added per channel (last axis)."""
 
     scale: Number = 1.0
     mean: Number = 0.0
@@ -127,7 +127,7 @@ class constant:
 
 @dataclass(frozen=True)
 class computed:
-    """A function of the inputs drawn before it (a log-sum-exp of queries and keys, packed words of weights).
+    """An input computed from inputs drawn before it, such as a log-sum-exp of queries and keys or packed weights.
 
     The function gets the inputs and sizes that it names, floating-point tensors as float64 and integers as int64.
     """
@@ -147,7 +147,7 @@ class computed:
 
 @dataclass(frozen=True)
 class between:
-    """A size that is drawn for every run, both ends included."""
+    """A random size, drawn for every run from ``low`` to ``high``, both included."""
 
     low: int
     high: int
@@ -159,7 +159,7 @@ class between:
 
 @dataclass(frozen=True, init=False)
 class one_of:
-    """A size or flag that is drawn from a list for every run."""
+    """A random size or flag, drawn for every run from a list."""
 
     values: tuple[Any, ...]
 

@@ -1,7 +1,7 @@
 """``exercises/course.toml``: the days and exercises of the course, in order, with their listed properties.
 
-It is parsed into the structures of this file, which define its contents. A violation raises one error that names the
-line, the day and the exercise, and the correction.
+The classes of this file define its contents. An invalid file raises an error that names the line, the day, the exercise
+and the correction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.setup.errors import GraderError
 
 FILE = "exercises/course.toml"
 FORMAT = 1
-"""The version of the file that this grader reads. It changes if an older grader would misread the file."""
+"""The version of the file's format. It is raised if an older grader would misread the new format."""
 
 KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")
@@ -33,15 +33,15 @@ Stages = tuple[Literal["builds", "correct", "safe", "efficient", "fast"], ...]
 
 
 class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
-    """A ``[[day.exercise]]`` table."""
+    """One ``[[day.exercise]]`` table: an exercise's listed properties."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
-    """The name of its files and of its variable in tasks.py."""
+    """The name of the exercise's files and of its variable in tasks.py."""
     title: Text
     kind: Literal["implement", "debug", "optimize"]
     points: Annotated[int, Meta(ge=1)]
     architecture: Architecture | None = None
-    """The oldest GPU architecture that runs it; None: the course's default."""
+    """The oldest GPU architecture that can run the exercise; None: the course's default."""
     stages: Stages | None = None
     """The stages; None: the course's default."""
     difficulty: Difficulty | None = None
@@ -51,11 +51,11 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     needs: tuple[Text, ...] | None = None
     """The days and exercises that it builds on: ``day02_reductions``, ``day02_reductions/softmax``."""
     draft: bool = False
-    """Whether it is listed for its author only: it can be checked, and counts nowhere."""
+    """Whether the exercise is unfinished: it is listed and can be checked, but counts nowhere."""
 
 
 class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
-    """A ``[[day]]`` table."""
+    """One ``[[day]]`` table: a day with its exercises."""
 
     folder: Annotated[str, Meta(pattern=r"^day\d\d_[a-z0-9_]+$")]
     title: Text
@@ -70,7 +70,7 @@ class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The content of course.toml."""
+    """The parsed course.toml."""
 
     format: int
     title: Text
@@ -84,7 +84,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @cached_property
     def former_exercises(self) -> dict[str, str]:
-        """Return the present name of each exercise by each of its former full names."""
+        """Return each former full name of an exercise with its present full name."""
         present = [f"{day.folder}/{exercise.name}" for day in self.days for exercise in day.exercises]
         names = {old: new for old, new in self.formerly.items() if "/" in old}
         names |= {name: name for name in present}
@@ -106,15 +106,15 @@ WANTED = {
     "difficulty": "An exercise is easy, medium or hard.",
     "minutes": "The minutes that a newcomer takes are an integer of at least 1.",
     "needs": 'List days and exercises that come before it: ["day02_reductions", "day02_reductions/softmax"].',
-    "draft": "draft = true lists an exercise for its author only; take the line out when it is complete.",
+    "draft": "draft = true marks an unfinished exercise, which counts nowhere; remove the line when it is complete.",
     "formerly": 'Write a former name before its current one: old_day = "new_day", "day/old" = "day/new".',
     "folder": "A day's folder is named dayNN_topic, such as day06_flash_attention.",
 }
-"""The correct form of each value."""
+"""The correct form of each key's value, for error messages."""
 
 
 def read_manifest(root: Path) -> Manifest:
-    """Return the course's file, checked for consistency and against the files that it names."""
+    """Read course.toml. Check that it is consistent and that the files it names exist."""
     path = root / FILE
     if not path.is_file():
         hint = "Run `grader` inside the course folder, or set GRADER_COURSE to it."
@@ -137,7 +137,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def former_names(root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the present names of days and exercises by their former ones; empty if the course cannot be read."""
+    """Return two mappings from former to present names: days, exercises. Both are empty if course.toml is invalid."""
     try:
         manifest = read_manifest(root)
     except GraderError:
@@ -157,11 +157,11 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 Problem = tuple[tuple[int, ...], str, str, str]
-"""The place (numbers of the day and of the exercise in it), the key, the error, and the correction."""
+"""The indices of the day and of its exercise, the key, the error, and the correction."""
 
 
 def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Yield inconsistencies between values that are each valid."""
+    """Yield the errors that the parser cannot find: values that contradict each other, and missing files."""
     if not _in_order(manifest.stages):
         yield (), "stages", "they are not in order, or one is missing", WANTED["stages"]
     days: set[int] = set()
@@ -203,12 +203,17 @@ def _contradictions(root: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def _wrong_former_names(manifest: Manifest) -> Iterator[Problem]:
-    """Yield the entries of ``formerly`` whose present name does not exist, or whose former name does."""
+    """Yield the entries of ``formerly`` whose present name does not exist or whose former name still exists."""
     days = {day.folder for day in manifest.days}
     exercises = {f"{day.folder}/{exercise.name}" for day in manifest.days for exercise in day.exercises}
     for old, new in manifest.formerly.items():
         if old in days | exercises:
-            yield (), old, "this is a present name", "Give the exercise or day another name, or take the line out."
+            yield (
+                (),
+                old,
+                "this former name is also a present name",
+                "Give the exercise or day another name, or remove the line.",
+            )
         elif new not in (exercises if "/" in old else days):
             yield (), old, f"{new!r} is not in the course", WANTED["formerly"]
         elif "/" in old and old.partition("/")[0] not in days:
@@ -251,13 +256,13 @@ def _error(
 
 
 def _line(text: str, place: tuple[int, ...], key: str) -> int:
-    """Return the line of a key, or of the head of the table in which the key is missing."""
+    """Return the line of a key; if the key is missing, the line where its table begins."""
     lines = text.splitlines()
     head = 0
     for number, name in zip(place, ("day", "day.exercise")):
         found = [at for at in range(head, len(lines)) if re.match(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]", lines[at])]
         if number >= len(found):
-            return 1  # written as inline tables
+            return 1  # inline tables have no head line
         head = found[number]
     for at in range(head + len(place[:1]), len(lines)):
         if re.match(r"\s*\[\[" if not place else r"\s*\[", lines[at]):

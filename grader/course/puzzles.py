@@ -31,7 +31,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tensor of a puzzle whose shape alone does not describe it."""
+    """An input tensor of a puzzle, if its entry gives more than a shape."""
 
     shape: Text
     dtype: Literal["f32", "i32"] = "f32"
@@ -41,7 +41,7 @@ class Tensor(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Bar(Struct, frozen=True, forbid_unknown_fields=True):
-    """A limit of the stage *efficient*, counted in the first case."""
+    """A bar of the stage *efficient*: a limit on counters, which are counted in the first case."""
 
     expression: Text
     at_most: float
@@ -57,7 +57,7 @@ class Wrong(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Listed(Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[puzzle]]``."""
+    """One ``[[puzzle]]`` table of puzzles.toml."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
     title: Text
@@ -85,9 +85,9 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Puzzle(Entry):
-    """One puzzle. It is found, graded and recorded as an exercise is."""
+    """One puzzle. As an ``Entry``, it is graded and recorded like an exercise."""
 
-    listed: Listed = None  # type: ignore[assignment]  # the fields before it have defaults
+    listed: Listed = None  # type: ignore[assignment]  # needs a default, as the fields above have one
 
     @property
     def skeleton(self) -> Path:
@@ -106,11 +106,11 @@ class Puzzle(Entry):
 
     @property
     def text(self) -> str:
-        """The kernel with its blanks."""
+        """The text of the kernel file, with its blanks."""
         return f"#include <cuda_runtime.h>\n\n{self.listed.kernel.strip()}\n"
 
     def filled(self, answers: tuple[str, ...] | None = None) -> str:
-        """Return the kernel with these answers in its blanks, or with the correct ones."""
+        """Return the kernel with its blanks filled with ``answers``; by default the correct ones."""
         text = self.text
         for answer in self.listed.answers if answers is None else answers:
             text = text.replace(BLANK, answer, 1)
@@ -174,7 +174,7 @@ def _input(tensor: str | Tensor) -> Any:
 
 
 def _named(dims: dict[str, int | float]) -> str:
-    """Return the name of a case: its sizes."""
+    """Return the name of a case, made of its sizes: ``n = 5, cols = 3``."""
     return ", ".join(f"{name} = {value}" for name, value in dims.items())
 
 
@@ -214,12 +214,12 @@ def find_puzzle(course: Course, name: str) -> Puzzle | None:
 
 
 def _problem(puzzle: Listed, known: set[str]) -> str:
-    """Return the contradiction in a puzzle; empty if there is none."""
+    """Return what is wrong in a puzzle's table; empty if it is valid."""
     if puzzle.name in known:
         return "another puzzle or exercise has this name"
     blanks = puzzle.kernel.count(BLANK)
     if blanks == 0 or any(len(answers) != blanks for answers in (puzzle.answers, *(w.answers for w in puzzle.wrong))):
-        return f"it has {blanks} blanks, and answers for another number of them"
+        return f"it has {blanks} blanks, but some list of answers has another length"
     return ""
 
 

@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that the kernel reads: its shape over the sizes of the case, and its distribution."""
+    """A tensor that the kernel reads. Its shape consists of expressions over the sizes of a case."""
 
     shape: str
     distribution: Callable[..., Any] = field(default_factory=normal)
@@ -59,23 +59,24 @@ class Output:
     shape: str
     dtype: str | None = None
     inout: bool = False
-    """The initial value of an in-out tensor, which the reference gets under the same name."""
+    """True if the kernel also reads it. ``start`` draws its initial value, which the reference gets, too."""
     start: Callable[..., Any] = field(default_factory=normal)
     scratch: bool = False
-    """True if it is working memory: allocated, not compared."""
+    """True if it is working memory, which is allocated but not compared."""
     tolerance: float | None = None
-    """A tolerance for this output, instead of the exercise's."""
+    """A tolerance for this output that replaces the exercise's."""
     scale: str | Callable[..., Any] = "row"
-    """The scale of errors: the size of the element's "row", or of the whole "tensor".
+    """The scale that errors are divided by: the magnitude of the element's "row", or of the whole "tensor".
 
-    Where elements are differences of larger numbers (gradients), a function, called like the reference, that returns
-    the size of the terms summed at each element, such as the same sum over absolute values.
+    It may also be a function, for elements that are differences of larger numbers (gradients). It is called like the
+    reference and returns the magnitude of each element's terms, such as the same sum over absolute values.
+    
     """
 
 
 @dataclass(frozen=True, init=False)
 class Case:
-    """A named case: sizes and flags, and optionally other inputs than the default ones."""
+    """A named test case: sizes, flags, and optionally distributions that replace those of the inputs."""
 
     name: str
     dims: dict[str, Any]
@@ -83,9 +84,11 @@ class Case:
     inputs: dict[str, Callable[..., Any]]
     offsets: dict[str, int]
     before: dict[str, str]
-    """For tensors of which only the end exists: the number of elements before it, over the sizes of the case.
+    """For tensors of which only the last part is allocated: the number of elements before that part.
 
-    The kernel gets a pointer to where the first of these would be, so its indices may be larger than any memory.
+    Each value is an expression over the sizes. The kernel gets a pointer to where the whole tensor would begin, so that
+    its indices can exceed 2^31 without the memory for it.
+    
     """
 
     def __init__(
@@ -123,39 +126,39 @@ class Bar:
     look: str = ""
     """Advice for a learner who misses the bar."""
     naive: str = ""
-    """The naive version that misses it: the name of a wrong kernel of the exercise."""
+    """The name of a naive version that misses the bar: one of the exercise's wrong kernels."""
 
 
 @dataclass(frozen=True)
 class TimeBar:
-    """A limit of the stage *fast*: the most microseconds for a size on the named GPU. Other GPUs are not judged."""
+    """A limit of the stage *fast*: the maximum time for a size on the named GPU. On other GPUs, it does not apply."""
 
     size: str
     """The name of a ``Bench``."""
     at_most_us: float
-    """The limit of the median, as ``grader bench`` measures it."""
+    """The maximum of the median that ``grader bench`` measures, in microseconds."""
     gpu: str
-    """A word of the driver's name of the GPU, such as H200."""
+    """A word in the GPU's name as the driver reports it, such as H200."""
     dtypes: tuple[str, ...] | None = None
-    """The dtype; None: every one that the size is timed in."""
+    """The dtypes that the limit applies to; None: all in which the size is timed."""
     look: str = ""
     """Advice for a learner who misses the limit."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The parameters of ``grader bench --grid`` for an attention: its head widths, and the names of its sizes."""
+    """The parameters of ``grader bench --grid`` for an attention kernel."""
 
     head_dims: tuple[int, ...]
     dims: Callable[[int, int, int, int], dict[str, Any]]
-    """A function that makes a ``Case`` of batch, heads, length (as many queries as keys) and head_dim."""
+    """A function of (batch, heads, length, head_dim) that returns a case's sizes. There are as many keys as queries."""
     tensor_cores: bool = False
-    """True if it uses tensor cores."""
+    """True if the kernel uses tensor cores."""
 
 
 @dataclass
 class Call:
-    """A concrete case: chosen sizes, drawn inputs, and all arguments of the launcher."""
+    """A case made concrete: its sizes, its drawn inputs, and all arguments of the launcher."""
 
     case: Case
     dtype: str
@@ -168,9 +171,9 @@ class Call:
     output_dtypes: dict[str, str]
     tensor_dtypes: dict[str, str]
     scratch: frozenset[str] = frozenset()
-    """Outputs that are working memory: they need not be written."""
+    """The names of outputs that are working memory and are not compared."""
     before: dict[str, int] = field(default_factory=dict)
-    """The value of ``Case.before``."""
+    """The evaluated ``Case.before``."""
 
 
 @dataclass
@@ -187,28 +190,29 @@ class Exercise:
     scalars: dict[str, Callable[..., Any]] = field(default_factory=dict)
     tolerance: dict[str, float] = field(default_factory=dict)
     trivial: list[Callable[..., Any]] = field(default_factory=list)
-    """Wrong outputs that must fail: functions called like the reference."""
+    """Functions, called like the reference, that return wrong outputs; a comparison with each must fail."""
     efficient: Case | None = None
     bars: list[Bar] = field(default_factory=list)
     minimum_bytes: Callable[[dict[str, Any]], float] | None = None
-    """The bytes that a kernel must request from global memory, for the bars; a gathered row counts each time."""
+    """The minimum bytes that a kernel requests from global memory, for the bars. A row read twice counts twice."""
     distinct_bytes: Callable[..., float] | None = None
     """The bytes that must come from device memory, for the roofline.
 
-    A row counts once even if it is read several times, because a cache may serve it again. Called like the reference,
-    and with ``item``; the default is the minimum by the other rules.
+    A row counts once even if it is read several times, because a cache may serve it again. The function is called like
+    the reference, and with ``item``, the bytes of an element. Default: ``minimum_bytes``, or all tensors if fewer.
+    
     """
     flops: Callable[[dict[str, Any]], float] | None = None
     flops_of: str = ""
-    """The operands' type that ``flops`` counts, if it is not a case's dtype: "f8" doubles the rate of tensor cores."""
+    """The operand type of ``flops``, if it differs from the dtype: with "f8", tensor cores have twice the f16 rate."""
     bench: list[Bench] = field(default_factory=list)
     grid: Grid | None = None
     time_bars: list[TimeBar] = field(default_factory=list)
     torch_baseline: Callable[..., Any] | None = None
     torch_prepare: Callable[..., dict[str, Any]] | None = None
-    """A function that makes further arguments of ``torch_baseline``, such as a mask, before the timing."""
+    """A function that returns further arguments for ``torch_baseline``, such as a mask. Its time does not count."""
     operator: str = ""
-    """The operator of a transformer that this kernel implements: its row in the last table of ``bench --all``."""
+    """The transformer operator that this kernel implements. ``bench --all`` groups its last table by it."""
     timeout: float = 20.0
     """The time limit of one case on the simulator, in seconds."""
     name: str = ""
@@ -217,7 +221,7 @@ class Exercise:
     kind: str = ""
     points: int = 0
     architecture: str = "sm_80"
-    """The oldest GPU architecture that runs it."""
+    """The oldest GPU architecture that can run it."""
     difficulty: str = ""
     minutes: int = 0
     needs: tuple[str, ...] = ()
@@ -225,7 +229,7 @@ class Exercise:
     def __post_init__(self) -> None:
         """Raise GraderError for a description that contradicts itself."""
         self.dtypes = tuple(self.dtypes)
-        self.summary = " ".join(self.summary.split())  # one paragraph, however tasks.py wraps it
+        self.summary = " ".join(self.summary.split())  # join the lines of tasks.py to one paragraph
         problems = []
         for dtype in self.dtypes:
             if dtype not in DTYPES:
@@ -246,13 +250,13 @@ class Exercise:
             for dtype in set(bar.dtypes or ()) - set(sizes.get(bar.size, bar.dtypes or ())):
                 problems.append(f"a time limit for {bar.size!r} in {dtype}, a dtype that is not timed")
             if not bar.at_most_us > 0 or not bar.gpu.strip():
-                problems.append(f"a time limit for {bar.size!r} without a positive time or the name of a GPU")
+                problems.append(f"a time limit for {bar.size!r} lacks a positive time or the name of a GPU")
         if problems:
             raise GraderError(f"the task {self.name or self.launchers!r} is invalid: " + "; ".join(problems))
 
     @property
     def variable(self) -> str:
-        """The name within its day: the variable in tasks.py, and the file stem."""
+        """The name without the day: the variable in tasks.py and the file stem."""
         return self.name.rpartition("/")[2]
 
     def prototype(self, dtype: str) -> str:
@@ -269,11 +273,11 @@ class Exercise:
         return _parameters(self.prototype(dtype))
 
     def runs(self) -> list[tuple[Case, str]]:
-        """Return every case with each of its dtypes."""
+        """Return all pairs of a case and one of its dtypes."""
         return [(case, dtype) for case in self.cases for dtype in (case.dtypes or self.dtypes)]
 
     def case_seed(self, seed: int, case: Case, dtype: str) -> int:
-        """Return the seed of one case: all cases of a check differ, and one number reproduces them all."""
+        """Return the seed of one case, derived from the seed of the check, so that cases get different inputs."""
         text = f"{seed}/{self.name}/{case.name}/{dtype}".encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:7], "little")
 
@@ -286,14 +290,14 @@ class Exercise:
         }
 
     def scalars_of(self, dims: dict[str, Any]) -> dict[str, Any]:
-        """Return the derived parameters and the sizes."""
+        """Return the sizes and the scalars derived from them."""
         values = dict(dims)
         for name, derive in self.scalars.items():
             values[name] = derive(dims) if callable(derive) else derive
         return values
 
     def call(self, case: Case, dtype: str, seed: int, device: str = "cpu", keep_on: str = "cpu") -> Call:
-        """Choose sizes and draw inputs on ``device``. ``seed`` is that of the case (see ``case_seed``)."""
+        """Choose sizes and draw inputs on ``device``. ``seed``: the case's seed (see ``case_seed``)."""
         import torch
 
         dims = self.dims_of(case, seed)
@@ -322,7 +326,7 @@ class Exercise:
         tensors = {name: tensor.to(keep_on) for name, tensor in tensors.items()}
         for parameter in self.parameters(dtype):
             if parameter.type == "float" and isinstance(values.get(parameter.name), float):
-                # The kernel gets the rounded value, so the reference must get it as well.
+                # The kernel gets the value rounded to float, so the reference must get the same value.
                 values[parameter.name] = struct.unpack("f", struct.pack("f", values[parameter.name]))[0]
         return Call(
             case=case,
@@ -343,7 +347,7 @@ class Exercise:
         return self.outputs_of(self.reference, call)
 
     def outputs_of(self, function: Callable[..., Any], call: Call) -> dict[str, Any]:
-        """Call a function like the reference, with the upcast tensors and scalars it names; return a dict by output."""
+        """Call a function as the reference is called; return its results by output name."""
         import torch
 
         result = self._call_by_names(function, call)
@@ -363,14 +367,14 @@ class Exercise:
                 if value.numel() != math.prod(shape):
                     raise GraderError(
                         f"the reference of {self.name} returns {name!r} with the shape {tuple(value.shape)}, "
-                        f"the task says {shape}"
+                        f"but the task says {shape}"
                     )
                 value = value.reshape(shape)
             expected[name] = value.to(torch.float64) if value.is_floating_point() else value.to(torch.int64)
         return expected
 
     def _call_by_names(self, function: Callable[..., Any], call: Call, **more: Any) -> Any:
-        """Call a function with those of the upcast tensors, scalars and ``more`` that it has as parameters."""
+        """Call a function with the tensors (as float64 or int64), scalars and ``more`` that its parameters name."""
         import torch
 
         def upcast(tensor: Any) -> Any:
@@ -391,7 +395,7 @@ class Exercise:
         return function(**arguments)
 
     def tolerance_of(self, name: str, dtype: str) -> float:
-        """Return the tolerance of an output: its own, else the exercise's for the dtype, else the dtype's."""
+        """Return the tolerance of an output: its own, else the exercise's for the dtype, else the dtype's default."""
         own = self.outputs[name].tolerance
         return self.tolerance.get(dtype, DEFAULT.get(dtype, DEFAULT["f32"])) if own is None else own
 
@@ -403,13 +407,13 @@ class Exercise:
         return self._call_by_names(scale, call).to(torch_dtype("f64")).expand(call.output_shapes[name])
 
     def least_bytes(self, call: Call) -> float:
-        """Return the bytes that any kernel must move: every input and output once, or the task's own rule."""
+        """Return the minimum bytes of any kernel: every input and output once, or the task's ``minimum_bytes``."""
         if self.minimum_bytes is not None:
             return float(self.minimum_bytes(Sizes(call)))
         return self._every_tensor_once(call)
 
     def roofline_bytes(self, call: Call) -> float:
-        """Return the bytes that must cross device memory with perfect caches, which bound the time of any kernel."""
+        """Return the bytes that device memory transfers even with perfect caches: they bound the time from below."""
         if self.distinct_bytes is not None:
             return float(self._call_by_names(self.distinct_bytes, call, item=ITEM_BYTES[call.dtype]))
         return min(self.least_bytes(call), self._every_tensor_once(call))
@@ -430,7 +434,7 @@ class Exercise:
 
 
 class Sizes(dict[str, Any]):
-    """The arguments of ``minimum_bytes`` and ``flops``: sizes and scalars, and ``item``, the bytes of an element."""
+    """The argument of ``minimum_bytes`` and ``flops``: sizes, scalars, and ``item``, the bytes of an element."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(call.scalars)
@@ -440,7 +444,7 @@ class Sizes(dict[str, Any]):
 
 @dataclass(frozen=True)
 class ArgumentNames:
-    """The names of a function's parameters."""
+    """The names of a function's parameters, and which of them have no default."""
 
     names: frozenset[str]
     required: frozenset[str]
@@ -456,10 +460,10 @@ def _parameters(prototype: str) -> Sequence[Parameter]:
 
 
 def named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
-    """Return the names of a function's parameters; None if it takes any."""
+    """Return the names of a function's parameters; None if it has ``**kwargs``."""
     try:
         return _named_arguments(function)
-    except TypeError:  # not hashable, so it cannot be cached
+    except TypeError:  # the function is not hashable, so the cache cannot hold it
         return _named_arguments.__wrapped__(function)
 
 
@@ -475,7 +479,7 @@ def _named_arguments(function: Callable[..., Any]) -> ArgumentNames | None:
 
 
 def shape_of(text: str, dims: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape for space-separated expressions over the sizes; an empty text is one element."""
+    """Evaluate a shape such as ``"rows 2*cols"`` with the sizes ``dims``. An empty text is the shape of one element."""
     tokens = split_shape(text)
     try:
         return tuple(int(evaluate(token, dims)) for token in tokens)

@@ -191,7 +191,7 @@ def test_interrupted(grader, course, monkeypatch) -> None:  # type: ignore[no-un
 def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, judge) -> None:  # type: ignore[no-untyped-def]
     Path(".grader").write_text("in the way")
     done = grader("check", "first")
-    assert done.code == 1 and "cannot keep your progress" in done.err and "Not passed yet" in done.out
+    assert done.code == 1 and "cannot save your progress" in done.err and "Not passed yet" in done.out
 
 
 @pytest.mark.parametrize(

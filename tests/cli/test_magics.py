@@ -39,7 +39,7 @@ def notebook(course: Course, judge: list[str], capsys: pytest.CaptureFixture[str
 def test_a_cell_becomes_the_file_and_is_graded(notebook: Notebook, course: Course, judge: list[str]) -> None:
     file = course.find("first").skeleton
     good, shown = notebook.run("%%kernel first\n// not yet\n")
-    assert good and "Not passed yet" in shown and "%hint first" in shown and "kept as first.cu.1.bak" in shown
+    assert good and "Not passed yet" in shown and "%hint first" in shown and "saved as first.cu.1.bak" in shown
     assert file.read_text() == "// not yet\n"
     good, shown = notebook.run("%%kernel 1/first\n// solved")
     assert good and "10 of 10 points" in shown and "%kernel second" in shown and "kept" not in shown
@@ -115,7 +115,7 @@ def test_the_stop_button_prints_one_line(notebook: Notebook, monkeypatch: pytest
     monkeypatch.setattr("grader.judge.check", stopped)
     good, shown = notebook.run("%%kernel first\nx")
     assert not good and shown == (
-        "What exercises/day01_start/first.cu held before is kept as first.cu.1.bak beside it. "
+        "The previous exercises/day01_start/first.cu is saved as first.cu.1.bak beside it. "
         "day01_start/first was not graded. stopped"
     )
 

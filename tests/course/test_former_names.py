@@ -81,8 +81,8 @@ def test_a_name_that_never_was(course: Course) -> None:
         ('"day02_start/x" = "day02_start/y"', "day02_start/x: 'day02_start/y' is not in the course"),
         ('"day02_start/x" = "day02_start"', "day02_start/x: 'day02_start' is not in the course"),
         ('"day01_x/x" = "day02_start/new"', "day01_x/x: its day is not in the course"),
-        ('"day02_start/kept" = "day02_start/new"', "day02_start/kept: this is a present name"),
-        ('day02_start = "day02_start"', "day02_start: this is a present name"),
+        ('"day02_start/kept" = "day02_start/new"', "day02_start/kept: this former name is also a present name"),
+        ('day02_start = "day02_start"', "day02_start: this former name is also a present name"),
         ("day01_x = 3", "formerly: Expected str, got int"),
     ],
 )
@@ -109,7 +109,7 @@ def test_progress_under_former_names_counts(course: Course) -> None:
 def test_a_command_says_the_new_name(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["solution", "day02_begin/old"]) == 2
     said = capsys.readouterr().err
-    assert "note: day02_begin/old has been renamed: it is day02_start/new now" in said
+    assert "note: day02_begin/old was renamed to day02_start/new" in said
     assert "you have not passed day02_start/new yet" in said
 
 

@@ -29,7 +29,7 @@ SECTIONS = {
 
 
 def lacks(day: Day) -> list[Problem]:
-    """Return all problems of a day, without those of its exercises."""
+    """Return all problems of a day, except those of its exercises."""
     return [*listed(day), *lesson(day), *strays(day), *unlisted(day)]
 
 
@@ -40,7 +40,7 @@ def unlisted_days(course: Course) -> Iterator[Problem]:
         for folder in sorted((course.root / part).glob("day[0-9]*/")):
             files = [file for file in folder.iterdir() if file.name != "__pycache__"]
             if folder.name not in known and files:
-                yield Problem(folder, f"it belongs to no day of {FILE}")
+                yield Problem(folder, f"this folder belongs to no day of {FILE}")
 
 
 def listed(day: Day) -> Iterator[Problem]:
@@ -48,13 +48,13 @@ def listed(day: Day) -> Iterator[Problem]:
     file = day.root / FILE
     line = next((number for number, text in enumerate(lines_of(file), 1) if f'folder = "{day.folder}"' in text), 0)
     if not day.summary:
-        yield Problem(file, f"{day.folder} has no summary: what the day is about, in a line", line)
+        yield Problem(file, f"{day.folder} has no summary: write one line about its subject", line)
     if not day.exercises:
         yield Problem(file, f"{day.folder} has no exercise", line)
 
 
 def headings(notebook: Path) -> list[tuple[int, str]]:
-    """Return the cell (from 1) and the text of each title, section and remaining TODO of a notebook."""
+    """Return each title, section and remaining TODO of a notebook: the number of its cell (from 1) and its text."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         texts = [(n, "".join(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "markdown"]
@@ -107,12 +107,12 @@ def strays(day: Day) -> Iterator[Problem]:
         try:
             known |= {entry.wrong_kernels.parent / m.file for m in read_mistakes(entry).wrong if m.file}
         except GraderError:
-            continue  # reported by the exercise's own rules
+            continue  # the exercise's own rules report this
     for part in ("exercises", "solutions", "tests/exercises"):
         folder = day.root / part / day.folder
         for file in sorted([*folder.glob("*.cu"), *(folder.glob("*.toml") if part.startswith("tests") else ())]):
             if file not in known:
-                yield Problem(file, f"it belongs to no exercise of {FILE}")
+                yield Problem(file, f"this kernel belongs to no exercise of {FILE}")
 
 
 def unlisted(day: Day) -> Iterator[Problem]:

@@ -25,19 +25,19 @@ EMPTY = re.compile(
     r"|(?:is|are|be|not|has|have|with(?: \w+ =)?|for \w+ =) (?:0|zero)|at least (?:1|one)|any (?:number|rows|size))\b",
     re.IGNORECASE,
 )
-"""The words with which a summary says what an empty input gives, or that no size is 0."""
+"""Matches a summary that says what happens for empty input, or that no size is 0."""
 UNTRIED = "though in no case here"
-"""The words with which a summary marks a promise that would take too much memory, or time, to test."""
+"""A summary adds these words to a promise whose test would take too much memory or time."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A missing or invalid requirement."""
+    """A requirement that an exercise does not meet."""
 
     file: Path
     says: str
     line: int = 0
-    """The line; 0 for the file as a whole."""
+    """The line of the problem; 0 if it concerns the whole file."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Draft:
 
     @cached_property
     def task(self) -> Exercise:
-        """The description; raises GraderError if it cannot be loaded."""
+        """The exercise's description from tasks.py. Raises GraderError if it cannot be loaded."""
         return self.entry.load()
 
     @cached_property
@@ -57,7 +57,7 @@ class Draft:
         return read_mistakes(self.entry)
 
     def described(self, says: str) -> Problem:
-        """Return a problem of the exercise in tasks.py."""
+        """Return a problem at the line of the exercise's description in tasks.py."""
         return Problem(
             self.entry.tasks, f"{self.entry.variable}: {says}", line_of(self.entry.tasks, self.entry.variable)
         )
@@ -84,7 +84,7 @@ def lacks(entry: Entry) -> list[Problem]:
     for rule in RULES:
         try:
             found += rule(draft)
-        except GraderError as error:  # a file that cannot be read may affect several rules
+        except GraderError as error:  # several rules may read the same broken file: report it once
             broken = Problem(entry.tasks, str(error).replace("\n", " "))
             found += [] if broken in found else [broken]
     return found
@@ -102,7 +102,7 @@ def files(draft: Draft) -> Iterator[Problem]:
 
 
 def effort(draft: Draft) -> Iterator[Problem]:
-    """Check that course.toml gives the difficulty, the minutes and the needs."""
+    """Check that course.toml gives the difficulty, the minutes and the prerequisites (``needs``)."""
     entry = draft.entry
     days = {day.folder: day for day in read_manifest(entry.root).days}
     (listed,) = (exercise for exercise in days[entry.day].exercises if exercise.name == entry.variable)
@@ -134,7 +134,7 @@ def headers(draft: Draft) -> Iterator[Problem]:
 
 
 def things_to_do(draft: Draft) -> Iterator[Problem]:
-    """Check that TODO appears where the learner writes, and nowhere else."""
+    """Check that an unfinished skeleton has a TODO comment, and that no other file has one."""
     entry = draft.entry
     implement = entry.kind == "implement"
     if implement and entry.skeleton.is_file() and not _todo(entry.skeleton):
@@ -149,7 +149,7 @@ def _todo(file: Path) -> list[int]:
 
 
 def only_lines_are_added(draft: Draft) -> Iterator[Problem]:
-    """Check that a solution keeps the lines of an *implement* skeleton, in order: no line must be removed."""
+    """Check that the solution of an *implement* exercise contains all lines of the skeleton, in order."""
     entry = draft.entry
     if entry.kind != "implement" or not entry.solution.is_file():
         return
@@ -188,7 +188,7 @@ def hints(draft: Draft) -> Iterator[Problem]:
 
 
 def mistakes(draft: Draft) -> Iterator[Problem]:
-    """Check for enough valid wrong kernels, and for the reason why a skeleton without TODO fails."""
+    """Check for enough valid wrong kernels. A *debug* or *optimize* exercise must also say how its skeleton fails."""
     entry, file = draft.entry, draft.entry.wrong_kernels
     found = draft.mistakes.wrong
     if len(found) < MISTAKES:
@@ -210,7 +210,7 @@ def mistakes(draft: Draft) -> Iterator[Problem]:
 
 
 def naive_versions(draft: Draft) -> Iterator[Problem]:
-    """Check that a bar names the naive version that misses it, and that this is a wrong kernel which fails there."""
+    """Check that some bar names a naive version, and that each naive version is a wrong kernel that misses this bar."""
     task = draft.task
     if not task.bars or draft.entry.kind == "debug":
         return
@@ -220,15 +220,16 @@ def naive_versions(draft: Draft) -> Iterator[Problem]:
     for bar in task.bars:
         mistake = wrong.get(bar.naive)
         if bar.naive and (mistake is None or mistake.stages != ("efficient",)):
-            yield draft.described(f"{bar.naive!r} is no wrong kernel with the stage efficient")
+            yield draft.described(f"{bar.naive!r} is not a wrong kernel with the stage 'efficient'")
         elif mistake is not None and mistake.says.lower() not in f"{bar.expression} {bar.look}".lower():
-            yield draft.described(f"{bar.naive!r} says {mistake.says!r}, which is not in the bar {bar.expression!r}")
+            says = f"{bar.naive!r} has says = {mistake.says!r}, which the bar {bar.expression!r} does not contain"
+            yield draft.described(says)
 
 
 def summary(draft: Draft) -> Iterator[Problem]:
-    """Check that the summary describes the kernel, empty input, and promises that no case tests."""
+    """Check that the summary describes the kernel and empty input, and promises nothing that no case tests."""
     if not draft.task.summary.strip():
-        yield draft.described("the summary is missing: what the kernel must do, in general and for empty input")
+        yield draft.described("the summary is missing: say what the kernel must do, in general and for empty input")
     elif not EMPTY.search(draft.task.summary):
         yield draft.described("the summary does not say what happens for empty input, or which sizes are never 0")
     if (
@@ -240,10 +241,10 @@ def summary(draft: Draft) -> Iterator[Problem]:
 
 
 def stages(draft: Draft) -> Iterator[Problem]:
-    """Check that course.toml lists the stages for which the description has data."""
+    """Check that course.toml lists exactly the stages for which tasks.py has data."""
     task, entry = draft.task, draft.entry
     if bool(task.bars) != (task.efficient is not None):
-        yield draft.described("bars need a case in which they are counted (efficient), and the reverse")
+        yield draft.described("the bars need the case in which they are counted (efficient=), and that case needs bars")
     has = [*ALWAYS, *(["efficient"] if task.bars else []), *(["fast"] if task.bench else [])]
     if list(entry.stages) != has:
         says = f"{entry.name} lists the stages {', '.join(entry.stages)}; its bars and bench need {', '.join(has)}"
@@ -256,7 +257,7 @@ def tolerances(draft: Draft) -> Iterator[Problem]:
     given = [*task.tolerance.values(), *(o.tolerance for o in task.outputs.values() if o.tolerance is not None)]
     for value in given:
         if not 0 < value <= LARGEST:
-            yield draft.described(f"the tolerance {value:g} is not above 0 and at most {LARGEST:g}")
+            yield draft.described(f"the tolerance {value:g} must be above 0 and at most {LARGEST:g}")
 
 
 def sizes(draft: Draft) -> Iterator[Problem]:
@@ -272,11 +273,11 @@ def sizes(draft: Draft) -> Iterator[Problem]:
         yield draft.described("no case has a prime size above 3, which no block size divides")
     drawn = [{str(sorted(task.dims_of(case, seed).items())) for seed in range(5)} for case in task.cases]
     if not any(len(different) > 1 for different in drawn):
-        yield draft.described("no case has random sizes, by between or one_of")
+        yield draft.described("no case has random sizes: use between() or one_of()")
 
 
 def reference(draft: Draft) -> Iterator[Problem]:
-    """Check that the reference returns every output of the first case; the tests run the others."""
+    """Check that the reference works in the first case. The tests run the other cases."""
     task = draft.task
     if not task.cases:
         yield draft.described("there is no case")

@@ -32,7 +32,7 @@ FLOATING = ("f16", "bf16", "f32", "f64")
 
 
 def skeleton(text: str) -> str:
-    """Return a solution without the bodies of its kernels and launchers: a TODO stands in each."""
+    """Return a solution with the body of each kernel and launcher replaced by a TODO."""
     source = Source(text)
     tokens = source.tokens
     bodies: list[tuple[int, int, str]] = []
@@ -50,9 +50,9 @@ def skeleton(text: str) -> str:
 
 
 def task(text: str, name: str) -> str:
-    """Return the description of an exercise, with the launchers of its solution.
+    """Return a description for tasks.py, with the launchers of the solution.
 
-    Shapes and cases are a guess: each tensor has all integer parameters as its sizes.
+    Shapes and cases are guesses: each tensor gets all integer parameters as its sizes.
 
     Raises:
         GraderError: the solution has no launcher of that name.
@@ -93,7 +93,7 @@ def _tensor(parameter: Parameter, shape: str, main: str) -> str:
 
 
 def _prototype(launcher: Prototype, name: str, dtype: str) -> str:
-    """Return the prototype; with a dtype, its name and its pointers are written for all dtypes."""
+    """Return the prototype. Replace a ``dtype`` by ``{dtype}`` in the name and by ``{T}`` in pointer types."""
     text = str(launcher)
     if dtype:
         text = text.replace(f"{name}_{dtype}(", f"{name}_{{dtype}}(")

@@ -1,4 +1,4 @@
-"""Figures of a lesson: its length, long paragraphs and listings, questions, and how much of a solution it shows."""
+"""Statistics of a lesson: words, long paragraphs and listings, questions, and the share of a solution that it shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTING = 40
 SHOWN = 0.6
 """The maximum share of a solution's own lines that a lesson shows before it sets the exercise."""
 FOLDED = "hide-input"
-"""The tag of a cell whose source is folded."""
+"""The tag of a cell whose source stays folded until the reader opens it."""
 
 _EXERCISES = re.compile(r"^#+ (?:\d+\. )?Exercises?\b", re.MULTILINE | re.IGNORECASE)
 _FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n(.*?)^\1`*\s*$", re.MULTILINE | re.DOTALL)
@@ -39,20 +39,20 @@ class Place:
 
 @dataclass
 class Figures:
-    """The figures of one lesson."""
+    """The statistics of one lesson."""
 
     words: int = 0
-    """Words of the text, without code and tables."""
+    """The number of words of the text, without code and tables."""
     paragraphs: list[Place] = field(default_factory=list)
     """Paragraphs of more than PARAGRAPH words."""
     listings: list[Place] = field(default_factory=list)
     """Listings of more than LISTING lines that are not folded."""
     questions: int = 0
-    """Cells that ask for a prediction."""
+    """The number of cells that ask for a prediction."""
 
 
 def figures(notebook: Path) -> Figures:
-    """Return the figures of a lesson."""
+    """Return the statistics of a lesson."""
     found = Figures()
     for number, cell in enumerate(_cells(notebook), 1):
         source = _text(cell["source"])
@@ -72,9 +72,10 @@ def figures(notebook: Path) -> Figures:
 
 
 def shown_share(day: Day, entry: Entry) -> float:
-    """Return the share of the lines to write that the lesson shows, not folded, before it sets the exercise.
+    """Return the share of the learner's lines that the lesson shows before it sets the exercise.
 
-    The lines to write are those of the solution that the skeleton does not have, without comments, braces and includes.
+    The learner's lines are the solution's lines that the skeleton lacks, except comments, braces and includes. Folded
+    code does not count as shown.
     """
     given = set(_code_lines(entry.skeleton.read_text(encoding="utf-8")))
     to_write = {line for line in _code_lines(entry.solution.read_text(encoding="utf-8")) if line not in given}
@@ -112,7 +113,7 @@ def _paragraphs(markdown: str) -> Iterator[str]:
 
 
 def _listings(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the code that a cell shows without being opened: its source, fenced code, the output of show_source."""
+    """Yield the code that a cell shows unfolded: its source, fenced code, and the output of show_source."""
     source = _text(cell["source"])
     if cell["cell_type"] == "markdown":
         yield from (fence[2] for fence in _FENCE.finditer(source))

@@ -1,4 +1,4 @@
-"""``tests/exercises/dayNN_topic/name.toml``: realistic mistakes in an exercise, and how its skeleton fails."""
+"""``tests/exercises/dayNN_topic/name.toml``: the wrong kernels of an exercise, and how its skeleton fails."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
     """The stage at which a kernel must fail, and the text that a learner must then see."""
 
     stage: Stage | tuple[Stage, ...]
-    """Several stages if the result depends on timing, such as a race that may or may not corrupt the output."""
+    """The stage. Several stages if the result depends on timing: a race may or may not corrupt the output."""
     says: str
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages, always as a tuple."""
+        """The stage or stages as a tuple."""
         return (self.stage,) if isinstance(self.stage, str) else self.stage
 
 
@@ -47,7 +47,7 @@ class Mistake(Failure, frozen=True, forbid_unknown_fields=True, kw_only=True):
     file: str = ""
     """A file beside the list of mistakes; empty for the solution."""
     case: str = ""
-    """The case that catches it, if ``says`` names none; the tests run only this case."""
+    """The only case that the tests run, because it catches the mistake. Empty if ``says`` names that case."""
 
     def text(self, entry: Entry) -> str:
         """Return the text of the whole wrong kernel."""
@@ -82,11 +82,11 @@ def _with_headers_pasted(text: str) -> str:
 
 
 class Mistakes(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The contents of the file."""
 
     wrong: tuple[Mistake, ...] = ()
     skeleton: Failure | None = None
-    """The failure of the skeleton of an exercise to debug or to optimize."""
+    """The way in which the skeleton of a *debug* or *optimize* exercise fails."""
 
 
 def read_mistakes(entry: Entry) -> Mistakes:
@@ -101,7 +101,7 @@ def read_mistakes(entry: Entry) -> Mistakes:
 
 
 def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:
-    """Append mistakes to the list of an exercise; the mistakes that are there, and the comments, stay as they are.
+    """Append mistakes to the list of an exercise. Existing mistakes and comments stay unchanged.
 
     Raises:
         GraderError: the list cannot be written, or a mistake's text cannot be written as TOML.
@@ -113,7 +113,7 @@ def add_mistakes(entry: Entry, mistakes: Sequence[Mistake]) -> None:
         msgspec.convert(tomllib.loads(text), Mistakes)
         path.write_text(text, encoding="utf-8")
     except (tomllib.TOMLDecodeError, OSError) as error:
-        raise GraderError(f"cannot write {path}: {error}", "Write the mistakes by hand.") from error
+        raise GraderError(f"cannot write {path}: {error}", "Add the mistakes to the file by hand.") from error
 
 
 def _as_toml(mistake: Mistake) -> str:

@@ -1,7 +1,7 @@
-"""Wrong kernels proposed from a solution: each has one edit, as a realistic mistake would make it.
+"""Wrong kernels proposed from a solution, each with one edit that resembles a realistic mistake.
 
-Each function of ``OPERATORS`` finds the places of one kind of mistake. A proposal is not known to be wrong: the cases
-of its exercise must run first (``grader dev wrong``).
+Each function of ``OPERATORS`` finds the places for one kind of mistake. An edit may be harmless: ``grader dev wrong``
+runs the exercise's cases to find out.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from itertools import islice
 from grader.frontend.tokens import Source, Token, Tokens, closing
 
 LONGEST = 50
-"""The most characters of code in the name of a mistake."""
+"""The maximum number of characters of code in a mistake's name."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A solution with one edit, as an entry of the list of mistakes describes it."""
+    """A wrong kernel: the solution with one edit, in the form of an entry of the list of mistakes."""
 
     name: str
     find: str
-    """Whole lines of the solution, which occur once."""
+    """The lines to replace. They occur once in the solution."""
     replace: str
 
 
@@ -51,13 +51,13 @@ def propose(text: str, each: int) -> list[Mutant]:
 
 
 def _numbered(name: str, names: dict[str, int]) -> str:
-    """Return a name that no earlier mutant has."""
+    """Append a number to a name that an earlier mutant has."""
     names[name] = names.get(name, 0) + 1
     return name if names[name] == 1 else f"{name} (place {names[name]})"
 
 
 def _mutant(text: str, edit: Edit) -> Mutant:
-    """Return an edit as whole lines to find and to replace. Earlier lines are added until the text occurs once."""
+    """Return a mutant whose ``find`` is whole lines. Preceding lines are added until the text is unique."""
     first = text.rfind("\n", 0, edit.start) + 1
     last = text.find("\n", edit.end)
     last = len(text) if last < 0 else last
@@ -69,7 +69,7 @@ def _mutant(text: str, edit: Edit) -> Mutant:
 
 
 def _conditions(source: Source) -> Iterator[tuple[str, int, int]]:
-    """Yield each ``if`` or ``for`` with the indices of the brackets after it."""
+    """Yield each ``if`` and ``for`` with the token indices of its opening and closing bracket."""
     for i, token in enumerate(source.tokens):
         if token.text in ("if", "for") and token.kind == "word":
             end = closing(source.tokens, i + 1)
@@ -78,7 +78,7 @@ def _conditions(source: Source) -> Iterator[tuple[str, int, int]]:
 
 
 def _code(source: Source, first: Token, last: Token, edits: dict[int, str] | None = None) -> str:
-    """Return the code between two tokens on one short line, with the tokens at some positions replaced."""
+    """Return the code from token ``first`` to ``last`` as one short line. ``edits``: new texts by token position."""
     text = source.text
     for start, new in sorted((edits or {}).items(), reverse=True):
         old = next(token for token in source.tokens if token.start == start)
@@ -89,13 +89,13 @@ def _code(source: Source, first: Token, last: Token, edits: dict[int, str] | Non
 
 
 def _compares(tokens: Tokens, i: int) -> bool:
-    """Return whether a ``<`` or ``>=`` compares two values; it may also be a shift, or open template arguments."""
+    """Return whether a ``<`` or ``>=`` is a comparison, rather than a shift or the start of template arguments."""
     near = {tokens[i - 1].text, *(token.text for token in tokens[i + 1 : i + 4])}
     return not tokens[i - 1].text.endswith("_cast") and not (tokens[i].text == "<" and near & {"<", ">"})
 
 
 def _is(tokens: Tokens, i: int, text: str) -> bool:
-    """Return whether an operator of two characters, such as ``+=``, begins at a token."""
+    """Return whether the two-character operator ``text``, such as ``+=``, begins at a token."""
     return tokens[i].text + tokens[i + 1].text == text and tokens[i].end == tokens[i + 1].start
 
 
@@ -118,7 +118,7 @@ def _ends_head(tokens: Tokens, i: int) -> bool:
 
 
 def _in_brackets(tokens: Tokens, start: int, end: int) -> bool:
-    """Return whether the tokens are part of the head of a ``for``."""
+    """Return whether the tokens are part of the head of a ``for`` loop, not a statement."""
     depth = 0
     for token in tokens[start:end]:
         depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
@@ -126,7 +126,7 @@ def _in_brackets(tokens: Tokens, start: int, end: int) -> bool:
 
 
 def _removed(source: Source, start: int, end: int, name: str) -> Edit:
-    """Return the removal of a statement; the body of an ``if`` or a loop becomes empty."""
+    """Return the edit that removes a statement. If it is the body of an ``if`` or a loop, ``;`` takes its place."""
     tokens = source.tokens
     alone = start == 0 or tokens[start - 1].text in (";", "{", "}")
     comment = re.compile(r"[ \t]*//[^\n]*").match(source.text, tokens[end].end)
@@ -139,7 +139,7 @@ def guards(source: Source) -> Iterator[Edit]:
 
 
 def loop_bounds(source: Source) -> Iterator[Edit]:
-    """Propose loops that run once too often."""
+    """Propose loops that run once too often: ``<`` becomes ``<=``."""
     yield from _shifted(source, "for", "one iteration too many", {"<": "<="})
 
 
@@ -166,7 +166,7 @@ def _around(tokens: Tokens, i: int, opened: int, closed: int) -> tuple[int, int]
 
 
 def strides(source: Source) -> Iterator[Edit]:
-    """Propose loops with twice the stride, and rows that are one element too far apart."""
+    """Propose loops that advance by twice the stride, and indices with ``stride + 1`` instead of ``stride``."""
     tokens = source.tokens
     for found, opened, closed in _conditions(source):
         for i in range(opened + 1, closed):
@@ -188,7 +188,7 @@ _WAITS = re.compile(r"(?<!a)sync|fence|wait", re.IGNORECASE)
 
 
 def barriers(source: Source) -> Iterator[Edit]:
-    """Propose to leave out each barrier, fence and wait."""
+    """Propose to remove each barrier, fence and wait."""
     tokens = source.tokens
     for start, end in _statements(source):
         opened = tokens.partners[end - 1] if tokens[end - 1].text == ")" else -1
@@ -200,7 +200,7 @@ def barriers(source: Source) -> Iterator[Edit]:
 
 
 def _before(source: Source, start: int) -> str:
-    """Return " after ..." with the line of code before a token; empty if that is no statement."""
+    """Return " after " and the preceding line of code; empty if the preceding token does not end a statement."""
     if start == 0 or source.tokens[start - 1].text != ";":
         return ""
     previous = source.line_text(source.line(source.tokens[start - 1].start)).split("//")[0].strip()
@@ -208,7 +208,7 @@ def _before(source: Source, start: int) -> str:
 
 
 def rescales(source: Source) -> Iterator[Edit]:
-    """Propose to leave out each rescaling: ``sum *= ...``, or a factor ``* exp(...)``."""
+    """Propose to remove each rescaling: a statement ``sum *= ...``, or a factor ``* exp(...)``."""
     tokens = source.tokens
     for start, end in _statements(source):
         if any(_is(tokens, i, "*=") for i in range(start, end)):
@@ -237,7 +237,7 @@ def accumulators(source: Source) -> Iterator[Edit]:
 
 
 def tails(source: Source) -> Iterator[Edit]:
-    """Propose vectorized accesses for sizes that are no multiple, and loops over the tail that never run."""
+    """Propose vectorized accesses even if the size is not a multiple of the width, and tail loops that never run."""
     tokens = source.tokens
     for i, token in enumerate(tokens[:-3]):
         if token.text == "%" and tokens[i + 2].text == "==" and tokens[i + 3].text == "0":
@@ -256,7 +256,7 @@ def tails(source: Source) -> Iterator[Edit]:
 
 
 def signs(source: Source) -> Iterator[Edit]:
-    """Propose a difference for each sum of values; sums of integers, in an index or in the head of a loop stay."""
+    """Propose ``-`` instead of ``+`` in each sum of values, except integers, indices and heads of loops."""
     tokens = source.tokens
     for start, end in _statements(source):
         words = {token.text for token in tokens[start : start + 3]}
@@ -272,7 +272,7 @@ def signs(source: Source) -> Iterator[Edit]:
 
 
 def first_maxima(source: Source) -> Iterator[Edit]:
-    """Propose maxima that start at zero instead of the smallest value."""
+    """Propose maxima that start at 0 instead of the most negative value."""
     tokens = source.tokens
     for i, token in enumerate(tokens[:-1]):
         if token.text == "-" and tokens[i + 1].text in ("INFINITY", "FLT_MAX", "CUDART_INF_F"):

@@ -1,4 +1,4 @@
-"""Templates for a new day and a new exercise. Each part is marked as unfinished: `grader dev check` lists them."""
+"""Templates for a new day and a new exercise. `grader dev check` lists their unfinished parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GIVEN = {
     "debug": "the whole kernel, with one realistic fault",
     "optimize": "the whole kernel, correct and slower than the bars allow",
 }
-"""The content of the skeleton, by kind."""
+"""The content of the skeleton, by kind of exercise."""
 
 TASK = '''
 
@@ -96,8 +96,8 @@ def new_exercise(
 ) -> list[Path]:
     """Write an exercise DAY/NAME: its entry in course.toml, and all its files. Return the files.
 
-    ``solved`` is the text of a finished solution, from which the skeleton and the description are made. A description
-    that tasks.py already has stays.
+    ``solved`` is the text of a finished solution, from which the skeleton and the description are made. If tasks.py
+    already describes the exercise, that description stays.
     """
     day, variable = _named(course, name)
     title = _title(title)
@@ -162,14 +162,14 @@ def _text(value: str) -> str:
 
 
 def _inserted(file: Path, block: str, after: str) -> str:
-    """Insert a block into course.toml after everything of the day ``after`` (empty: before all days)."""
+    """Return course.toml with a block inserted at the end of the day ``after`` (empty: before the first day)."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[\[\s*day\s*\]\]", line)]
     folders = [day["folder"] for day in tomllib.loads("".join(lines)).get("day", [])]
     following = folders.index(after) + 1 if after else 0
     end = heads[following] if following < len(heads) else len(lines)
     while lines[end - 1].isspace() or lines[end - 1].startswith("#"):
-        end -= 1  # a comment before a day belongs to that day
+        end -= 1  # insert before blank lines and comments, which belong to the following day
     text = "".join([*lines[:end], block, *lines[end:]])
     try:
         tomllib.loads(text)

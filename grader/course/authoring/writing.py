@@ -1,4 +1,4 @@
-"""Writes several files at once: all of them, or none."""
+"""Writes several files. On an error, it restores the previous state."""
 
 from __future__ import annotations
 

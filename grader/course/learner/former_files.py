@@ -1,7 +1,7 @@
 """Moves a learner's files from the paths that their exercises had before they were renamed.
 
-`git pull` and `grader init` move the files themselves. A course unpacked over an older one leaves them at the old
-paths.
+`git pull` and `grader init` move the files themselves. But if a new version of the course is unpacked over an old one,
+they stay at the old paths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grader.course.learner import own_copy, pristine
 
 
 def bring_along(course: Course) -> list[str]:
-    """Move each file of a renamed exercise to its new path, unless that has the learner's work.
+    """Move each file of a renamed exercise to its new path, unless the file there already has the learner's work.
 
     Return a note for each file.
     """
@@ -28,19 +28,19 @@ def bring_along(course: Course) -> list[str]:
 
 
 def _as_given(course: Course, old: Path, entry: Entry) -> bool:
-    """Return whether the old file holds no work: it equals the original skeleton or the new file."""
+    """Return whether the old file holds none of the learner's work: it equals the original skeleton or the new file."""
     given = own_copy.skeleton_copy(course.root, old.parent.name, old.name)
     content = old.read_bytes()
     return any(path.is_file() and path.read_bytes() == content for path in (given, entry.skeleton))
 
 
 def _move(course: Course, old: Path, entry: Entry) -> str:
-    """Move one file. Return a note that says so, or why it is not graded."""
+    """Move one file. Return a note for the learner: where the file is now, or why it was not moved."""
     shown, new = (path.relative_to(course.root).as_posix() for path in (old, entry.skeleton))
     if entry.skeleton.exists():
         pristine.keep_copies(course)
         if not pristine.untouched(course, entry):
-            return f"{shown} is not graded: the exercise has been renamed, and {new} has your work as well"
+            return f"{shown} is not graded: the exercise was renamed, and {new} has work of yours, too"
     try:
         entry.skeleton.parent.mkdir(parents=True, exist_ok=True)
         os.replace(old, entry.skeleton)

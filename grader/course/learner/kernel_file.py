@@ -1,7 +1,7 @@
 """Writes an exercise's file without losing the learner's work in it.
 
-The previous contents are kept next to it, unless git has them or this module wrote them: a hash of the last text
-written is stored in ``.grader/written``.
+The previous contents are saved beside the file, unless git has them or this module wrote them. ``.grader/written``
+holds a hash of the text that this module wrote last.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.setup.errors import GraderError
 
 def write(course: Course, entry: Entry, text: str) -> Path | None:
     """Replace the exercise's file by ``text`` atomically; return the backup of the learner's work, if one was made."""
-    file = Path(os.path.realpath(entry.skeleton))  # keeps a symbolic link
+    file = Path(os.path.realpath(entry.skeleton))  # replace the link's target, not the link
     content = text.encode()
     try:
         present = file.read_bytes() if file.exists() else None
@@ -82,7 +82,7 @@ def _written(course: Course, entry: Entry) -> str:
 
 
 def _remember(course: Course, entry: Entry, content: bytes) -> None:
-    """Store the hash of the text; without it, the next write makes an unnecessary backup."""
+    """Store the hash of the text. If that fails, the next write only makes an unnecessary backup."""
     path = _memory(course, entry)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """A learner's own copy of the course, written and updated by ``grader init``.
 
-``.grader/manifest.json`` keeps a hash of each file as it was written. A file that still has that hash was not changed
-and is replaced by a newer one; any other is the learner's and is kept. Each file is replaced by one rename, and the
-manifest is written first (empty) and last: after an interrupt, the next run completes it.
+``.grader/manifest.json`` keeps a hash of each file as it was written. A file that still has that hash is unchanged, so
+a newer version replaces it. Any other file is the learner's and is kept. Each file is replaced by one rename. The
+manifest is written empty at first and completely at the end, so after an interrupt the next run finishes the update.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ VERSION = 1
 
 @dataclass
 class Done:
-    """The result, as paths from the folder."""
+    """The result of an update, as paths relative to the learner's folder."""
 
     written: list[str] = field(default_factory=list)
-    """New files, and files that the learner had removed."""
+    """Written files: they are new, or the learner had removed them."""
     updated: list[str] = field(default_factory=list)
-    """Files that the learner had not changed."""
+    """Replaced files, which the learner had not changed."""
     beside: dict[str, str] = field(default_factory=dict)
-    """Files that both changed, which were kept, with the path of the course's version."""
+    """Kept files that learner and course both changed; the value is the path of the course's new version."""
     removed: list[str] = field(default_factory=list)
-    """Files that the course no longer has, and that the learner had not changed."""
+    """Deleted files, which the course no longer has and the learner had not changed."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Files that the learner had changed and the course has renamed: the new path by the old one."""
+    """Moved files, which the learner had changed and the course has renamed: old path to new path."""
     left: list[str] = field(default_factory=list)
-    """Files that the course no longer has, kept because the learner had changed them."""
+    """Kept files that the course no longer has, because the learner had changed them."""
 
 
 def manifest_path(root: Path) -> Path:
-    """Return the path of the hashes."""
+    """Return the path of the manifest."""
     return root / ".grader" / "manifest.json"
 
 
 def is_own_copy(root: Path) -> bool:
-    """Return whether ``grader init`` wrote this course, or started to."""
+    """Return whether ``grader init`` wrote this course, even if it was interrupted."""
     return manifest_path(root).is_file()
 
 
 def skeleton_copy(root: Path, day: str, name: str) -> Path:
-    """Return the path of the copy of an original skeleton."""
+    """Return the path at which the copy of an exercise's original skeleton is stored."""
     return root / ".grader" / "skeletons" / day / name
 
 
@@ -113,7 +113,7 @@ def _write(root: Path, course: Path) -> Done:
 
 
 def _follow_renames(root: Path, course: Path, before: dict[str, str], files: set[str], done: Done) -> None:
-    """Move the files that the learner changed and that the course has renamed; ``before`` then has their new names."""
+    """Move files that the learner changed and the course renamed. Rename their keys in ``before``, too."""
     days, exercises = former_names(course)
     for old in sorted(before.keys() - files):
         new = _present_place(old, days, exercises)
@@ -126,7 +126,7 @@ def _follow_renames(root: Path, course: Path, before: dict[str, str], files: set
 
 
 def _present_place(old: str, days: Mapping[str, str], exercises: Mapping[str, str]) -> str:
-    """Return the place of a file after its day and its exercise have been renamed."""
+    """Return the path of a file after the renaming of its day and its exercise."""
     folder, day, *rest = PurePosixPath(old).parts
     if len(rest) == 1 and rest[0].endswith(".cu"):
         name = f"{day}/{rest[0].removesuffix('.cu')}"
@@ -136,7 +136,7 @@ def _present_place(old: str, days: Mapping[str, str], exercises: Mapping[str, st
 
 
 def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None, done: Done) -> None:
-    """Update one file; ``before``: its hash when it was last written here, None if it never was."""
+    """Update one file. ``before``: its hash when ``grader init`` last wrote it; None if it never did."""
     path, new = root / name, _hash(content)
     found = _hash_of(path)
     if found == new:
@@ -152,7 +152,7 @@ def _bring_up_to_date(root: Path, name: str, content: bytes, before: str | None,
 
 
 def _beside(path: Path, wanted: str) -> Path:
-    """Return the first of name.new, name.2.new, ... that does not exist or has the wanted hash."""
+    """Return the first path of name.new, name.2.new, ... that does not exist or has the hash ``wanted``."""
     number = 1
     while True:
         place = path.with_name(f"{path.name}.{number}.new" if number > 1 else f"{path.name}.new")
@@ -166,7 +166,7 @@ def _hash(content: bytes) -> str:
 
 
 def _hash_of(path: Path) -> str:
-    """Return the hash of a file; empty if there is none. A link counts as changed by the learner."""
+    """Return the hash of a file; empty if there is no file. A symbolic link counts as changed by the learner."""
     if path.is_symlink():
         return "a link"
     try:
@@ -188,7 +188,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _read(root: Path) -> dict[str, str]:
-    """Return the hashes by path; empty if the manifest is invalid: changed files then count as the learner's."""
+    """Return the stored hashes by path; empty if the manifest is invalid, so that all files count as the learner's."""
     try:
         kept = json.loads(manifest_path(root).read_bytes())["files"]
         return {str(name): str(value) for name, value in kept.items() if _of_the_course(str(name))}
@@ -197,7 +197,7 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _of_the_course(name: str) -> bool:
-    """Return whether a path stays in the course's folders."""
+    """Return whether a path lies within the course's folders."""
     parts = PurePosixPath(name).parts
     return len(parts) > 1 and parts[0] in shipped.FOLDERS and ".." not in parts
 

@@ -22,7 +22,7 @@ from grader.setup.errors import GraderError
 
 FORMAT = 1
 LISTED = "submission.json"
-"""A file that every such archive contains, and no other archive."""
+"""A file by which such an archive is recognized: every one contains it."""
 OPT_IN = "leaderboard.txt"
 """A student who submits this file appears in the class's leaderboard, under the name in its first line."""
 MOST_BYTES = 1 << 20
@@ -48,7 +48,7 @@ class Packed:
 def pack(
     course: Course, progress: Progress, wanted: Sequence[Entry], unfinished: bool = False, nickname: str = ""
 ) -> Packed:
-    """Return the archive of the solved exercises of ``wanted``; ``unfinished``: also of those that were changed."""
+    """Pack the solved exercises of ``wanted``; with ``unfinished``, also those that were only changed."""
     packed = Packed()
     files: dict[str, bytes] = {}
     for entry in wanted:

@@ -1,9 +1,8 @@
 """Finds the original skeleton of an exercise after the learner has changed the file.
 
-With git it is the newest version of the file with another author than the learner, who may commit too. If all commits
-have one author (a course author, or a learner who put a downloaded copy under git) it is the last commit. Without git
-it is the copy that the grader saved when it first ran here. In a learner's own copy of the course it is the one that
-``grader init`` saved.
+With git, it is the newest version that someone other than the learner committed. If all commits are by one author (a
+course author, or a learner who put a downloaded copy under git), it is the last commit. Without git it is the copy that
+the grader saved when it first ran here. In a learner's own copy of the course it is the one that ``grader init`` saved.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Pristine:
 
     content: bytes
     source: str
-    """The source, shown to the learner."""
+    """The origin of the skeleton, such as a git commit, as text for the learner."""
 
 
 def find(course: Course, entry: Entry) -> Pristine | None:
@@ -38,7 +37,7 @@ def find(course: Course, entry: Entry) -> Pristine | None:
 
 
 def untouched(course: Course, entry: Entry) -> bool:
-    """Return whether the learner's file equals the original; False if that is unknown."""
+    """Return whether the learner's file equals the original skeleton; False if the original is unknown."""
     given = find(course, entry)
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
@@ -47,7 +46,7 @@ def untouched(course: Course, entry: Entry) -> bool:
 
 
 def committed(course: Course, entry: Entry) -> bool:
-    """Return whether git can restore the learner's current file. A copy that the grader saved may be older."""
+    """Return whether git has the learner's current file. A copy saved by the grader does not count: it may be older."""
     given = find(course, entry) if isinstance(entry, Puzzle) else _from_git(course.root, entry)
     try:
         return given is not None and entry.skeleton.read_bytes() == given.content
@@ -56,7 +55,7 @@ def committed(course: Course, entry: Entry) -> bool:
 
 
 def keep_copies(course: Course) -> None:
-    """Save a copy of every skeleton that has none, unless git has it. Errors are ignored."""
+    """Save a copy of every skeleton that has no copy yet, unless git or `grader init` has one. Ignore errors."""
     if (course.root / ".git").exists() or own_copy.is_own_copy(course.root):
         return
     for entry in course.exercises:

@@ -1,7 +1,7 @@
 """A learner's progress, stored in ``.grader/progress.json`` inside the course folder.
 
-Two graders may run at once (``watch`` in one terminal, ``check`` in another): every change is made under a lock, to the
-newest version of the file, and stored by one rename. A file that cannot be read is set aside, never overwritten.
+Two graders may run at once (``watch`` in one terminal, ``check`` in another): each change takes a lock, reads the
+newest version of the file, and replaces it by one rename. An unreadable file is renamed, never overwritten.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Progress:
 
     exercises: dict[str, ExerciseProgress] = field(default_factory=dict)
     set_aside: str = ""
-    """The new name of an unreadable progress file; empty if it was read."""
+    """A note for the learner that the progress file was unreadable; empty if it was read."""
 
     def of(self, name: str) -> ExerciseProgress:
         """Return the progress of one exercise (an empty one if it was never graded)."""
@@ -88,7 +88,7 @@ class ProgressFile:
         return entry
 
     def record_hint(self, name: str, shown: int) -> None:
-        """Remember that ``shown`` hints have been shown."""
+        """Record the number of hints that were shown."""
         with self._changing() as progress:
             progress.exercises.setdefault(name, ExerciseProgress()).hints_shown = shown
 
@@ -123,7 +123,7 @@ class ProgressFile:
 
     def _unwritable(self, error: OSError) -> GraderError:
         return GraderError(
-            f"cannot keep your progress in {self.path}: {error.strerror or error}",
+            f"cannot save your progress in {self.path}: {error.strerror or error}",
             "Verdicts are not affected. Make the course folder writable to keep progress between runs.",
         )
 
@@ -139,7 +139,7 @@ class ProgressFile:
 
 
 def _lock(file: Any) -> None:
-    """Wait for other graders that are writing, for a limited time."""
+    """Lock the file. After one second of waiting for another grader, continue without the lock."""
     if fcntl is None:
         return
     for _ in range(50):
@@ -164,14 +164,14 @@ def _parse(data: dict[str, Any]) -> Progress:
 
 
 def _renamed(progress: Progress, former: Mapping[str, str]) -> Progress:
-    """Return the progress with what was recorded under former names added to the present ones."""
+    """Add the progress recorded under former names to the present names."""
     for old in progress.exercises.keys() & former.keys():
         progress.exercises[former[old]] = _together(progress.exercises.pop(old), progress.of(former[old]))
     return progress
 
 
 def _together(first: ExerciseProgress, second: ExerciseProgress) -> ExerciseProgress:
-    """Return the progress of one exercise that was recorded under two names."""
+    """Combine the progress of one exercise that was recorded under two names."""
     later = max(first, second, key=lambda one: one.last_checked)
     return ExerciseProgress(
         checks=first.checks + second.checks,

@@ -67,7 +67,7 @@ def test_an_exercise_says_what_it_lacks(root: Path, dev) -> None:  # type: ignor
         "day02_reductions/row_max has no needs.",
         "row_max.toml: 0 of at least 6 wrong kernels",
         "row_max.toml: the table [skeleton] is missing",
-        f"{place}the summary is missing: what the kernel must do, in general and for empty input",
+        f"{place}the summary is missing: say what the kernel must do, in general and for empty input",
         f"{place}no case has a size of 1",
         f"{place}the reference fails in the case 'no element': NotImplementedError",
         "lists the stages builds, correct, safe, efficient, fast; its bars and bench need builds, correct, safe",

@@ -77,7 +77,7 @@ def test_fields_of_a_newer_version_are_dropped(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / ".grader").write_text("a file where the folder should be")
-    with pytest.raises(GraderError, match="cannot keep your progress"):
+    with pytest.raises(GraderError, match="cannot save your progress"):
         ProgressFile(tmp_path).record_check("day01/x", passed=True)
 
 
