@@ -5,10 +5,8 @@
 //   down: [experts, hidden, inter]     middle: [tokens * top_k, inter], the workspace
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-#include "llmk/async_copy.cuh"
 #include "llmk/few_rows.cuh"
 #include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"

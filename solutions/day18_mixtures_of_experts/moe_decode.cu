@@ -8,16 +8,15 @@
 // features of an expert at a time. In the second a tile is 16 features of out: it goes through all chosen experts,
 // so their weighted results are added up in shared memory, without atomics and in the same order in every run.
 //
-// A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows:
-// a lane copies the 16 bytes that it will use itself to a queue in shared memory, several steps ahead.
+// A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows,
+// but a lane loads its weights straight into registers: 256 neighboring bytes of each of eight rows per chunk, one chunk
+// ahead of the one that it multiplies. Shorter pieces of more rows are read from DRAM at little more than half the speed.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
-#include "llmk/async_copy.cuh"
 #include "llmk/decode.cuh"
 #include "llmk/few_rows.cuh"
 #include "llmk/mbarrier.cuh"
@@ -28,14 +27,13 @@ constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kMostTokens = 64;
 constexpr int kMostExperts = 1024, kMostPairs = 1024;
-constexpr int kTile = 8;               // features of mma.sync; a step multiplies two such tiles
-constexpr int kStep = 32;              // columns per step
-constexpr int kEntries = 8;            // of a lane's queue, 16 bytes each
-constexpr int kStages = kEntries / 2;  // a step takes two entries
+constexpr int kTile = 8;   // features of mma.sync; a warp multiplies two such tiles in turn
+constexpr int kStep = 32;  // columns that a lane's 16 bytes of each row make up
+constexpr int kSteps = 4;  // of a chunk
+constexpr int kChunk = kSteps * kStep;
 constexpr int kRowTiles = kMostTokens / 16;
-constexpr int kQueueBytes = kEntries * kThreads * 16;
 constexpr int kSums = kMostTokens * kTile;  // floats of a warp and tile: [pair or token][feature]
-constexpr int kSharedBytes = kQueueBytes + kWarps * 2 * kSums * 4;
+constexpr int kSharedBytes = kWarps * 2 * kSums * 4;
 
 // The pairs, sorted by expert. A *slot* is an expert that at least one token chose.
 struct Routing {
@@ -110,26 +108,58 @@ struct Teams {
     }
 };
 
-// The rows of operand A in a lane: pairs i and i + 8 of each 16 of a slot. -1: there is none.
+// The rows of operand A in a lane: those of pairs i and i + 8 of each 16 of a slot. -1: there is none.
 struct Rows {
     int tiles;  // of 16 pairs
-    int pair[kRowTiles][2];
+    int row[kRowTiles][2];
 
-    __device__ Rows(const Routing& routing, int slot, int i) {
+    // pairs_per_row: neighboring pairs that share a row
+    __device__ Rows(const Routing& routing, int slot, int i, int pairs_per_row) {
         const int first = routing.first[slot], count = routing.first[slot + 1] - first;
         tiles = (count + 15) / 16;
 #pragma unroll
         for (int m = 0; m < 2 * kRowTiles; ++m) {
-            pair[m / 2][m % 2] = 8 * m + i < count ? routing.pairs[first + 8 * m + i] : -1;
+            row[m / 2][m % 2] = 8 * m + i < count ? routing.pairs[first + 8 * m + i] / pairs_per_row : -1;
         }
     }
 };
 
+// Eight rows and kChunk columns of weights: lane (i, t) has columns 8 t ... 8 t + 7 of row i, of each 32 columns.
+struct Chunk {
+    uint4 steps[kSteps];
+
+    // row: the row of this lane     column: its first column in this chunk     Columns outside of the matrix become 0.
+    template <typename T>
+    __device__ __forceinline__ void load(const T* row, int column, int columns) {
+#pragma unroll
+        for (int s = 0; s < kSteps; ++s, column += kStep) {
+            steps[s] = make_uint4(0, 0, 0, 0);
+            if (column < columns) steps[s] = __ldcs(reinterpret_cast<const uint4*>(row + column));
+        }
+    }
+};
+
+// Add the products of the pairs' rows of `left` [.., columns] and of a chunk of weights.
 template <typename T>
-__device__ __forceinline__ void multiply(float (&sums)[4], const uint4& a, const uint4& a8, const uint4& b) {
-    const unsigned left[4] = {a.x, a8.x, a.y, a8.y}, right[4] = {a.z, a8.z, a.w, a8.w};
-    llmk::mma_m16n8k16<T>(sums, left, b.x, b.y);
-    llmk::mma_m16n8k16<T>(sums, right, b.z, b.w);
+__device__ __forceinline__ void multiply(float (&sums)[kRowTiles][4], const Chunk& chunk, const T* left,
+                                         const Rows& rows, int column, int columns) {
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s, column += kStep) {
+        const uint4 b = chunk.steps[s];
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) {
+            if (m >= rows.tiles) break;
+            uint4 a[2];
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const T* row = left + static_cast<long long>(rows.row[m][h]) * columns;
+                a[h] = llmk::eight_columns(row, rows.row[m][h] >= 0, column, columns, true);
+            }
+            const unsigned first[4] = {a[0].x, a[1].x, a[0].y, a[1].y}, second[4] = {a[0].z, a[1].z, a[0].w, a[1].w};
+            llmk::mma_m16n8k16<T>(sums[m], first, b.x, b.y);
+            llmk::mma_m16n8k16<T>(sums[m], second, b.z, b.w);
+        }
+    }
 }
 
 // Store the accumulators of one or all 16 x 8 tiles as [pair][feature].
@@ -153,66 +183,40 @@ __global__ void __launch_bounds__(kThreads, 1)
     llmk::griddepcontrol_launch_dependents();
     routing.build(ids, tokens * top_k, experts);
 
-    uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;     // entry e of this thread is queue[e * kThreads]
-    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][2][kSums]
+    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][2][kSums]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
-    const int tiles = inter / kTile, items = routing.slots * tiles, steps = (hidden + kStep - 1) / kStep;
-    const Teams split(items, steps);
-    const int own_steps = (steps + split.parts - 1) / split.parts;
-    const int first = min(split.part * own_steps, steps), end = min(first + own_steps, steps);
-
-    // The next step to copy; the last one of a tile is followed by the first one of the team's next tile.
-    int next_item = first < end ? split.team : items, next_step = first;
-    const T* next_row = nullptr;
-    const long long up = static_cast<long long>(inter) * hidden;  // from a row of gate to that of up
-    auto find_row = [&] {
-        if (next_item >= items) return;
-        const long long row = 2LL * routing.expert[next_item / tiles] * inter + next_item % tiles * kTile + i;
-        next_row = gate_up + row * hidden;
+    const int tiles = inter / kTile, items = routing.slots * tiles, chunks = (hidden + kChunk - 1) / kChunk;
+    const Teams split(items, chunks);
+    const int own_chunks = (chunks + split.parts - 1) / split.parts;
+    const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
+    const int first_column = first * kChunk + 8 * t;
+    const long long up_rows = static_cast<long long>(inter) * hidden;  // from a row of gate to that of up
+    auto row_of = [&](int item) {
+        const long long row = 2LL * routing.expert[item / tiles] * inter + item % tiles * kTile + i;
+        return gate_up + row * hidden;
     };
-    find_row();
-    auto fetch = [&](int stage) {
-        if (next_item < items) {
-            const int column = next_step * kStep + 8 * t;
-            T* to = reinterpret_cast<T*>(queue + 2 * stage * kThreads);
-            const bool there = column < hidden;
-            llmk::cp_async_16<true>(to, there ? next_row + column : next_row, there, hidden - column);
-            to = reinterpret_cast<T*>(queue + (2 * stage + 1) * kThreads);
-            llmk::cp_async_16<true>(to, there ? next_row + up + column : next_row, there, hidden - column);
-            if (++next_step == end) {
-                next_step = first;
-                next_item += split.teams;
-                find_row();
-            }
-        }
-        __pipeline_commit();  // an empty group keeps the number of groups right at the end
-    };
-    for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
 
-    int stage = 0;
+    const T* row = gate_up;
+    Chunk gate, up;
+    if (split.team < items) {
+        row = row_of(split.team);
+        if (first < end) gate.load(row, first_column, hidden);
+    }
     for (int item = split.team; item < items; item += split.teams) {
         const int slot = item / tiles;
-        const Rows rows(routing, slot, i);
+        const Rows rows(routing, slot, i, top_k);
         float gate_sums[kRowTiles][4] = {}, up_sums[kRowTiles][4] = {};
-        for (int step = first; step < end; ++step) {
-            fetch(stage == 0 ? kStages - 1 : stage - 1);
-            const int column = step * kStep + 8 * t;
-            __pipeline_wait_prior(kStages - 1);
-            const uint4 gate = queue[2 * stage * kThreads], up_weights = queue[(2 * stage + 1) * kThreads];
-            stage = stage == kStages - 1 ? 0 : stage + 1;
-#pragma unroll
-            for (int m = 0; m < kRowTiles; ++m) {
-                if (m >= rows.tiles) break;
-                uint4 a[2];
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    const int pair = rows.pair[m][h];
-                    const T* row = x + static_cast<long long>(pair / top_k) * hidden;
-                    a[h] = llmk::eight_columns(row, pair >= 0, column, hidden, true);
-                }
-                multiply<T>(gate_sums[m], a[0], a[1], gate);
-                multiply<T>(up_sums[m], a[0], a[1], up_weights);
+        for (int chunk = first; chunk < end; ++chunk) {
+            const int column = chunk * kChunk + 8 * t;
+            up.load(row + up_rows, column, hidden);
+            multiply(gate_sums, gate, x, rows, column, hidden);
+            if (chunk + 1 < end) {
+                gate.load(row, column + kChunk, hidden);
+            } else if (item + split.teams < items) {
+                row = row_of(item + split.teams);
+                gate.load(row, first_column, hidden);
             }
+            multiply(up_sums, up, x, rows, column, hidden);
         }
         float* own = all_sums + warp * 2 * kSums;
         store_sums(own, gate_sums, rows.tiles);
@@ -244,86 +248,47 @@ __global__ void __launch_bounds__(kThreads, 1)
     __shared__ Routing routing;
     routing.build(ids, tokens * top_k, experts);
 
-    uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;
-    float* all_sums = reinterpret_cast<float*>(shared + kQueueBytes);  // [kWarps][2][kSums]
+    float* all_sums = reinterpret_cast<float*>(shared);  // [kWarps][2][kSums]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int tiles = (hidden + 2 * kTile - 1) / (2 * kTile);
-    const int of_expert = (inter + kStep - 1) / kStep, steps = routing.slots * of_expert;
-    const Teams split(tiles, steps);
-    const int own_steps = (steps + split.parts - 1) / split.parts;
-    const int first = min(split.part * own_steps, steps), end = min(first + own_steps, steps);
+    const int of_expert = (inter + kChunk - 1) / kChunk, chunks = routing.slots * of_expert;
+    const Teams split(tiles, chunks);
+    const int own_chunks = (chunks + split.parts - 1) / split.parts;
+    const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
 
-    // Step s of a tile: columns s % of_expert * kStep ... of slot s / of_expert.
-    int next_tile = first < end ? split.team : tiles, next_step = first, next_slot = 0, next_column = 0;
-    const T* next_row = nullptr;
-    auto find_row = [&] {
-        if (next_tile >= tiles) return;
-        next_row =
-            down + (static_cast<long long>(routing.expert[next_slot]) * hidden + next_tile * 2 * kTile + i) * inter;
+    // Chunk c of a tile: columns c % of_expert * kChunk ... of slot c / of_expert.
+    auto load = [&](Chunk& to, int tile, int half, int chunk) {
+        const int feature = (2 * tile + half) * kTile + i;
+        const long long row = static_cast<long long>(routing.expert[chunk / of_expert]) * hidden + feature;
+        const int columns = feature < hidden ? inter : 0;  // the tile's second half may lie outside of down
+        to.load(down + row * inter, chunk % of_expert * kChunk + 8 * t, columns);
     };
-    auto find_tile = [&] {
-        next_step = first;
-        next_slot = first / of_expert;
-        next_column = first % of_expert * kStep;
-        find_row();
-    };
-    if (first < end) find_tile();
-    auto fetch = [&](int stage) {
-        if (next_tile < tiles) {
-            const int column = next_column + 8 * t;
-#pragma unroll
-            for (int w = 0; w < 2; ++w) {  // the tile's second half may lie outside of down
-                const bool there = column < inter && (2 * next_tile + w) * kTile < hidden;
-                const T* from = next_row + static_cast<long long>(w) * kTile * inter + column;
-                llmk::cp_async_16<true>(reinterpret_cast<T*>(queue + (2 * stage + w) * kThreads), there ? from : down,
-                                        there, inter - column);
-            }
-            next_column += kStep;
-            if (++next_step == end) {
-                next_tile += split.teams;
-                find_tile();
-            } else if (next_column >= inter) {
-                ++next_slot;
-                next_column = 0;
-                find_row();
-            }
-        }
-        __pipeline_commit();
-    };
-    for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);  // weights only: they need not wait
+    Chunk low, high;
+    if (split.team < tiles && first < end) load(low, split.team, 0, first);  // weights only: they need not wait
     llmk::griddepcontrol_wait();
 
-    int stage = 0;
     float* own = all_sums + warp * 2 * kSums;
     for (int tile = split.team; tile < tiles; tile += split.teams) {
         for (int o = lane; o < tokens * 2 * kTile; o += 32) own[o] = 0.0f;
-        for (int step = first; step < end;) {
-            const int slot = step / of_expert, end_of_slot = min(end, (slot + 1) * of_expert);
-            const Rows rows(routing, slot, i);
+        for (int chunk = first; chunk < end;) {
+            const int slot = chunk / of_expert, end_of_slot = min(end, (slot + 1) * of_expert);
+            const Rows rows(routing, slot, i, 1);
             float sums[2][kRowTiles][4] = {};
-            for (int column = step % of_expert * kStep + 8 * t; step < end_of_slot; ++step, column += kStep) {
-                fetch(stage == 0 ? kStages - 1 : stage - 1);
-                __pipeline_wait_prior(kStages - 1);
-                const uint4 b[2] = {queue[2 * stage * kThreads], queue[(2 * stage + 1) * kThreads]};
-                stage = stage == kStages - 1 ? 0 : stage + 1;
-#pragma unroll
-                for (int m = 0; m < kRowTiles; ++m) {
-                    if (m >= rows.tiles) break;
-                    uint4 a[2];
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        const int pair = rows.pair[m][h];
-                        const T* row = middle + static_cast<long long>(pair) * inter;
-                        a[h] = llmk::eight_columns(row, pair >= 0, column, inter, true);
-                    }
-                    multiply<T>(sums[0][m], a[0], a[1], b[0]);
-                    multiply<T>(sums[1][m], a[0], a[1], b[1]);
+            for (; chunk < end_of_slot; ++chunk) {
+                const int column = chunk % of_expert * kChunk + 8 * t;
+                load(high, tile, 1, chunk);
+                multiply(sums[0], low, middle, rows, column, inter);
+                if (chunk + 1 < end) {
+                    load(low, tile, 0, chunk + 1);
+                } else if (tile + split.teams < tiles) {
+                    load(low, tile + split.teams, 0, first);
                 }
+                multiply(sums[1], high, middle, rows, column, inter);
             }
             __syncwarp();  // the previous slot's additions, or the zeros
 #pragma unroll
             for (int m = 0; m < 2 * kRowTiles; ++m) {
-                const int pair = rows.pair[m / 2][m % 2];
+                const int pair = rows.row[m / 2][m % 2];
                 if (pair < 0) continue;
                 const float weight = weights[pair];
 #pragma unroll
