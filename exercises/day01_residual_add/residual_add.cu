@@ -15,7 +15,7 @@ constexpr int kThreads = 256;
 
 template <typename T>
 void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {
-    if (n == 0) return;  // a grid of no blocks is an error
+    if (n == 0) return;  // a launch with 0 blocks is an error
     // TODO: how many blocks? Start the kernel on `stream`.
 }
 

@@ -11,7 +11,7 @@ WIDE = Bar(
 
 
 def sum_of_two(x, residual):
-    """Return the residual connection around one branch of a layer."""
+    """Add the output of one branch of a layer to its input, the residual connection."""
     return x + residual
 
 
@@ -40,16 +40,16 @@ residual_add = Exercise(
         Case("one more than a warp's vectorized access", n=129),
         Case("one more than a block", n=257),
         Case("a prime length", n=10007),
-        Case("all start one element past a boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
-        Case("all start three elements past a boundary", n=1029, offsets={"x": 3, "residual": 3, "out": 3}),
-        Case("shorter than the way to the boundary", n=2, offsets={"x": 1, "residual": 1, "out": 1}),
-        Case("only x starts past a boundary", n=1000, offsets={"x": 1}),
-        Case("the output starts elsewhere", n=515, offsets={"x": 1, "residual": 1, "out": 2}),
+        Case("all start one element past a 16-byte boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
+        Case("all start three elements past a 16-byte boundary", n=1029, offsets={"x": 3, "residual": 3, "out": 3}),
+        Case("shorter than the distance to the next 16-byte boundary", n=2, offsets={"x": 1, "residual": 1, "out": 1}),
+        Case("only x is not 16-byte aligned", n=1000, offsets={"x": 1}),
+        Case("out has another alignment than the inputs", n=515, offsets={"x": 1, "residual": 1, "out": 2}),
         Case("a random length", n=between(2, 5000)),
     ],
     efficient=Case("counted", n=1 << 16),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.02, look="Is an element read or written twice?"),
+        Bar("global_bytes / minimum", at_most=1.02, look="Read and write each element once."),
         Bar(
             "sectors / ideal",
             at_most=1.02,
@@ -67,7 +67,7 @@ residual_add = Exercise(
 
 
 def sum_of_three(x, attention, mlp):
-    """Return the residual connection of a layer with two parallel branches."""
+    """Add the outputs of two parallel branches of a layer to its input."""
     return x + attention + mlp
 
 
@@ -99,11 +99,11 @@ parallel_residual = Exercise(
         Case("one more than a warp's vectorized access", n=129),
         Case("a prime length", n=10007),
         Case(
-            "all start one element past a boundary",
+            "all start one element past a 16-byte boundary",
             n=1000,
             offsets={"x": 1, "attention": 1, "mlp": 1, "out": 1},
         ),
-        Case("only mlp starts past a boundary", n=1000, offsets={"mlp": 1}),
+        Case("only mlp is not 16-byte aligned", n=1000, offsets={"mlp": 1}),
         Case(
             "both branches cancel",
             n=1031,
@@ -114,18 +114,16 @@ parallel_residual = Exercise(
     ],
     efficient=Case("counted", n=1 << 16),
     bars=[
-        Bar(
-            "global_bytes / minimum", at_most=1.02, look="Three reads and one write per element: is there a fifth trip?"
-        ),
+        Bar("global_bytes / minimum", at_most=1.02, look="Three reads and one write per element are enough."),
         Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
         WIDE,
         Bar(
             "launches",
             at_most=1,
-            look="Two launches write an intermediate sum and read it again.",
+            look="Use one launch: two would write an intermediate sum and read it again.",
             naive="two launches, the second reads the sum of the first",
         ),
-        Bar("scratch_bytes", at_most=0, look="The intermediate sum belongs in a register."),
+        Bar("scratch_bytes", at_most=0, look="Keep the intermediate sum in a register, not in memory."),
     ],
     flops=lambda d: 2 * d["n"],
     bench=[Bench("small", n=4096), Bench("large", n=16384 * 4096)],
@@ -134,14 +132,14 @@ parallel_residual = Exercise(
 
 
 def sum_of_views(x, y, rows, cols, x_row_stride, x_col_stride, y_row_stride, y_col_stride):
-    """Return the sum of two views, written with as_strided."""
+    """Return x + y, two views that are built with ``as_strided``."""
     return x.as_strided((rows, cols), (x_row_stride, x_col_stride)) + y.as_strided(
         (rows, cols), (y_row_stride, y_col_stride)
     )
 
 
 def views(name, rows, cols, x, y, **more):
-    """Return a case; x and y are (row stride, column stride)."""
+    """Return a case; x and y are the (row stride, column stride) of each view."""
     return Case(
         name,
         rows=rows,
@@ -156,9 +154,9 @@ def views(name, rows, cols, x, y, **more):
 
 strided_add = Exercise(
     summary=(
-        "out = x + y, where x and y are views of (rows, cols). Each has its own strides, counted in elements: "
-        "transposed, every second row, without the first column, one row repeated. out is contiguous. The given "
-        "kernel has one fault. Find it from the report, and correct it. Write nothing when rows "
+        "out = x + y, where x and y are views of shape (rows, cols). Each has its own strides, counted in elements: "
+        "a view may be transposed, take every second row, leave out the first column, or repeat one row. out is "
+        "contiguous. The given kernel has one fault. Find it from the report, and correct it. Write nothing when rows "
         "or cols is 0. rows times a stride may be more than 2^31, though in no case here."
     ),
     launchers=(
@@ -181,24 +179,24 @@ strided_add = Exercise(
         views("every second row of x", 9, 127, (254, 1), (127, 1)),
         views("y without its first columns", 9, 128, (128, 1), (131, 1), offsets={"y": 3}),
         views("every third column of y", 5, 129, (129, 1), (387, 3)),
-        views("one row of y for all", 11, 257, (257, 1), (0, 1)),
-        views("one column of x for all", 7, 300, (1, 0), (300, 1)),
-        views("permuted out of four dimensions", 12, 40, (40 * 5, 1), (1, 12)),
+        views("one row of y for all rows of x", 11, 257, (257, 1), (0, 1)),
+        views("one column of x for all columns of y", 7, 300, (1, 0), (300, 1)),
+        views("views of permuted four-dimensional tensors", 12, 40, (40 * 5, 1), (1, 12)),
         views(
             "random sizes", between(1, 30), between(1, 200), (between(200, 260), 1), (one_of(0, 3, 211), one_of(1, 2))
         ),
-        views("more rows than a grid has in y", 66000, 1, (2, 1), (1, 1)),
+        views("more rows than a grid's y dimension allows", 66000, 1, (2, 1), (1, 1)),
     ],
-    efficient=views("every second row of x, counted", 64, 1024, (2048, 1), (1024, 1)),
+    efficient=views("every second row of x, 64 x 1024", 64, 1024, (2048, 1), (1024, 1)),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.02, look="Is an element read twice?"),
+        Bar("global_bytes / minimum", at_most=1.02, look="Read each element once."),
         Bar(
             "sectors / ideal",
             at_most=1.02,
             look="Neighboring threads must take neighboring columns: the column stride is usually 1.",
         ),
-        Bar("launches", at_most=1, look="No copy into a contiguous tensor first."),
-        Bar("scratch_bytes", at_most=0, look="No copy into a contiguous tensor first."),
+        Bar("launches", at_most=1, look="Read the views directly; do not copy them to a contiguous tensor first."),
+        Bar("scratch_bytes", at_most=0, look="Read the views directly; do not copy them to a contiguous tensor first."),
     ],
     minimum_bytes=lambda d: 12 * d["rows"] * d["cols"],
     flops=lambda d: d["rows"] * d["cols"],

@@ -15,7 +15,7 @@ struct Best {
 
 // TODO: better(a, b): which pair wins? Consider equal values, and NaN: every comparison with it is false.
 
-// TODO: the same for the lanes of a warp and for the warps of a block.
+// TODO: find the best pair of the lanes of a warp, then of the warps of a block.
 
 // TODO: the kernel, a template over the dtype T, with one block per row.
 

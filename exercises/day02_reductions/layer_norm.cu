@@ -1,6 +1,6 @@
 // LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, for f32, f16 and bf16, any width.
 //
-// TODO: read x once, and be right for rows whose mean is 300 times their spread.
+// TODO: read x once, and be accurate for rows whose mean is 300 times their standard deviation.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ struct Moments {
 
 // TODO: combine(a, b): the moments of the union of two sets (Chan's formula). What if one of them is empty?
 
-// TODO: the same for the lanes of a warp and for the warps of a block.
+// TODO: combine the moments of the lanes of a warp, then of the warps of a block.
 
 // TODO: the kernel, a template over the dtype T, with one block per row.
 

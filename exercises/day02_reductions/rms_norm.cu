@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-// TODO: the sum over a warp, and over a block: every thread needs the result.
+// TODO: add over the lanes of a warp, then over the warps of a block; every thread needs the result.
 
 // TODO: the kernel, a template over the dtype T, with one block per row. Sum in float, whatever T is.
 

@@ -20,7 +20,7 @@ __device__ Running nothing_seen() { return {-FLT_MAX, 0.0f}; }
 
 // TODO: combine(a, b): the state of the union of two sets. Which sum must be rescaled, and by how much?
 
-// TODO: the same for the 32 lanes of a warp (__shfl_xor_sync), and for the warps of a block (one barrier).
+// TODO: combine the states of the 32 lanes of a warp (__shfl_xor_sync), then of the warps of a block (one barrier).
 
 // TODO: the kernel, a template over the dtype T, with one block per row.
 

@@ -7,14 +7,16 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 DTYPES = ("f32", "f16", "bf16")
 COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
 ONE_LAUNCH = Bar("launches", at_most=1, look="One block can process a whole row: no second kernel is needed.")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Values that threads share belong in shared memory.")
+NO_SCRATCH = Bar(
+    "scratch_bytes", at_most=0, look="Exchange values between threads through shared memory, not global memory."
+)
 
 
 # ---------------------------------------------------------------------------------------------------------- softmax
 
 
 def softmax_reference(x):
-    """Return the softmax; in float64 these inputs do not overflow."""
+    """Return the softmax, computed in float64, where these inputs do not overflow."""
     return torch.softmax(x, dim=-1)
 
 
@@ -28,7 +30,7 @@ def masked_scores(shape, generator):
 
 
 def rising(shape, generator):
-    """Return scores that mostly increase, so that a running maximum changes all the time."""
+    """Return scores that mostly increase, so that a running maximum changes often."""
     return torch.randn(shape, generator=generator) * 0.1 + torch.linspace(-40, 40, shape[-1])
 
 
@@ -57,11 +59,11 @@ softmax = Exercise(
         Case("many short rows", rows=300, cols=17),
         Case("a hidden size", rows=2, cols=4096),
         Case("a prime width", rows=2, cols=5003),
-        Case("wider than a block can hold", rows=1, cols=40000),
-        Case("x starts past a boundary", rows=3, cols=1000, offsets={"x": 1}),
+        Case("a row too wide for the registers of a block", rows=1, cols=40000),
+        Case("x is not 16-byte aligned", rows=3, cols=1000, offsets={"x": 1}),
         Case("large scores do not overflow", rows=3, cols=777, inputs={"x": normal(scale=50.0)}),
         Case("all scores far below zero", rows=3, cols=300, inputs={"x": normal(mean=-400.0, scale=4.0)}),
-        Case("each score above the one before", rows=2, cols=1500, inputs={"x": rising}),
+        Case("scores that rise along the row", rows=2, cols=1500, inputs={"x": rising}),
         Case("masked scores", rows=4, cols=600, inputs={"x": masked_scores}),
         Case("random sizes", rows=between(1, 6), cols=between(2, 3000)),
     ],
@@ -70,11 +72,15 @@ softmax = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.05,
-            look="Is the row read a second time for the sum, or to write?",
+            look="Read the row once: do not read it again for the sum, or for the output.",
             naive="the row is read again to write it",
         ),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.0,
+            look="One state per warp in shared memory: there should be no bank conflicts.",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -123,26 +129,28 @@ rms_norm = Exercise(
         Case("many short rows", rows=300, cols=17, eps=1e-5),
         Case("a hidden size", rows=2, cols=4096, eps=1e-6),
         Case("a prime width", rows=2, cols=5003, eps=1e-5),
-        Case("wider than a block can hold", rows=1, cols=40000, eps=1e-5),
-        Case("weight starts past a boundary", rows=3, cols=1000, eps=1e-5, offsets={"weight": 1}),
-        Case(
-            "squares that half cannot hold", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0, mean=200.0)}
-        ),
-        Case("so small that eps decides", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
-        Case("a large mean stays", rows=3, cols=512, eps=1e-5, inputs={"x": normal(mean=20.0)}),
+        Case("a row too wide for the registers of a block", rows=1, cols=40000, eps=1e-5),
+        Case("weight is not 16-byte aligned", rows=3, cols=1000, eps=1e-5, offsets={"weight": 1}),
+        Case("squares that overflow f16", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0, mean=200.0)}),
+        Case("x so small that eps dominates", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
+        Case("a large mean is not subtracted", rows=3, cols=512, eps=1e-5, inputs={"x": normal(mean=20.0)}),
         Case("random sizes", rows=between(1, 6), cols=between(2, 3000), eps=1e-5),
     ],
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
-        # x once, weight once per row, out once: 3 trips against the 2 that no kernel can avoid.
+        # Each row needs its x, all of weight and its out: 3 transfers. The minimum counts 2, because weight is shared.
         Bar(
             "global_bytes / minimum",
             at_most=1.55,
-            look="Is x read a second time to write the output?",
+            look="Read x once: do not read it again to compute the output.",
             naive="x is read a second time",
         ),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="One sum per warp in shared memory: expect no bank conflict."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.0,
+            look="One sum per warp in shared memory: there should be no bank conflicts.",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -153,7 +161,7 @@ rms_norm = Exercise(
 
 
 def layer_norm_reference(x, weight, bias, eps):
-    """Return the LayerNorm, computed in two passes in float64."""
+    """Return the LayerNorm: first the mean, then the variance around it, in float64."""
     deviation = x - x.mean(dim=-1, keepdim=True)
     return deviation * torch.rsqrt(deviation.square().mean(dim=-1, keepdim=True) + eps) * weight + bias
 
@@ -162,9 +170,10 @@ layer_norm = Exercise(
     operator="LayerNorm",
     summary=(
         "LayerNorm of each row: out = (x - mean) / sqrt(variance + eps) * weight + bias, where the variance divides "
-        "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the spread; mean(x^2) - "
-        "mean(x)^2 is not. Any number of rows and columns (rows * cols may be more than 2^31, though in no case "
-        "here), any alignment. With no rows or no columns write nothing. Read rows of common widths only once."
+        "by cols, for f32, f16 and bf16. It must be right when the mean is 300 times the standard "
+        "deviation; mean(x^2) - mean(x)^2 is not right there. Any number of rows and columns (rows * cols may be more "
+        "than 2^31, though in no case here), any alignment. With no rows or no columns write nothing. Read rows of "
+        "common widths only once."
     ),
     launchers=(
         "void layer_norm_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows, int cols, "
@@ -191,25 +200,30 @@ layer_norm = Exercise(
         Case("many short rows", rows=300, cols=17, eps=1e-5),
         Case("a hidden size", rows=2, cols=4096, eps=1e-6),
         Case("a prime width", rows=2, cols=5003, eps=1e-5),
-        Case("wider than a block can hold", rows=1, cols=40000, eps=1e-5),
-        Case("bias starts past a boundary", rows=3, cols=1000, eps=1e-5, offsets={"bias": 1}),
+        Case("a row too wide for the registers of a block", rows=1, cols=40000, eps=1e-5),
+        Case("bias is not 16-byte aligned", rows=3, cols=1000, eps=1e-5, offsets={"bias": 1}),
         Case("a large mean", rows=3, cols=2048, eps=1e-5, inputs={"x": normal(mean=300.0)}),
         Case("a large mean, odd width", rows=3, cols=1201, eps=1e-5, inputs={"x": normal(mean=-300.0)}),
-        Case("squares that half cannot hold", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0)}),
-        Case("so small that eps decides", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
+        Case("squares that overflow f16", rows=2, cols=640, eps=1e-5, inputs={"x": normal(scale=400.0)}),
+        Case("x so small that eps dominates", rows=3, cols=256, eps=1e-5, inputs={"x": normal(scale=2e-3)}),
         Case("random sizes", rows=between(1, 6), cols=between(2, 3000), eps=1e-5),
     ],
     efficient=Case("counted", rows=8, cols=4096, eps=1e-5),
     bars=[
-        # x once, weight and bias once per row, out once: 4 trips against the 2 that no kernel can avoid.
+        # Each row needs its x, all of weight and bias, and its out: 4 transfers. The minimum counts 2: all rows share
+        # weights.
         Bar(
             "global_bytes / minimum",
             at_most=2.05,
-            look="Is x read a second time to write the output?",
+            look="Read x once: do not read it again to compute the output.",
             naive="x is read a second time",
         ),
         COALESCED,
-        Bar("bank_conflict_ways", at_most=2.0, look="One state per warp in shared memory: expect no bank conflict."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2.0,
+            look="One state per warp in shared memory: there should be no bank conflicts.",
+        ),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
@@ -223,7 +237,7 @@ layer_norm = Exercise(
 
 
 def argmax_reference(x):
-    """Return the column of the first NaN, or else of the first maximum."""
+    """Return the column of the first NaN, or of the first maximum if there is no NaN."""
     return torch.argmax(x, dim=-1)
 
 
@@ -237,7 +251,7 @@ def with_nans(shape, generator):
 
 
 def infinities(shape, generator):
-    """Return a row of -infinity only, and rows that also have one finite number or +infinity."""
+    """Return rows of -infinity: one has nothing else, the others also have one finite number or +infinity."""
     values = torch.full(shape, float("-inf"))
     for row in range(1, shape[0]):
         col = int(torch.randint(1, shape[1], (1,), generator=generator))
@@ -246,7 +260,7 @@ def infinities(shape, generator):
 
 
 def signed_zeros(shape, generator):
-    """Return rows with the maximum zero, as -0 and as +0, which are equal."""
+    """Return rows whose maximum is zero; -0 comes before +0, and both are equal."""
     values = -torch.rand(shape, generator=generator) - 0.5
     values[:, shape[1] // 3] = -0.0
     values[:, shape[1] // 2] = 0.0
@@ -278,7 +292,7 @@ argmax = Exercise(
         Case("a hidden size", rows=3, cols=4096),
         Case("a prime width", rows=3, cols=5003),
         Case("a vocabulary, the largest near its end", rows=2, cols=40000, inputs={"x": rising}),
-        Case("x starts past a boundary", rows=3, cols=1000, offsets={"x": 1}),
+        Case("x is not 16-byte aligned", rows=3, cols=1000, offsets={"x": 1}),
         Case("all below zero", rows=5, cols=1003, inputs={"x": normal(mean=-100.0)}),
         Case("ties", rows=9, cols=2000, inputs={"x": integers(0, 4)}),
         Case(
@@ -297,14 +311,14 @@ argmax = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.02,
-            look="Is the row read more than once?",
+            look="Read each row once.",
             naive="one pass for the maximum, one for its column",
         ),
         COALESCED,
         Bar(
             "bank_conflict_ways",
             at_most=2.0,
-            look="One candidate per warp in shared memory: expect no bank conflict.",
+            look="One candidate per warp in shared memory: there should be no bank conflicts.",
         ),
         ONE_LAUNCH,
         NO_SCRATCH,
@@ -319,11 +333,11 @@ argmax = Exercise(
 )
 
 
-# ---------------------------------------------------------------------------------------------- argmax of a vocabulary
+# ------------------------------------------------------------------------------ argmax over several blocks
 
 
 def rare_ties(shape, generator):
-    """Return mostly zeros and a few ones, far apart, in the parts of different blocks."""
+    """Return zeros with a few ones, so far apart that different blocks find them."""
     return torch.randint(0, 900, shape, generator=generator) // 899
 
 
@@ -333,7 +347,7 @@ vocabulary_argmax = Exercise(
         "the lowest among equal elements, and the first NaN if there is one. One block cannot keep a GPU busy, so "
         "`splits` blocks (at least 1) share each row and combine in the workspace `partial` [rows, splits], which is "
         "uninitialized. f32, f16 and bf16 in, int out, any alignment, the same answer in every run. With no rows write "
-        "nothing; cols is at least 1. (On a GPU: 1 x 151,936.)"
+        "nothing; cols is at least 1. Timings on a GPU use 1 x 151,936."
     ),
     launchers=(
         "void vocabulary_argmax_{dtype}(const {T}* x, int* out, unsigned long long* partial, int rows, int cols, "
@@ -347,12 +361,12 @@ vocabulary_argmax = Exercise(
         Case("no row", rows=0, cols=7, splits=2),
         Case("one element", rows=1, cols=1, splits=1),
         Case("one part", rows=3, cols=1000, splits=1),
-        Case("two parts of a column each", rows=9, cols=2, splits=2),
+        Case("two parts with one column each", rows=9, cols=2, splits=2),
         Case("more parts than columns", rows=9, cols=3, splits=40),
-        Case("parts of a prime width", rows=3, cols=5003, splits=7),
-        Case("one more than whole parts", rows=2, cols=4097, splits=8),
+        Case("a prime width in seven parts", rows=3, cols=5003, splits=7),
+        Case("one column more than eight equal parts", rows=2, cols=4097, splits=8),
         Case("the largest near the end", dtypes=("f32",), rows=2, cols=20000, splits=16, inputs={"x": rising}),
-        Case("x starts past a boundary", rows=3, cols=1000, splits=3, offsets={"x": 1}),
+        Case("x is not 16-byte aligned", rows=3, cols=1000, splits=3, offsets={"x": 1}),
         Case("all below zero", rows=5, cols=1003, splits=4, inputs={"x": normal(mean=-100.0)}),
         Case("ties", rows=7, cols=2000, splits=5, inputs={"x": integers(0, 4)}),
         Case("ties in different parts", rows=9, cols=4100, splits=16, inputs={"x": rare_ties}),
@@ -363,7 +377,7 @@ vocabulary_argmax = Exercise(
     ],
     efficient=Case("a row of 32,768, 32 parts", dtypes=("f16",), rows=1, cols=32768, splits=32),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.1, look="Is the row read more than once?"),
+        Bar("global_bytes / minimum", at_most=1.1, look="Read each row once."),
         Bar(
             "blocks",
             at_least=32,
@@ -371,8 +385,12 @@ vocabulary_argmax = Exercise(
             naive="one block for each row",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Do neighboring threads touch neighboring addresses?"),
-        Bar("launches", at_most=3, look="One kernel for the parts, one that combines them."),
-        Bar("scratch_bytes", at_most=0, look="The caller provides the workspace."),
+        Bar(
+            "launches",
+            at_most=3,
+            look="Use two kernels: one finds the best of each part, the other combines the parts.",
+        ),
+        Bar("scratch_bytes", at_most=0, look="Use the workspace `partial` and allocate nothing."),
     ],
     flops=lambda d: d["rows"] * d["cols"],
     bench=[
@@ -410,14 +428,14 @@ row_sum_debug = Exercise(
         Case("two rows of two", rows=2, cols=2),
         Case("three rows", rows=3, cols=127),
         Case("as many rows as a block sums", rows=4, cols=128),
-        Case("one row more", rows=5, cols=129),
+        Case("one row more than a block sums", rows=5, cols=129),
         Case("a prime number of rows", rows=37, cols=600),
         Case("wide rows", rows=9, cols=5003),
         Case("random sizes", rows=between(2, 20), cols=between(2, 2000)),
     ],
     efficient=Case("counted", rows=16, cols=1024),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.02, look="Each element is read once."),
+        Bar("global_bytes / minimum", at_most=1.02, look="Read each element once."),
         COALESCED,
         ONE_LAUNCH,
         NO_SCRATCH,

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: a 64-bit key: a better element has a larger key. Compare values first, then columns.
+// TODO: pack value and column into a 64-bit key: a better element has a larger key. The value decides first.
 
 // TODO: a kernel, a template over the dtype T, with `splits` blocks per row. Each block writes its best key to partial.
 // Then a second kernel that finds the best of each row's parts.

@@ -9,7 +9,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 
 def gather_rows(table: torch.Tensor, ids: torch.Tensor, first_row: int) -> torch.Tensor:
-    """Return ``table[ids]``, with zeros for each id outside the table, whose rows begin at ``first_row``."""
+    """Return ``table[ids]``, with zeros for ids outside the table. The row of id ``first_row`` is ``table[0]``."""
     ids = torch.where(ids >= 0, ids - first_row, ids)
     known = (ids >= 0) & (ids < table.shape[0])
     rows = table[ids.clamp(0, max(table.shape[0] - 1, 0))]
@@ -17,7 +17,7 @@ def gather_rows(table: torch.Tensor, ids: torch.Tensor, first_row: int) -> torch
 
 
 def some_bad_ids(shape, dims, generator):
-    """Return ids; every third is outside the table: -1, the vocabulary's size, or an extreme of the type."""
+    """Return ids; every third is outside the table: -1, the vocabulary size or one more, 2^32, or an int64 limit."""
     ids = torch.randint(0, dims["vocabulary"], shape, generator=generator)
     bad = torch.tensor([-1, dims["vocabulary"], dims["vocabulary"] + 1, -(2**63), 2**63 - 1, 2**32])
     ids[::3] = bad[torch.arange(len(ids[::3])) % len(bad)]
@@ -25,7 +25,7 @@ def some_bad_ids(shape, dims, generator):
 
 
 def distinct_rows(ids, tokens, vocabulary, hidden, item):
-    """Return the bytes of the requested rows, each counted once, of the ids and of the output."""
+    """Return the total bytes of the distinct requested rows, the ids and the output."""
     asked = ids[(ids >= 0) & (ids < vocabulary)].unique().numel()
     return (asked + tokens) * hidden * item + 8 * tokens
 
@@ -43,18 +43,18 @@ embedding = Exercise(
         "ids": Input("tokens", integers(0, "vocabulary"), dtype="i64"),
     },
     outputs={"out": Output("tokens hidden")},
-    scalars={"first_row": lambda d: d.get("first_row", 0)},  # only the end of the largest table is allocated
+    scalars={"first_row": lambda d: d.get("first_row", 0)},  # for the largest table, only its last rows are allocated
     reference=gather_rows,
     tolerance={"f32": 1e-7, "f16": 1e-7, "bf16": 1e-7},
     cases=[
         Case("one token", tokens=1, vocabulary=1, hidden=1),
-        Case("hidden is not a multiple of the vector", tokens=7, vocabulary=13, hidden=129),
+        Case("hidden is not a multiple of 16 bytes", tokens=7, vocabulary=13, hidden=129),
         Case("hidden of 3", tokens=129, vocabulary=5, hidden=3),
         Case("two tokens, hidden of 127", tokens=2, vocabulary=2, hidden=127),
         Case("one vector per thread of a warp", tokens=3, vocabulary=3, hidden=128),
         Case("whole vectors", tokens=31, vocabulary=50, hidden=256),
         Case("ids outside the table", tokens=40, vocabulary=11, hidden=48, inputs={"ids": some_bad_ids}),
-        Case("every token the same", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
+        Case("all tokens have the same id", tokens=20, vocabulary=9, hidden=64, inputs={"ids": constant(8)}),
         Case("table not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"table": 1}),
         Case("out not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"out": 1}),
         Case(
@@ -111,7 +111,7 @@ def rotate_half(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta
 
 
 def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, theta: float) -> torch.Tensor:
-    """Return x rotated by the usual lines of torch, with angles in float32 as models compute them."""
+    """Return x rotated with plain torch operations, with angles in float32 as models compute them."""
     half = rotary_dim // 2
     frequency = theta ** (-torch.arange(half, dtype=torch.float32, device=x.device) * 2 / rotary_dim)
     angle = positions[:, None].float() * frequency
@@ -121,7 +121,7 @@ def rope_in_torch(x: torch.Tensor, positions: torch.Tensor, rotary_dim: int, the
 
 
 def far_positions(shape):
-    """Return 131072, 131071 and so on."""
+    """Return positions 131072, 131071 and so on, one per token."""
     return 131072 - torch.arange(shape[0])
 
 
@@ -129,7 +129,7 @@ rope = Exercise(
     operator="RoPE",
     summary="""Rotate the first rotary_dim channels of each head of x [tokens, heads, head_dim] by the angle
     positions[t] * theta^(-2 i / rotary_dim). Channel i is paired with channel i + rotary_dim / 2 (rotate-half). Copy
-    the other channels. Angles must be right to 1e-6 at position 131072, where a multiplication in float32 is off by
+    the other channels. Angles must be right to 1e-6 at position 131072, where an angle computed in float32 is off by
     thousandths of a radian. With no tokens there is nothing to do.""",
     launchers="""void rope_{dtype}(const {T}* x, const int* positions, {T}* out, int tokens, int heads, int head_dim,
                                    int rotary_dim, float theta, cudaStream_t stream)""",
@@ -144,8 +144,15 @@ rope = Exercise(
     trivial=[lambda x: x],
     cases=[
         Case("one token, one head", tokens=1, heads=1, head_dim=2, rotary_dim=2, theta=10000.0),
-        Case("Qwen2: the whole head turns", tokens=5, heads=7, head_dim=128, rotary_dim=128, theta=1000000.0),
-        Case("GPT-NeoX: a quarter turns", tokens=6, heads=5, head_dim=80, rotary_dim=20, theta=10000.0),
+        Case("Qwen2: all channels are rotated", tokens=5, heads=7, head_dim=128, rotary_dim=128, theta=1000000.0),
+        Case(
+            "GPT-NeoX: a quarter of the channels is rotated",
+            tokens=6,
+            heads=5,
+            head_dim=80,
+            rotary_dim=20,
+            theta=10000.0,
+        ),
         Case(
             "position 131072",
             tokens=3,
@@ -174,7 +181,7 @@ rope = Exercise(
             inputs={"positions": constant(0)},
         ),
         Case("odd number of pairs", tokens=3, heads=3, head_dim=14, rotary_dim=6, theta=500.0),
-        Case("nothing turns", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
+        Case("rotary_dim is 0", tokens=2, heads=2, head_dim=16, rotary_dim=0, theta=10000.0),
         Case("127 tokens", tokens=127, heads=1, head_dim=4, rotary_dim=2, theta=10000.0),
         Case("long heads", tokens=3, heads=2, head_dim=304, rotary_dim=288, theta=10000.0),
         Case("129 heads", tokens=1, heads=129, head_dim=6, rotary_dim=6, theta=10000.0),
@@ -229,7 +236,7 @@ swiglu = Exercise(
         Case("one less than 128", n=127),
         Case("128 elements", n=128),
         Case("one more than 128", n=129),
-        Case("one more than a block", n=257),
+        Case("one more than a block of 256", n=257),
         Case("a prime", n=4099),
         Case("very negative and very large gates", n=1000, inputs={"gate": uniform(-30000.0, 30000.0)}),
         Case("gates around zero", n=515, inputs={"gate": normal(scale=0.01)}),
@@ -244,7 +251,7 @@ swiglu = Exercise(
         Bar(
             "requests / (global_bytes / 512)",
             at_most=1.05,
-            look="Move 16 bytes per thread and access: eight halves at once.",
+            look="Move 16 bytes per thread and access: eight f16 elements at once.",
             naive="one element per access",
         ),
         Bar("launches", at_most=1),

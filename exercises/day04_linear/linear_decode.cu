@@ -1,10 +1,11 @@
 // Linear layer for 1 to 16 rows, f16 or bf16 in, f32 sums: out = x weight^T (+ bias). Each weight is used once per row,
-// so the kernel is bound by reading the weights: every byte once, 16 at a time, with loads from all SMs of the GPU.
+// so the kernel is bound by reading the weights. Read every byte once, 16 bytes per access, with loads on all SMs of
+// the GPU.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: a kernel, template <typename T>. 896 features in tiles of 128 would be 7 blocks: how many can share the work?
+// TODO: a kernel, template <typename T>. Tiles of 128 features would give 896 features only 7 blocks: use more.
 
 template <typename T>
 void linear_decode(const T* x, const T* weight, const T* bias, T* out, int rows, int in_features, int out_features,

@@ -24,11 +24,11 @@ transpose = Exercise(
         Case("one row", rows=1, cols=130),
         Case("one column", rows=130, cols=1),
         Case("two rows, three columns", rows=2, cols=3),
-        Case("one less than four tiles", rows=127, cols=2),
-        Case("four tiles and one more", rows=128, cols=129),
+        Case("127 rows, two columns", rows=127, cols=2),
+        Case("128 rows, 129 columns", rows=128, cols=129),
         Case("one tile", rows=32, cols=32),
-        Case("one more than a tile", rows=33, cols=65),
-        Case("one less than a tile", rows=31, cols=95),
+        Case("sizes one more than whole tiles", rows=33, cols=65),
+        Case("sizes one less than whole tiles", rows=31, cols=95),
         Case("wide", rows=3, cols=1031),
         Case("tall", rows=1031, cols=5),
         Case("no rows", rows=0, cols=5),
@@ -40,13 +40,13 @@ transpose = Exercise(
         Bar(
             "sectors / ideal",
             at_most=1.05,
-            look="On which side are neighboring threads in different rows?",
+            look="Neighboring threads should read, and also write, neighboring columns of one row.",
             naive="the naive kernel",
         ),
         Bar(
             "bank_conflict_ways",
             at_most=1.1,
-            look="A column of a [32][32] tile is in a single bank.",
+            look="All elements of a column of a [32][32] tile are in one bank: pad its rows.",
             naive="no padding",
         ),
         Bar("global_bytes / minimum", at_most=1.01),
@@ -75,23 +75,23 @@ def linear_layer(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> t
 
 
 def linear_operations(d) -> float:
-    """Return two operations per multiply-add."""
+    """Return the number of floating-point operations: two per multiply-add."""
     return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
 
 
 RAGGED = [
-    Case("one of everything", rows=1, in_features=1, out_features=1),
+    Case("all sizes are 1", rows=1, in_features=1, out_features=1),
     Case("two rows, three features", rows=2, in_features=3, out_features=2),
     Case("one row", rows=1, in_features=129, out_features=67),
-    Case("one feature in", rows=37, in_features=1, out_features=35),
-    Case("one feature out", rows=37, in_features=40, out_features=1),
+    Case("one input feature", rows=37, in_features=1, out_features=35),
+    Case("one output feature", rows=37, in_features=40, out_features=1),
     Case("whole tiles", rows=64, in_features=64, out_features=128),
-    Case("one more than a tile", rows=33, in_features=65, out_features=129),
-    Case("one less than a tile", rows=31, in_features=63, out_features=127),
+    Case("sizes one more than whole tiles", rows=33, in_features=65, out_features=129),
+    Case("sizes one less than whole tiles", rows=31, in_features=63, out_features=127),
     Case("primes", rows=53, in_features=71, out_features=101),
     Case("no rows", rows=0, in_features=8, out_features=8),
-    Case("no features out", rows=5, in_features=8, out_features=0),
-    Case("no features in: the bias alone", rows=5, in_features=0, out_features=9),
+    Case("no output features", rows=5, in_features=8, out_features=0),
+    Case("no input features: out is the bias", rows=5, in_features=0, out_features=9),
     Case("random sizes", rows=between(1, 90), in_features=between(1, 90), out_features=between(1, 140)),
 ]
 LINEAR_BENCH = [
@@ -115,13 +115,13 @@ linear = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=3.5,
-            look="With tiles of 32 x 32 outputs, each input is read 128 / 32 times.",
+            look="Compute tiles of 32 x 32 outputs or more: then each input is read 128 / 32 times.",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Load both tiles along in_features, where addresses are contiguous."),
         Bar(
             "bank_conflict_ways",
             at_most=1.2,
-            look="Do the lanes read different rows of a tile at the same column?",
+            look="Do the lanes of a warp read one column of a tile, in different rows? Then pad the rows.",
             naive="a bank conflict in every step",
         ),
         ONE_LAUNCH,
@@ -135,8 +135,8 @@ linear = Exercise(
 linear_register_tiled = Exercise(
     operator="linear",
     summary="""The same linear layer. The given kernel computes one output per thread: each multiply-add loads two
-    values from shared memory, and that is its limit. Let each thread compute a small tile of outputs in registers, so
-    that it uses each loaded value several times. Any sizes, and empty input, as in linear.""",
+    values from shared memory, and these loads limit its speed. Let each thread compute a small tile of outputs in
+    registers, so that it uses each loaded value several times. Any sizes, and empty input, as in linear.""",
     launchers=LINEAR.format(name="linear_register_tiled"),
     inputs=LINEAR_INPUTS,
     outputs={"out": Output("rows out_features")},
@@ -148,8 +148,8 @@ linear_register_tiled = Exercise(
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.25,
-            look="Shared-memory wavefronts per multiply-add of a warp. 4 x 4 outputs per thread need more than 0.25, "
-            "however they are read.",
+            look="This is the number of shared-memory wavefronts per multiply-add of a warp. 4 x 4 outputs per thread "
+            "need more than 0.25 in any layout: compute more outputs per thread.",
             naive="4 x 4 outputs per thread",
         ),
         Bar("global_bytes / minimum", at_most=3.2, look="Use tiles of 64 x 64 outputs or more."),
@@ -169,8 +169,8 @@ linear_register_tiled = Exercise(
 linear_wmma = Exercise(
     operator="linear",
     summary="""The same linear layer for f16 and bf16, with f32 accumulators and one rounding at the end, on tensor
-    cores through nvcuda::wmma. Any sizes, and empty input, as in linear: elements outside the matrices are zero. (On a
-    GPU: at least half of cuBLAS at 4096.)""",
+    cores through nvcuda::wmma. Any sizes, and empty input, as in linear: elements outside the matrices are zero. On a
+    GPU, aim for at least half the speed of cuBLAS at sizes of 4096.""",
     launchers=LINEAR.format(name="linear_wmma_{dtype}"),
     dtypes=("f16", "bf16"),
     inputs=LINEAR_INPUTS,
@@ -179,7 +179,7 @@ linear_wmma = Exercise(
     trivial=[lambda x, weight: x @ weight.T],
     cases=[
         *RAGGED,
-        Case("sums beyond the range of f16 precision", rows=20, in_features=1500, out_features=24),
+        Case("sums that need more precision than f16", rows=20, in_features=1500, out_features=24),
     ],
     efficient=Case("256 x 64 x 256", dtypes=("f16",), rows=256, in_features=64, out_features=256),
     bars=[
@@ -213,12 +213,12 @@ def few(rows, in_features, out_features, has_bias=True, **more):
 
 
 def layer_with_or_without(x, weight, bias, has_bias):
-    """Return x weight^T, plus the bias if there is one."""
+    """Return x weight^T, plus the bias if ``has_bias``."""
     return x @ weight.T + (bias if has_bias else 0.0)
 
 
 def torch_layer(x, weight, bias, has_bias):
-    """Return the same in one call."""
+    """Return torch's linear layer, with the bias if ``has_bias``."""
     return torch.nn.functional.linear(x, weight, bias if has_bias else None)
 
 
@@ -226,8 +226,8 @@ linear_decode = Exercise(
     summary="""out = x weight^T (+ bias if has_bias) for 1 to 16 rows, as in decoding: f16 and bf16, f32 sums and one
     rounding, the same result in every run. The kernel is bound by reading the weights. Read each weight once for all
     rows, 16 bytes at a time if rows are aligned, with enough blocks for a GPU even if there are only 896 features.
-    (More than 16 rows must be right as well.) With no in_features out is the bias, or zero; with no rows or no
-    out_features there is nothing to do.""",
+    The result must also be right for more than 16 rows. With no in_features out is the bias, or zero; with no rows or
+    no out_features there is nothing to do.""",
     launchers="""void linear_decode_{dtype}(const {T}* x, const {T}* weight, const {T}* bias, {T}* out, int rows,
                  int in_features, int out_features, bool has_bias, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -236,26 +236,26 @@ linear_decode = Exercise(
     reference=layer_with_or_without,
     trivial=[lambda x, weight: x @ weight.T],
     cases=[
-        Case("one of everything", **few(1, 1, 1)),
+        Case("all sizes are 1", **few(1, 1, 1)),
         Case("one row, three features", **few(1, 3, 2)),
         Case("one row", **few(1, 136, 67)),
         Case("one row, no bias", **few(1, 128, 40, False)),
-        Case("one feature in", **few(3, 1, 35)),
-        Case("one feature out", **few(2, 1000, 1)),
+        Case("one input feature", **few(3, 1, 35)),
+        Case("one output feature", **few(2, 1000, 1)),
         Case("seven rows, odd sizes", **few(7, 71, 101)),
         Case("eight rows", **few(8, 264, 24)),
         Case("nine rows", **few(9, 96, 33, False)),
         Case("sixteen rows", **few(16, 520, 17)),
         Case("seventeen rows", **few(17, 40, 9)),
-        Case("one less than a step", **few(2, 511, 8)),
-        Case("more features than all blocks take at once", dtypes=("f16",), **few(1, 264, 2136)),
+        Case("511 input features", **few(2, 511, 8)),
+        Case("more output features than the blocks of one wave compute", dtypes=("f16",), **few(1, 264, 2136)),
         Case("nine rows, many features", **few(9, 72, 2139)),
         Case("weight not 16-byte aligned", offsets={"weight": 1}, **few(2, 64, 16)),
         Case("x and out not 16-byte aligned", offsets={"x": 1, "out": 3}, **few(2, 64, 16)),
-        Case("sums beyond the precision of f16", **few(4, 2000, 24)),
+        Case("sums that need more precision than f16", **few(4, 2000, 24)),
         Case("no rows", **few(0, 8, 8)),
-        Case("no features out", **few(3, 8, 0)),
-        Case("no features in: the bias alone", **few(3, 0, 9)),
+        Case("no output features", **few(3, 8, 0)),
+        Case("no input features: out is the bias", **few(3, 0, 9)),
         Case(
             "random sizes", rows=between(1, 16), in_features=between(1, 300), out_features=between(1, 60), has_bias=True
         ),
@@ -277,9 +277,9 @@ linear_decode = Exercise(
         Bar(
             "requests * 512 / minimum",
             at_most=4,
-            look="Load 16 bytes per lane: a warp's request then moves 512.",
+            look="Load 16 bytes per lane: a request of the warp then moves 512 bytes.",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="Let the bytes that one request reads of a row fill whole sectors."),
+        Bar("sectors / ideal", at_most=1.2, look="Let each request read whole 32-byte sectors of a row."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],

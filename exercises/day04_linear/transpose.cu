@@ -1,4 +1,5 @@
-// Transpose: out[c, r] = in[r, c]. Right, but slow: find the side that moves 32 bytes for every 4 that it needs.
+// Transpose: out[c, r] = in[r, c]. The kernel is correct, but slow: either its reads or its writes move
+// 32 bytes for every 4 that it needs. Find out which.
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

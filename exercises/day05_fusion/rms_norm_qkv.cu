@@ -13,7 +13,7 @@ struct Projection {
     int features;
 };
 
-// TODO: a kernel, template <typename T>, for the tiles of all three projections. Start from your linear_decode.
+// TODO: a kernel, template <typename T>, for the tiles of all three projections. Start from your day 4 linear_decode.
 
 template <typename T>
 void rms_norm_qkv(const T* x, const T* norm_weight, Projection<T> q, Projection<T> k, Projection<T> v, int rows,

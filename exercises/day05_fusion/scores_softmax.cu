@@ -2,8 +2,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-// TODO: a kernel that walks over the keys twice: for the maximum and the sum of each row, and then to write. Include
-// <mma.h> if you use WMMA.
+// TODO: a kernel that walks over the keys twice: for the maximum and the sum of each row, then to write weights.
+// Include <mma.h> if you use WMMA.
 
 // q: [batch, heads, query_len, head_dim]   k: [batch, heads, key_len, head_dim]   out: [batch, heads, query_len, key_len]
 extern "C" void scores_softmax(const __half* q, const __half* k, __half* out, int batch, int heads, int query_len,

@@ -19,7 +19,7 @@ def normed_linear(x, norm_weight, weight, eps):
 
 
 def torch_normed_linear(x, norm_weight, weight, eps):
-    """Run the two steps in torch."""
+    """Run RMSNorm and the linear layer in torch, one after the other."""
     return torch.nn.functional.linear(torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps), weight)
 
 
@@ -39,23 +39,23 @@ rms_norm_linear = Exercise(
     outputs={"out": Output("rows out_features")},
     scalars={"eps": lambda d: d.get("eps", 1e-5)},
     reference=normed_linear,
-    tolerance={"bf16": 2.4e-2},  # weight times norm_weight is rounded once more
+    tolerance={"bf16": 2.4e-2},  # a kernel may round weight times norm_weight to bf16
     trivial=[
         lambda x, weight: x @ weight.T,
         lambda x, weight, eps: normed_linear(x, torch.ones_like(x[:1]), weight, eps),
     ],
     cases=[
-        Case("one of everything", rows=1, in_features=1, out_features=1),
+        Case("all sizes are 1", rows=1, in_features=1, out_features=1),
         Case("two rows, three features", rows=2, in_features=3, out_features=2),
         Case("one row", rows=1, in_features=129, out_features=67),
-        Case("one row of whole vectors", dtypes=("f16",), rows=1, in_features=136, out_features=40),
+        Case("one row, a multiple of 16 bytes", dtypes=("f16",), rows=1, in_features=136, out_features=40),
         Case("sixteen rows", dtypes=("bf16",), rows=16, in_features=200, out_features=72),
         Case("sixty-four rows", dtypes=("f16",), rows=64, in_features=136, out_features=40),
-        Case("one feature in", rows=37, in_features=1, out_features=35),
-        Case("one feature out", rows=37, in_features=40, out_features=1),
+        Case("one input feature", rows=37, in_features=1, out_features=35),
+        Case("one output feature", rows=37, in_features=40, out_features=1),
         Case("whole tiles", rows=128, in_features=64, out_features=128),
-        Case("one more than a tile", rows=129, in_features=65, out_features=33),
-        Case("one less than a tile", rows=31, in_features=63, out_features=127),
+        Case("sizes one more than whole tiles", rows=129, in_features=65, out_features=33),
+        Case("sizes one less than whole tiles", rows=31, in_features=63, out_features=127),
         Case("a long row", rows=5, in_features=1000, out_features=24),
         Case(
             "large x: its squares and products overflow f16",
@@ -64,12 +64,14 @@ rms_norm_linear = Exercise(
             in_features=200,
             out_features=40,
         ),
-        Case("small x: eps counts", inputs={"x": normal(scale=2e-3)}, rows=23, in_features=72, out_features=40),
-        Case("an eps of its own", inputs={"x": normal(scale=0.5)}, rows=9, in_features=80, out_features=17, eps=0.25),
+        Case(
+            "small x, so that eps matters", inputs={"x": normal(scale=2e-3)}, rows=23, in_features=72, out_features=40
+        ),
+        Case("an eps of 0.25", inputs={"x": normal(scale=0.5)}, rows=9, in_features=80, out_features=17, eps=0.25),
         Case("norm_weight not 16-byte aligned", offsets={"norm_weight": 1}, rows=9, in_features=64, out_features=16),
         Case("no rows", rows=0, in_features=8, out_features=8),
-        Case("no features out", rows=5, in_features=8, out_features=0),
-        Case("no features in: zeros", rows=5, in_features=0, out_features=9),
+        Case("no output features", rows=5, in_features=8, out_features=0),
+        Case("no input features: out is zero", rows=5, in_features=0, out_features=9),
         Case("random sizes", rows=between(1, 140), in_features=between(1, 140), out_features=between(1, 140)),
     ],
     efficient=Case("256 x 256 -> 64", dtypes=("f16",), rows=256, in_features=256, out_features=64),
@@ -77,7 +79,7 @@ rms_norm_linear = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.7,
-            look="x is most of the bytes: sum its squares while its tiles are in shared memory for the matmul.",
+            look="Most of the bytes are x. Read it once: sum its squares while its tiles are in shared memory.",
             naive="x read twice",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
@@ -129,17 +131,17 @@ linear_swiglu = Exercise(
         lambda x, gate_weight, up_weight: gated_linear(x, up_weight, gate_weight),
     ],
     cases=[
-        Case("one of everything", rows=1, in_features=1, hidden=1),
+        Case("all sizes are 1", rows=1, in_features=1, hidden=1),
         Case("two rows, three features", rows=2, in_features=3, hidden=2),
         Case("one row", rows=1, in_features=129, hidden=67),
-        Case("one row of whole vectors", dtypes=("f16",), rows=1, in_features=136, hidden=40),
+        Case("one row, a multiple of 16 bytes", dtypes=("f16",), rows=1, in_features=136, hidden=40),
         Case("sixteen rows", dtypes=("bf16",), rows=16, in_features=200, hidden=72),
         Case("sixty-four rows", dtypes=("f16",), rows=64, in_features=136, hidden=40),
-        Case("one feature in", rows=37, in_features=1, hidden=35),
-        Case("one feature out", rows=37, in_features=40, hidden=1),
+        Case("one input feature", rows=37, in_features=1, hidden=35),
+        Case("one output feature", rows=37, in_features=40, hidden=1),
         Case("whole tiles", rows=128, in_features=64, hidden=64),
-        Case("one more than a tile", rows=129, in_features=65, hidden=65),
-        Case("one less than a tile", rows=31, in_features=63, hidden=127),
+        Case("sizes one more than whole tiles", rows=129, in_features=65, hidden=65),
+        Case("sizes one less than whole tiles", rows=31, in_features=63, hidden=127),
         Case("a long row", rows=5, in_features=600, hidden=24),
         Case(
             "large gates, far below and far above zero",
@@ -159,7 +161,7 @@ linear_swiglu = Exercise(
         Case("out not 16-byte aligned", offsets={"out": 1}, rows=9, in_features=64, hidden=16),
         Case("no rows", rows=0, in_features=8, hidden=8),
         Case("no hidden features", rows=5, in_features=8, hidden=0),
-        Case("no features in: zeros", rows=5, in_features=0, hidden=9),
+        Case("no input features: out is zero", rows=5, in_features=0, hidden=9),
         Case("random sizes", rows=between(1, 140), in_features=between(1, 140), hidden=between(1, 140)),
     ],
     efficient=Case("128 x 128 -> 128", dtypes=("f16",), rows=128, in_features=128, hidden=128),
@@ -167,7 +169,7 @@ linear_swiglu = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="Read a tile of x once for gate and up. Combine both sums in registers.",
+            look="Read a tile of x once for the gate and the up projection, and combine their sums in registers.",
             naive="the two matrix products run one after the other",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
@@ -219,14 +221,14 @@ linear_gelu = Exercise(
         lambda x, weight, bias: torch.nn.functional.gelu(x @ weight.T) + bias,
     ],
     cases=[
-        Case("one of everything", rows=1, in_features=1, out_features=1),
+        Case("all sizes are 1", rows=1, in_features=1, out_features=1),
         Case("two rows, three features", rows=2, in_features=3, out_features=2),
         Case("one row", rows=1, in_features=129, out_features=67),
-        Case("one feature in", rows=37, in_features=1, out_features=35),
-        Case("one feature out", rows=37, in_features=40, out_features=1),
+        Case("one input feature", rows=37, in_features=1, out_features=35),
+        Case("one output feature", rows=37, in_features=40, out_features=1),
         Case("whole tiles", rows=128, in_features=64, out_features=128),
-        Case("one more than a tile", dtypes=("f32", "f16"), rows=129, in_features=65, out_features=129),
-        Case("one less than a tile", dtypes=("bf16",), rows=31, in_features=63, out_features=127),
+        Case("sizes one more than whole tiles", dtypes=("f32", "f16"), rows=129, in_features=65, out_features=129),
+        Case("sizes one less than whole tiles", dtypes=("bf16",), rows=31, in_features=63, out_features=127),
         Case("sixteen rows", rows=16, in_features=200, out_features=40),
         Case(
             "sums far below and far above zero",
@@ -236,7 +238,7 @@ linear_gelu = Exercise(
             out_features=40,
         ),
         Case(
-            "sums near zero, where the exact gelu and its tanh formula part",
+            "sums near zero, where the exact gelu differs from its tanh approximation",
             dtypes=("f32",),
             inputs={"x": uniform(-1.0, 1.0), "weight": uniform(-0.4, 0.4), "bias": uniform(-2.5, 2.5)},
             rows=24,
@@ -244,7 +246,7 @@ linear_gelu = Exercise(
             out_features=36,
         ),
         Case(
-            "terms of a sum that overflows f16 until the bias",
+            "sums that overflow f16 before the bias is added",
             dtypes=("f16",),
             inputs={"x": uniform(100.0, 101.0), "weight": uniform(8.0, 8.1), "bias": uniform(-60000.0, -59000.0)},
             rows=9,
@@ -253,8 +255,8 @@ linear_gelu = Exercise(
         ),
         Case("out not 16-byte aligned", offsets={"out": 1}, rows=9, in_features=64, out_features=16),
         Case("no rows", rows=0, in_features=8, out_features=8),
-        Case("no features out", rows=5, in_features=8, out_features=0),
-        Case("no features in: gelu of the bias", rows=5, in_features=0, out_features=9),
+        Case("no output features", rows=5, in_features=8, out_features=0),
+        Case("no input features: out is gelu(bias)", rows=5, in_features=0, out_features=9),
         Case("random sizes", rows=between(1, 140), in_features=between(1, 140), out_features=between(1, 140)),
     ],
     efficient=Case("128 x 128 -> 128", dtypes=("f16",), rows=128, in_features=128, out_features=128),
@@ -268,7 +270,7 @@ linear_gelu = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="Are the sums read back for the bias or the GELU? If not, the tiles are too small.",
+            look="Do not read the sums back for the bias or the GELU. If the kernel does not, make the tiles larger.",
         ),
         Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads copy neighboring columns."),
         Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles by 16 bytes."),
@@ -295,7 +297,7 @@ def normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_b
 
 
 def torch_normed_qkv(x, norm_weight, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, eps):
-    """Run the four steps in torch."""
+    """Run RMSNorm and the three linear layers in torch, one after the other."""
     normed = torch.nn.functional.rms_norm(x, (x.shape[-1],), norm_weight, eps)
     linear = torch.nn.functional.linear
     return linear(normed, q_weight, q_bias), linear(normed, k_weight, k_bias), linear(normed, v_weight, v_bias)
@@ -314,11 +316,11 @@ rms_norm_qkv = Exercise(
     attention block, in one kernel. With grouped-query attention q is wider than k and v. f16 and bf16 with sums in
     f32, and the same result in every run. Each weight is read once for all rows, 16 bytes at a time where rows are
     aligned, by enough blocks for a GPU. Squares of x, and x times norm_weight, may be too large for its dtype. Any
-    sizes; more rows must be right as well. With no in_features the outputs are the biases; with no rows there is
-    nothing to do.""",
+    sizes; the result must also be right for more than 16 rows. With no in_features the outputs are the biases; with no
+    rows there is nothing to do.""",
     launchers="""void rms_norm_qkv_{dtype}(const {T}* x, const {T}* norm_weight, const {T}* q_weight, const {T}* k_weight,
-                 const {T}* v_weight, const {T}* q_bias, const {T}* k_bias, const {T}* v_bias, {T}* q, {T}* k, {T}* v, int rows,
-                 int in_features, int q_features, int kv_features, float eps, cudaStream_t stream)""",
+                 const {T}* v_weight, const {T}* q_bias, const {T}* k_bias, const {T}* v_bias, {T}* q, {T}* k, {T}* v,
+                 int rows, int in_features, int q_features, int kv_features, float eps, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
     inputs={
         "x": Input("rows in_features", normal(mean=0.3)),
@@ -337,32 +339,32 @@ rms_norm_qkv = Exercise(
     },
     scalars={"eps": lambda d: d.get("eps", 1e-6)},
     reference=normed_qkv,
-    tolerance={"bf16": 2.4e-2},  # weight times norm_weight is rounded once more
+    tolerance={"bf16": 2.4e-2},  # a kernel may round weight times norm_weight to bf16
     cases=[
-        Case("one of everything", **decoding(1, 1, 1, 1)),
+        Case("all sizes are 1", **decoding(1, 1, 1, 1)),
         Case("one row, odd sizes", **decoding(1, 129, 67, 13)),
         Case("two rows, three features", **decoding(2, 3, 2, 1)),
-        Case("one feature in", **decoding(3, 1, 35, 5)),
+        Case("one input feature", **decoding(3, 1, 35, 5)),
         Case("seven rows", **decoding(7, 72, 24, 8)),
         Case("eight rows, whole tiles", **decoding(8, 256, 64, 16)),
         Case("nine rows", **decoding(9, 520, 21, 11)),
         Case("sixteen rows", **decoding(16, 96, 40, 9)),
         Case("seventeen rows", **decoding(17, 40, 9, 3)),
         Case("keys and values as wide as queries", **decoding(2, 80, 33, 33)),
-        Case("more features than all blocks take at once", dtypes=("f16",), **decoding(1, 264, 2080, 40)),
+        Case("more output features than the blocks of one wave compute", dtypes=("f16",), **decoding(1, 264, 2080, 40)),
         Case("eleven rows, many features", dtypes=("bf16",), **decoding(11, 72, 1500, 317)),
         Case(
             "large x: its squares and products overflow f16",
             inputs={"x": uniform(-40000.0, 40000.0), "norm_weight": normal(mean=4.0)},
             **decoding(3, 200, 24, 8),
         ),
-        Case("small x: eps counts", inputs={"x": normal(scale=5e-4)}, **decoding(4, 72, 16, 8)),
-        Case("an eps of its own", inputs={"x": normal(scale=0.5)}, **decoding(2, 80, 17, 4, eps=0.25)),
+        Case("small x, so that eps matters", inputs={"x": normal(scale=5e-4)}, **decoding(4, 72, 16, 8)),
+        Case("an eps of 0.25", inputs={"x": normal(scale=0.5)}, **decoding(2, 80, 17, 4, eps=0.25)),
         Case("norm_weight not 16-byte aligned", offsets={"norm_weight": 1}, **decoding(2, 64, 16, 8)),
         Case("v_weight and v not 16-byte aligned", offsets={"v_weight": 1, "v": 1}, **decoding(2, 64, 16, 8)),
         Case("no rows", **decoding(0, 8, 8, 8)),
         Case("no keys", **decoding(2, 8, 8, 0)),
-        Case("no features in: the biases", **decoding(3, 0, 9, 4)),
+        Case("no input features: q, k and v are the biases", **decoding(3, 0, 9, 4)),
         Case(
             "random sizes",
             rows=between(1, 16),
@@ -376,17 +378,16 @@ rms_norm_qkv = Exercise(
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="Read each weight once for all rows, and let each load of x and norm_weight serve several features.",
+            look="Read each weight once for all rows, and use each loaded value of x and norm_weight for several "
+            "features.",
         ),
         Bar("blocks", at_least=100, look="Distribute the 1152 features over at least as many blocks as a GPU has SMs."),
         Bar(
             "requests * 512 / minimum",
             at_most=5,
-            look="Let a lane load 16 bytes at a time: a warp's request then moves 512.",
+            look="Load 16 bytes per lane: a request of the warp then moves 512 bytes.",
         ),
-        Bar(
-            "sectors / ideal", at_most=1.2, look="The bytes of a row that one request reads should fill whole sectors."
-        ),
+        Bar("sectors / ideal", at_most=1.2, look="Let each request read whole 32-byte sectors of a row."),
         dataclasses.replace(ONE_LAUNCH, naive="two kernels"),
         NO_SCRATCH,
     ],
@@ -405,7 +406,7 @@ rms_norm_qkv = Exercise(
 
 
 def scores_of(q, k, scale, causal):
-    """Return scale * q k^T, -infinity where hidden: query i sees the keys up to i + key_len - query_len."""
+    """Return scale * q k^T. If causal, the keys after i + key_len - query_len have -infinity for query i."""
     scores = q @ k.transpose(-1, -2) * scale
     if causal:
         n, m = scores.shape[-2:]
@@ -433,7 +434,7 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, *
 
 
 def rising(shape, generator):
-    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise along the keys, so that each tile has a new maximum."""
     return torch.linspace(-1, 1, shape[-2])[:, None] + 0.1 * torch.randn(shape, generator=generator)
 
 
@@ -444,9 +445,10 @@ def one_direction(shape, generator):
 
 scores_softmax = Exercise(
     summary="""out = softmax(scale * q k^T) for every batch and head, in one kernel that writes each weight once and
-    reads none. It walks over the keys twice: for the maximum and the sum, and then to write. f16 with f32 scores,
-    head_dim up to 128, any number of keys. With `causal`, query i sees the keys up to i + key_len - query_len;
-    hidden keys, and queries that see no key, get zeros. With no queries or no keys there is nothing to do.""",
+    reads none. It walks over the keys twice: first for the maximum and the sum, then to compute and write the weights.
+    f16 with f32 scores, head_dim up to 128, any number of keys. With `causal`, query i sees the keys up to i + key_len
+    - query_len; hidden keys, and queries that see no key, get zeros. With no queries or no keys there is nothing to
+    do.""",
     launchers="""void scores_softmax(const __half* q, const __half* k, __half* out, int batch, int heads, int query_len,
                  int key_len, int head_dim, float scale, bool causal, cudaStream_t stream)""",
     dtypes=("f16",),
@@ -457,7 +459,7 @@ scores_softmax = Exercise(
     outputs={"out": Output("batch heads query_len key_len")},
     scalars={"scale": lambda d: d.get("scale", d["head_dim"] ** -0.5)},
     reference=attention_weights,
-    tolerance={"f16": 5e-3},  # scores of a hundred carry a rounding error of 1e-5 of f32; small weights are subnormal
+    tolerance={"f16": 5e-3},  # scores near 100 have f32 rounding errors of 1e-5; small weights are subnormal in f16
     cases=[
         Case("one query, one key", **sizes()),
         Case("two queries, three keys", **sizes(query_len=2, key_len=3, head_dim=32)),
@@ -466,9 +468,9 @@ scores_softmax = Exercise(
             inputs={"q": one_direction, "k": rising},
             **sizes(query_len=34, key_len=200),
         ),
-        Case("lengths that no tile divides", **sizes(query_len=129, key_len=127)),
+        Case("lengths that are not multiples of a tile", **sizes(query_len=129, key_len=127)),
         Case("batches and heads", **sizes(batch=2, heads=3, query_len=19, key_len=37, head_dim=32)),
-        Case("more keys than shared memory could hold scores of", **sizes(query_len=3, key_len=4099, head_dim=16)),
+        Case("more scores per row than shared memory holds", **sizes(query_len=3, key_len=4099, head_dim=16)),
         Case("causal, as many keys as queries", **sizes(heads=2, query_len=131, key_len=131, causal=True)),
         Case("causal, more keys than queries", **sizes(batch=2, query_len=5, key_len=136, causal=True)),
         Case("causal, queries that see no key", **sizes(query_len=150, key_len=72, head_dim=32, causal=True)),
@@ -477,7 +479,7 @@ scores_softmax = Exercise(
         Case("head_dim 5", **sizes(heads=2, query_len=35, key_len=66, head_dim=5)),
         Case("pointers that are not 16-byte aligned", offsets={"q": 1, "k": 2}, **sizes(query_len=9, key_len=72)),
         Case("out not 16-byte aligned", offsets={"out": 1}, **sizes(query_len=9, key_len=72)),
-        Case("a scale of its own", **sizes(query_len=40, key_len=56, head_dim=32, scale=0.4)),
+        Case("a scale of 0.4", **sizes(query_len=40, key_len=56, head_dim=32, scale=0.4)),
         Case("large scores do not overflow", inputs={"q": normal(scale=50.0)}, **sizes(query_len=33, key_len=96)),
         Case(
             "all scores far below zero",
@@ -506,15 +508,17 @@ scores_softmax = Exercise(
         Bar(
             "global_read_bytes / (item * query_len * key_len)",
             at_most=0.8,
-            look="Reading a weight back costs as much as writing it. Recompute the scores from q and k instead, "
+            look="Do not store scores and read them back. Recompute them from q and k for the second walk, "
             "with at least 32 queries per tile of keys.",
             naive="scores are written, read back and written again",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads write neighboring weights?"),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads write neighboring weights."),
         ONE_LAUNCH,
         NO_SCRATCH,
     ],
-    flops=lambda d: 2.0 * d["batch"] * d["heads"] * visible_pairs(d) * d["head_dim"],  # of one walk
+    flops=lambda d: (
+        2.0 * d["batch"] * d["heads"] * visible_pairs(d) * d["head_dim"]
+    ),  # operations of one walk over the keys
     bench=[
         Bench("N 4096, D 64", **sizes(2, 16, 4096, 4096, 64)),
         Bench("N 4096, D 64, causal", **sizes(2, 16, 4096, 4096, 64, True)),

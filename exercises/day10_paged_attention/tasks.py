@@ -354,7 +354,7 @@ def decode_cases(**more):
         Case("groups of 1, head_dim 80", dtypes=["bf16"], inputs=RAGGED, **decoding(2, 2, 2, 5, 16, 80, **more)),
         Case("head_dim 96", dtypes=["f16"], inputs=RAGGED, **decoding(1, 4, 2, 5, 16, 96, **more)),
         Case("head_dim 128", inputs=RAGGED, **decoding(2, 4, 1, 9, 16, 128, **more)),
-        Case("a scale of its own", dtypes=["bf16"], inputs=FULL, **decoding(1, 2, 1, 4, scale=0.4, **more)),
+        Case("a scale of 0.4", dtypes=["bf16"], inputs=FULL, **decoding(1, 2, 1, 4, scale=0.4, **more)),
         Case(
             "all scores far below zero",
             dtypes=["f16"],
@@ -582,7 +582,7 @@ there is nothing to do.""",
         Case("pages of 64, groups of 7", dtypes=["bf16"], **prefilling(2, 13, 14, 2, 2, 64, 32)),
         Case("head_dim 80", dtypes=["f16"], **prefilling(2, 9, 2, 2, 3, 16, 80)),
         Case("head_dim 128", **prefilling(2, 9, 4, 2, 4, 16, 128)),
-        Case("a scale of its own", dtypes=["bf16"], **prefilling(1, 9, 2, 1, 2, scale=0.4)),
+        Case("a scale of 0.4", dtypes=["bf16"], **prefilling(1, 9, 2, 1, 2, scale=0.4)),
         Case(
             "random sizes",
             batch=between(1, 4),

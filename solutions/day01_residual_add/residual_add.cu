@@ -41,7 +41,7 @@ __global__ void residual_add_kernel(const T* x, const T* residual, T* out, long 
 
 template <typename T>
 void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t stream) {
-    if (n == 0) return;  // a grid of no blocks is an error
+    if (n == 0) return;  // a launch with 0 blocks is an error
     constexpr int kWidth = llmk::kVectorWidth<T>;
     const int past = llmk::bytes_past_16(x);
     if (past == llmk::bytes_past_16(residual) && past == llmk::bytes_past_16(out)) {

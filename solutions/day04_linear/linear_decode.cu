@@ -1,5 +1,6 @@
 // Linear layer for 1 to 16 rows, f16 or bf16 in, f32 sums: out = x weight^T (+ bias). Each weight is used once per row,
-// so the kernel is bound by reading the weights: every byte once, 16 at a time, with loads from all SMs of the GPU.
+// so the kernel is bound by reading the weights. Read every byte once, 16 bytes per access, with loads on all SMs of
+// the GPU.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

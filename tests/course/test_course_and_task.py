@@ -261,7 +261,7 @@ def test_the_roofline_of_gathered_rows_counts_each_tensor_at_most_once(name: str
 
 def test_a_row_that_is_gathered_twice_counts_once() -> None:
     task = Course().find("embedding").load()
-    case = next(case for case in task.cases if case.name == "every token the same")
+    case = next(case for case in task.cases if case.name == "all tokens have the same id")
     call = task.call(case, "f16", seed=1)
     assert task.roofline_bytes(call) == (1 + 20) * 64 * 2 + 20 * 8 < task.least_bytes(call)
 

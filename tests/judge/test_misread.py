@@ -113,7 +113,7 @@ def test_large_inputs_are_skipped() -> None:
         ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # more specific than wrong columns
         ("primes", lambda out, bias: out + bias, "each column is off by a constant of its own"),
         ("primes", lambda out, bias: out * 2, "every element is 2 times"),
-        ("one of everything", lambda out, bias: out - bias, ""),  # one number is correct by chance
+        ("all sizes are 1", lambda out, bias: out - bias, ""),  # one number is correct by chance
     ],
 )
 def test_descriptions_of_outputs(
