@@ -1,4 +1,4 @@
-"""Puts the course into the wheel, as ``grader/course_files``; all else that a build needs stands in pyproject.toml."""
+"""Copy the course into the wheel, as ``grader/course_files``. pyproject.toml has all other build settings."""
 
 import runpy
 import shutil
@@ -12,14 +12,14 @@ SHIPPED = runpy.run_path(str(HERE / "grader" / "setup" / "shipped.py"))
 
 
 class BuildWithCourse(build_py):
-    """Copies the lessons, exercises and solutions beside the modules. An editable install finds them where they are."""
+    """A build step that copies lessons, exercises and solutions into the package. An editable install needs no copy."""
 
     def run(self) -> None:
         super().run()
         if self.editable_mode:
             return
         target = Path(self.build_lib) / "grader" / SHIPPED["INSIDE"]
-        shutil.rmtree(target, ignore_errors=True)  # what an earlier build left in the same folder
+        shutil.rmtree(target, ignore_errors=True)  # remove the files of an earlier build
         for name in SHIPPED["files"](HERE):
             place = target / name
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """Reports on a verdict: in the terminal, as JUnit XML, as one HTML page, as a picture.
 
-This package does the layout. ``grader.verdict.wording`` has the texts; its ``words`` are re-exported for other tables.
+This package lays out the reports; ``grader.verdict.wording`` has their texts. Its module ``words`` is re-exported for
+other tables.
 """
 
 from __future__ import annotations

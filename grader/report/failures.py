@@ -21,12 +21,12 @@ MOST_FINDINGS = 3
 
 
 def indented(renderable: RenderableType, columns: int = 2, expand: bool = False) -> RenderableType:
-    """Return a renderable with an indentation that wrapped lines keep. ``expand``: as wide as the page."""
+    """Indent a renderable, including its wrapped lines. ``expand``: fill the width of the page."""
     return Padding(renderable, (0, 0, 0, columns), expand=expand)
 
 
 def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
-    """Return wrapped text. Lines that begin with spaces keep them (tables, compiler output)."""
+    """Return wrapped text. Each line keeps its indentation, as in tables or compiler output."""
     lines = [
         indented(Text(line.strip(), style=style), indent + len(line) - len(line.lstrip()))
         for line in text.strip("\n").splitlines()
@@ -35,13 +35,16 @@ def paragraph(text: str, style: str = "", indent: int = 2) -> RenderableType:
 
 
 def excerpt(line: int, source: str, column: int, ascii_only: bool, indent: int = 4) -> RenderableType:
-    """Return a source line with a caret under the column (from 1; 0 is unknown: under the first word)."""
+    """Return a source line with a caret under a column (from 1).
+
+    Column 0 is unknown: the caret is under the first word.
+    """
     return indented(_Excerpt(line, source, column, ascii_only), indent)
 
 
 @dataclass(frozen=True)
 class _Excerpt:
-    """A source line, cut so that the caret and the text around it fit."""
+    """A source line with its caret, shortened to the page so that the caret's surroundings stay visible."""
 
     line: int
     source: str
@@ -52,7 +55,7 @@ class _Excerpt:
         shown, offset = self.source.expandtabs(4).rstrip(), caret_offset(self.source, self.column)
         bar, more = ("|", "...") if self.ascii_only else ("│", "…")
         room = options.max_width - 8
-        # Long indentation is cut from both rows.
+        # Remove long indentation from the source line and from the caret's line.
         cut = max(0, len(shown) - len(shown.lstrip()) - 4)
         lead = ""
         if offset - cut >= room - len(more) and len(shown) - cut > room:
@@ -74,7 +77,7 @@ class _Excerpt:
 
 
 def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most: int = 4) -> list[RenderableType]:
-    """Return the compiler's messages at the learner's lines: errors first, notes below their error."""
+    """Return the compiler's first errors with their source lines; if there are no errors, its other messages."""
     errors = [item for item in diagnostics if item.severity in ("error", "fatal error", "fatal")]
     rest = [item for item in diagnostics if item not in errors]
     rows: list[RenderableType] = []
@@ -101,9 +104,9 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], ascii_only: bool, most
 
 
 def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow: bool = False) -> list[RenderableType]:
-    """Return the first failing case in full and the others by name; all of them in full if ``verbose``.
+    """Return the first failing case in full and the other ones by name. If ``verbose``, return all in full.
 
-    ``findings_follow``: the simulator's findings are shown later in the report, so a case does not repeat its own.
+    ``findings_follow``: the report shows the simulator's findings further below, so cases omit theirs.
     """
     failing = stages.failing_cases(stage)[: 1 if stages.nothing_launched(stage) else None]
     rows: list[RenderableType] = []
@@ -133,7 +136,7 @@ def render_cases(stage: Stage, verbose: bool, ascii_only: bool, findings_follow:
 
 
 def alike(every: Sequence[CaseResult]) -> list[tuple[list[str], CaseResult]]:
-    """Return cases of one name that fail in the same way as one: their dtypes and the first of them."""
+    """Group cases of equal name that fail in the same way. Return each group's dtypes and first case."""
     groups: dict[tuple[str, str], tuple[list[str], CaseResult]] = {}
     for case in every:
         groups.setdefault((case.name, cases.in_short(case)), ([], case))[0].append(case.dtype)
@@ -179,7 +182,7 @@ def render_printed(printed: str, title: str) -> list[RenderableType]:
 
 
 def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[RenderableType]:
-    """Return the output of the first case that printed anything, unless a shown case has printed."""
+    """Return the ``printf`` output of the first case that has any; nothing if a case in ``shown`` has some."""
     printing = [case for case in [*stages.failing_cases(stage), *stage.cases] if case.printed.strip()]
     if not printing or any(case in shown for case in printing):
         return []
@@ -188,7 +191,7 @@ def render_first_printed(stage: Stage, shown: Sequence[CaseResult]) -> list[Rend
 
 
 def render_output(output: OutputResult) -> list[RenderableType]:
-    """Return how far an output is from the reference, its diagnosis, and the worst positions."""
+    """Describe a wrong output: its difference from the reference, its diagnosis, and the worst positions."""
     rows: list[RenderableType] = [
         indented(Text.assemble((outputs.name(output), "title"), f": {outputs.how_wrong(output)}"), 4)
     ]
@@ -204,7 +207,7 @@ def render_output(output: OutputResult) -> list[RenderableType]:
 
 
 def worst_table(elements: Sequence[WorstElement]) -> Table:
-    """Return a table of the worst positions, with the threads that wrote them where the simulator knows."""
+    """Return a table of the worst positions. It names the threads that wrote them, if the simulator recorded these."""
     written = any(item.block is not None or item.unwritten for item in elements)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=False)
     table.add_column("worst at", no_wrap=True)
@@ -223,7 +226,7 @@ def worst_table(elements: Sequence[WorstElement]) -> Table:
 
 
 def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """Return findings in full; only the first few unless ``verbose``."""
+    """Return the first findings in full and the number of the rest; if ``verbose``, return all."""
     rows: list[RenderableType] = []
     shown = findings if verbose else findings[:MOST_FINDINGS]
     for finding, advised in zip(shown, finding_words.advice_is_new(findings)):
@@ -238,7 +241,7 @@ def render_findings(findings: Sequence[Finding], verbose: bool, ascii_only: bool
 def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> list[RenderableType]:
     """Return a finding: its message, the source with a caret, the thread, and the other side of a race.
 
-    ``advised``: also why it matters and how to fix it.
+    ``advised``: add why it matters and how to fix it.
     """
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_column(no_wrap=True)
@@ -266,7 +269,7 @@ def render_finding(finding: Finding, ascii_only: bool, advised: bool = True) -> 
 
 
 def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
-    """Return the source line, and of file, line, block and thread the parts that the message lacks."""
+    """Return one side's source line. Add its file, line, block and thread unless the message names them."""
     rows: list[RenderableType] = []
     if side.source_line.strip():
         rows.append(excerpt(side.line, side.source_line, side.column, ascii_only))
@@ -284,7 +287,7 @@ def _side(side: Side, message: str, ascii_only: bool) -> list[RenderableType]:
 
 
 def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[RenderableType]:
-    """Return each bar with its limit and its value; missed ones first, with their counters."""
+    """Return a table of bars with value and limit, missed bars first. Below, return the counters of missed bars."""
     rows: list[RenderableType] = []
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -308,7 +311,7 @@ def render_bars(every: Sequence[BarResult], ascii_only: bool) -> list[Renderable
 
 
 def worst_bars(every: Sequence[BarResult]) -> list[BarResult]:
-    """Return the worst of the bars that are judged for several dtypes; missed ones first."""
+    """Return each bar once, with its worst result of all dtypes. Missed bars come first."""
     worst: dict[tuple[str, float | None, float | None], BarResult] = {}
     for bar in every:
         key = (bar.expression, bar.at_most, bar.at_least)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Series = dict[tuple[int, int], list[Row]]
-"""The rows of each pair (C, H), in the order of N."""
+"""For each pair of width C and number of heads H, the rows in the order of the length N."""
 
 
 def series(rows: Sequence[Row], batch: int) -> Series:
-    """Return the rows of one batch that have figures, one series for each pair of C and H."""
+    """Return the measured rows of one batch size, as one series for each pair of width C and number of heads H."""
     found: Series = {}
     for row in sorted(rows, key=lambda row: (row.C, row.H, row.N)):
         if batch == row.B and row.mean_us is not None:
@@ -28,7 +28,7 @@ def series(rows: Sequence[Row], batch: int) -> Series:
 
 
 def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each exercise and dtype, of its newest source and GPU in the file."""
+    """Return the measured rows by exercise and dtype. Only those with the newest source and GPU in the file count."""
     found: dict[str, list[Row]] = {}
     newest = {(row.exercise, row.dtype): (row.gpu, row.source) for row in rows}
     for row in rows:
@@ -38,13 +38,15 @@ def kernels(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw two panels per kernel: tokens per second of the best covered batch, and the smallest batch's latency."""
+    """Draw two panels per kernel: tokens/s at the batch size with the most rows, and latency at the smallest."""
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
     drawn = kernels(rows)
     if not drawn:
-        raise GraderError("there are no figures to draw yet", "Run it again with more --minutes.")
+        raise GraderError(
+            "no size of the grid is measured yet, so there is nothing to draw", "Run it again with more --minutes."
+        )
     figure, axes = plt.subplots(len(drawn), 2, figsize=(12, 3.6 * len(drawn)), squeeze=False, layout="constrained")
     for (name, measured), (left, right) in zip(drawn.items(), axes):
         batches = Counter(row.B for row in measured)

@@ -1,4 +1,7 @@
-"""A verdict as a self-contained HTML page: no font, no network, and no script except the player's in a frame."""
+"""A verdict as one self-contained HTML page.
+
+It loads no fonts and nothing from the network; only the player has a script, in a frame.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "error": "!"}
 
 
 def save_html(verdict: Verdict, path: str | Path, player: dict[str, str] | None = None) -> None:
-    """Write the page. ``player``: ``what`` it plays, and the ``frame``."""
+    """Write the page. ``player``: its title ``what`` and its HTML ``frame``; None for a page without player."""
     try:
         Path(path).write_text(html_page(verdict, player), encoding="utf-8")
     except OSError as error:
@@ -36,7 +39,10 @@ def html_page(verdict: Verdict, player: dict[str, str] | None = None) -> str:
 
 
 def report(verdict: Verdict, source: Sequence[str]) -> str:
-    """Return the part of the page below its head, for a page with several verdicts. ``source``: the graded lines."""
+    """Return the page's part about the verdict, for a page with several verdicts.
+
+    ``source``: the lines of the graded file.
+    """
     page = template("verdict.html.j2")
     return "".join(page.blocks["report"](page.new_context(_shown(verdict, source))))
 
@@ -83,7 +89,7 @@ def template(name: str) -> jinja2.Template:
 
 
 def _printable(value: object) -> object:
-    """Return a text without control and bidirectional characters, which lines of a kernel file may have."""
+    """Remove control and bidirectional characters from a text, because a kernel file may contain them."""
     if isinstance(value, str) and not value.isprintable():
         return type(value)(clean(value, len(value)))
     return value
@@ -116,7 +122,7 @@ def _margin(verdict: Verdict) -> dict[int, source_view.MarginLine]:
 
 
 def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the most expensive lines, with the waste of each."""
+    """Return the lines with the most avoidable traffic, with a sentence about each."""
     bars = [bar for stage in verdict.stages for bar in stage.bars]
     return [
         {"line": line.line, "source": line.source.strip(), "advice": line.waste}
@@ -125,7 +131,7 @@ def worst_lines(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def operation_rows(verdict: Verdict) -> dict[str, Any]:
-    """Return the computed operations, in a sentence and by line; empty if they were not counted."""
+    """Return the counted floating-point operations: a sentence with the totals, and lines. Empty if not counted."""
     stage = next((stage for stage in verdict.stages if operations_view.counted(stage.totals)), None)
     if stage is None:
         return {}
@@ -137,7 +143,7 @@ def operation_rows(verdict: Verdict) -> dict[str, Any]:
 
 
 def source_rows(verdict: Verdict, source: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the whole source with its counters and findings, one row a line; empty if there is nothing to show."""
+    """Return a row for each source line, with its counters and findings; empty if no line has any."""
     margin = _margin(verdict)
     if not margin or source is None:
         return []

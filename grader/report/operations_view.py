@@ -1,6 +1,6 @@
-"""A view of a kernel's computation: floating-point operations, bytes moved, and inactive lanes.
+"""A table of the lines of a kernel with the most floating-point operations and inactive lanes.
 
-It needs a kernel built to count them: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
+The kernel must be built to count operations: ``grader check --verbose`` and ``load_kernel(..., operations=True)``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from grader.verdict.wording import words
 from grader.verdict.wording.counters import WARP
 
 MOST = 4
-"""The number of lines of each kind: those with the most operations, and those with the most inactive lanes."""
+"""The maximum number of lines with the most operations, and of those with the most inactive lanes."""
 
 
 def counted(totals: Mapping[str, float]) -> bool:
-    """Return whether operations were counted at all."""
+    """Return whether the kernel was built to count operations."""
     return "flops" in totals
 
 
@@ -37,7 +37,7 @@ def diverging(lines: Sequence[SourceLine]) -> list[SourceLine]:
 
 
 def operations(line: SourceLine) -> float:
-    """Return the operations of threads and of tensor cores on a line."""
+    """Return the operations of a line, by threads and by tensor cores together."""
     return line.counters.get("flops", 0) + line.counters.get("tensor_operations", 0)
 
 
@@ -50,7 +50,7 @@ def _idle(line: SourceLine) -> float:
 
 
 def table(lines: Sequence[SourceLine]) -> RenderableType:
-    """Return both kinds of lines in one table, in the order of the file."""
+    """Return a table of the lines with the most operations or inactive lanes, in the order of the file."""
     rows = {line.line: line for line in [*computing(lines), *diverging(lines)]}
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet", expand=True)
     for column in ("line", "operations", "special", "lanes"):

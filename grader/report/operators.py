@@ -1,7 +1,7 @@
-"""The operators of a transformer in one table, each in every dtype at every size: the end of ``grader bench --all``.
+"""A table of the times of a transformer's operators, in every dtype and size. ``grader bench --all`` ends with it.
 
-An exercise names the operator that its kernel implements (``Exercise.operator``). Two exercises may
-share one: the linear layer is one kernel in f32 and another, on tensor cores, in f16 and bf16.
+``Exercise.operator`` names the operator that a kernel implements. Two exercises may implement the same operator: the
+linear layer has one kernel for f32 and another, on tensor cores, for f16 and bf16.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def operators_table(rows: Sequence[Row]) -> RenderableType:
 
 
 def rate(timing: Timing) -> str:
-    """Return operations per second if they determine the roofline, else bytes per second."""
+    """Return the rate of the resource that limits the roofline: operations per second or bytes per second."""
     by_bytes, by_roofline = timing.percent_of_copy or 0.0, timing.percent_of_roofline or 0.0
     if timing.gigaflops_per_second and by_roofline > by_bytes * (1 + 1e-6):
         return f"{timing.gigaflops_per_second / 1000:,.3g} TFLOP/s"

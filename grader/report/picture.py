@@ -32,7 +32,7 @@ COLORS = TerminalTheme(
 
 
 def picture(verdict: Verdict, command: str, width: int = theme.WIDTH) -> str:
-    """Return the report of a verdict as SVG text, below the command that makes it."""
+    """Return an SVG with the command that makes the verdict, and the verdict's report below it."""
     console = Console(
         file=io.StringIO(),
         record=True,

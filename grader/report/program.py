@@ -26,7 +26,10 @@ def print_program(
     console: Console,
     verbose: bool,
 ) -> None:
-    """Print the report. ``kernels``: a row per kernel (see ``HEAD``); ``ending``: how the program ended."""
+    """Print the report.
+
+    ``kernels``: a row for each kernel (see ``HEAD``); ``ending``: a sentence on how the program ended.
+    """
     plain = ascii_only(console)
     rows: list[RenderableType] = []
     if findings:
@@ -41,7 +44,7 @@ def print_program(
 
 
 def _sources(findings: Sequence[Finding], lines: Sequence[SourceLine], width: int, plain: bool) -> list[RenderableType]:
-    """Return each file of the program that has counters, with its margin."""
+    """Return the source of each file that has counters, with the counters in the margin."""
     rows: list[RenderableType] = []
     for file in dict.fromkeys(line.file for line in lines):
         source = source_view.read_source(file)

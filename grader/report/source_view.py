@@ -18,14 +18,14 @@ from grader.verdict.wording import counters, words
 from grader.verdict.wording.findings import message
 
 CONTEXT = 2
-"""The lines kept around one that has counters or a finding."""
+"""The number of lines shown before and after a line with counters or a finding."""
 PAIR = 13
-"""The width in characters of a counter and its ratio in the margin."""
+"""The width of a margin column in characters: a counter and its ratio to the minimum."""
 
 
 @dataclass
 class MarginLine:
-    """The counters of one line in the margin."""
+    """The counters and findings of one source line."""
 
     line: int
     source: str = ""
@@ -50,7 +50,7 @@ class MarginLine:
 
     @property
     def waste(self) -> str:
-        """Return the waste of the line, in a sentence."""
+        """Return a sentence about the line's avoidable traffic."""
         return counters.waste(self.sector_ratio, self.ways)
 
     @property
@@ -62,12 +62,12 @@ class MarginLine:
 
     @property
     def counted(self) -> bool:
-        """Return whether the margin has anything to show."""
+        """Return whether the line has counters."""
         return bool(self.sectors or self.wavefronts)
 
 
 def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) -> dict[int, MarginLine]:
-    """Return the margin by line number. All lines are taken to be of one file (see ``main_file``)."""
+    """Return the counters and findings by line number. All must be from one file (see ``main_file``)."""
     margin: dict[int, MarginLine] = {}
     for line in lines:
         counted = line.counters
@@ -84,7 +84,7 @@ def margin_lines(lines: Iterable[SourceLine], findings: Sequence[Finding] = ()) 
 
 
 def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> str:
-    """Return the file with the most counters: a kernel's own, not a header's."""
+    """Return the file with the most lines that have counters or findings. It is the kernel's file, not a header."""
     weight: dict[str, int] = {}
     for file in [*(line.file for line in lines), *(finding.file for finding in findings)]:
         weight[file] = weight.get(file, 0) + 1
@@ -92,7 +92,7 @@ def main_file(lines: Sequence[SourceLine], findings: Sequence[Finding] = ()) -> 
 
 
 def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list[MarginLine]:
-    """Return the three lines with the most avoidable traffic: first those that affect a missed bar."""
+    """Return the three lines with the most avoidable traffic. Lines whose traffic missed a bar come first."""
     missed = {counter for bar in bars if not bar.passed for counter in bar.values}
     sectors, shared = "sectors" in missed, not missed.isdisjoint(("bank_conflict_ways", "shared_wavefronts"))
 
@@ -104,7 +104,7 @@ def worst(margin: dict[int, MarginLine], bars: Iterable[BarResult] = ()) -> list
 
 
 def render_worst(margin: dict[int, MarginLine], file: str, bars: Iterable[BarResult] = ()) -> RenderableType | None:
-    """Return the worst lines with the waste of each; None if no line wastes anything."""
+    """Return the lines with the most avoidable traffic and a sentence about each; None if there are none."""
     lines = worst(margin, bars)
     if not lines:
         return None
@@ -123,12 +123,12 @@ def render_source(
     whole: bool = False,
     ascii_only: bool = False,
 ) -> RenderableType:
-    """Return the source with its margin. ``whole`` keeps lines that are far from any counter."""
+    """Return the source with its margin. ``whole``: do not fold lines that are far from any counter."""
     return _Drawing(source, margin, width, ascii_only).draw(_shown_lines(len(source), margin, whole))
 
 
 class _Drawing:
-    """One drawing of a source: the columns of its margin, and the indentation of its text."""
+    """The layout of a source with counters: it determines the columns of the margin and the indentation."""
 
     def __init__(self, source: Sequence[str], margin: dict[int, MarginLine], width: int, ascii_only: bool) -> None:
         self.source, self.margin = source, margin
@@ -137,13 +137,13 @@ class _Drawing:
         self.bar = "|" if ascii_only else "│"
         self.margin_width = PAIR * (self.sectors + self.shared)
         room = width - self.margin_width - len(" 1234 | ")
-        # Kernels are deeply nested. If counted lines would be truncated, all are indented half as far.
+        # Kernels are deeply nested. If a line with counters would not fit, halve the indentation of all lines.
         self.halved = any(
             len(source[number - 1].expandtabs(4).rstrip()) > room for number in margin if number <= len(source)
         )
 
     def draw(self, shown: Sequence[int]) -> RenderableType:
-        """Return the lines of those numbers, with folds between them and carets below them."""
+        """Return the lines with the numbers in ``shown``, their carets, and a mark where lines are folded."""
         rows: list[RenderableType] = self._head()
         previous = 0
         for number in shown:
@@ -188,7 +188,7 @@ class _Drawing:
         return row
 
     def _cut(self, text: str) -> int:
-        """Return how many leading blanks a line loses."""
+        """Return the number of leading blanks to remove from a line."""
         return (len(text) - len(text.lstrip())) // 2 if self.halved else 0
 
 
@@ -198,12 +198,12 @@ def _shown_lines(total: int, margin: dict[int, MarginLine], whole: bool) -> list
     near = {
         other for number in margin for other in range(number - CONTEXT, number + CONTEXT + 1) if 1 <= other <= total
     }
-    # A gap of one line takes less space than a fold.
+    # Show a single line between two shown ones, because a fold mark takes as much space.
     return [number for number in range(1, total + 1) if number in near or {number - 1, number + 1} <= near]
 
 
 def _pair(amount: float, ratio: float) -> Text:
-    """Return a counter and its ratio to the ideal, dimmed if there is nothing to gain."""
+    """Return a counter and its ratio to the minimum, dimmed if the ratio is about 1."""
     style = "quiet" if ratio < 1.05 else ("warn" if ratio < 2 else "bad")
     text = Text(f"{words.short(amount):>7}", style="quiet" if ratio < 1.05 else "")
     text.append(f"{ratio:>5.1f}x" if ratio < 999.95 else f"{ratio:>5.0f}x", style=style)
@@ -211,7 +211,10 @@ def _pair(amount: float, ratio: float) -> Text:
 
 
 def caret_offset(source: str, column: int) -> int:
-    """Return the caret's position in ``source`` with tabs expanded; the first word if the column is unknown."""
+    """Return the caret's position in ``source`` with tabs expanded.
+
+    If the column is unknown (0), use the first word.
+    """
     if column > 0:
         return len(source[: column - 1].expandtabs(4))
     expanded = source.expandtabs(4)

@@ -15,7 +15,7 @@ from grader.verdict.wording import words
 
 
 def render_task(task: Exercise) -> RenderableType:
-    """Return everything that a learner needs to know about a task."""
+    """Return a task's summary, effort, prototype and tensors for the terminal."""
     others = [task.launcher(dtype) for dtype in task.dtypes[1:]]
     also = f"and the same for {words.listed(task.dtypes[1:])}: {words.listed(others)}" if others else ""
     rows: list[RenderableType] = [paragraph(task.summary), Text("")]
@@ -37,7 +37,7 @@ def effort(task: Exercise | Entry) -> str:
 
 
 def _need(name: str) -> str:
-    """Return a day as ``day 2``, an exercise by its own name."""
+    """Return a prerequisite's short name: ``day 2`` for a day, the name without the day for an exercise."""
     day, _, exercise = name.partition("/")
     return exercise or f"day {int(day[3:5])}"
 
@@ -56,7 +56,7 @@ def _tensors(task: Exercise) -> Table:
 
 
 def _shape(task: Exercise, text: str) -> Text:
-    """Return the launcher's names of the sizes, without the part of a tensor that ``Case.before`` omits."""
+    """Return a shape with the launcher's names of the sizes. A case's hidden offset (``Case.before``) is left out."""
     prototype = task.prototype(task.dtypes[0])
     for name in task.scalars:
         if not re.search(rf"\b{name}\b", prototype):

@@ -67,7 +67,7 @@ def render(
 
 
 def header(verdict: Verdict, width: int) -> list[RenderableType]:
-    """Return what was graded: title, name, file, device, seed."""
+    """Return the head of the report: title, exercise, file, device and seed."""
     left, right = verdict.title, verdict.exercise
     first = Text("  ")
     first.append(left, style="title")
@@ -88,7 +88,7 @@ def header(verdict: Verdict, width: int) -> list[RenderableType]:
 
 
 def _joined_to_width(facts: Sequence[str], width: int) -> RenderableType:
-    """Return facts in one line, or over two if that is too long."""
+    """Return facts in one line, or in two lines if one is too long."""
     line = "  " + ", ".join(facts)
     if len(line) <= width:
         return Text(line, style="quiet")
@@ -114,7 +114,7 @@ def stage_table(verdict: Verdict, ascii_only: bool) -> RenderableType:
 
 
 def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """Return the details of one stage below the table; empty for most that passed."""
+    """Return the details of one stage, which follow the table. A passed stage usually has none."""
     rows: list[RenderableType] = []
     failed = stage.status not in (PASSED, SKIPPED)
     if failed and stage.diagnostics:
@@ -143,7 +143,7 @@ def stage_details(verdict: Verdict, stage: Stage, width: int, verbose: bool, asc
 
 
 def counters_view(verdict: Verdict, stage: Stage, width: int, verbose: bool, ascii_only: bool) -> list[RenderableType]:
-    """Return the worst lines; the whole source with its margin if ``verbose``."""
+    """Return the lines with the most avoidable traffic; if ``verbose``, also the source with its counters."""
     safe = verdict.stage("safe")
     findings = safe.findings if safe else []
     file = source_view.main_file(stage.lines, findings)
@@ -192,7 +192,7 @@ def resources_view(stage: Stage) -> list[RenderableType]:
 
 
 def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> list[RenderableType]:
-    """Return the verdict, where to look first, and the next steps."""
+    """Return the end of the report: the result, the place to look at first, and the next commands."""
     rows: list[RenderableType] = []
     if verdict.passed:
         last = Text.assemble(("  Passed", "good"))
@@ -224,7 +224,10 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
 
 
 def step_table(next_steps: Sequence[NextStep], width: int) -> RenderableType:
-    """Return commands and their effects side by side if they fit, else one below the other. A command is never cut."""
+    """Return commands and their effects, side by side if they fit, else below each other.
+
+    Commands are never truncated.
+    """
     longest = max(len(command) for command, _ in next_steps)
     if longest + 5 + max(len(meaning) for _, meaning in next_steps) <= width:
         table = Table.grid(padding=(0, 3, 0, 0))

@@ -1,4 +1,4 @@
-"""Colors and marks of the reports: few, and no meaning depends on them alone."""
+"""Colors and marks of the reports. No meaning depends on a color alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 WIDTH = 80
-"""The width for which reports are laid out; on a wider terminal they use at most MOST_WIDTH."""
+"""The width for which reports are laid out. On a wider terminal, they use up to MOST_WIDTH columns."""
 MOST_WIDTH = 100
 
 THEME = Theme(
@@ -42,7 +42,7 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
     """Return a console with the reports' theme, at most MOST_WIDTH wide and at least 40."""
     stream = file or sys.stdout
     if hasattr(stream, "reconfigure") and not (stream.encoding or "").lower().startswith("utf"):
-        # A kernel may print any character: a question mark is better than an exception.
+        # A kernel may print any character. Print a question mark if the terminal cannot encode it.
         stream.reconfigure(errors="replace")
     made = Console(file=stream, theme=THEME, highlight=False, width=width, force_jupyter=False, **options)  # type: ignore[arg-type]
     if width is None:
@@ -51,7 +51,7 @@ def console(file: TextIO | None = None, width: int | None = None, **options: obj
 
 
 def follow_terminal(console: Console) -> None:
-    """Set a console's width to that of its terminal now."""
+    """Set a console's width to the current width of its terminal."""
     if console.is_terminal:
         console.width = _within_limits(Console(file=console.file).width)
 

@@ -1,4 +1,4 @@
-"""Times as tables: for ``grader bench`` in the terminal, for the stage *fast*, and for lessons."""
+"""Tables of times for ``grader bench``, for the stage *fast*, and for lessons."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 def percentiles_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> RenderableType:
-    """Return all percentiles of each size, and the median against the roofline, copies and torch.
+    """Return the percentiles of each size, and its median relative to the roofline, copies and torch.
 
-    The name of a size is at the start of its line, or above it if the names are too long for ``width`` columns.
+    Each line begins with the name of its size. If the names are too long for ``width`` columns, they stand above it.
+
     """
     titles = ["size", "dtype", "P50", "P90", "P95", "P99"]
     judged = any(timing.percent_of_copy is not None or timing.torch_ratio is not None for timing in timings)
@@ -49,7 +50,10 @@ def spread_table(timings: Sequence[Timing], width: int = theme.WIDTH - 2) -> Ren
 
 
 def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> RenderableType:
-    """Return a table whose first column begins its lines, or stands above them if it is too wide."""
+    """Return a table.
+
+    If the first column makes it too wide, the texts of that column become headings above their rows.
+    """
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     if sum(widths) + 2 * (len(widths) - 1) <= width:
         return Group(_line(titles, widths, 2, "quiet"), *(_line(row, widths, 2) for row in rows))
@@ -68,7 +72,7 @@ def _by_size(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 def render_timings(
     timings: Sequence[Timing], limits: Sequence[TimeBarResult] = (), verbose: bool = False
 ) -> list[RenderableType]:
-    """Return the stage *fast*: all percentiles, the times by the grader's own clock, limits, and remarks."""
+    """Return the details of the stage *fast*: percentiles, times by the grader's own clock, limits, and remarks."""
     rows: list[RenderableType] = [percentiles_table(timings)]
     if verbose:
         rows.append(spread_table(timings))
@@ -90,7 +94,7 @@ _STYLES = {PASSED: "good", FAILED: "bad"}
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = "") -> Text:
-    """Return a row of a table: ``words`` columns left-aligned, then numbers right-aligned."""
+    """Return a row of a table. The first ``words`` columns are left-aligned, the rest right-aligned."""
     padded = [
         cell.ljust(width) if place < words else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths))
@@ -99,7 +103,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], words: int, style: str = 
 
 
 def median_table(rows: Mapping[str, Sequence[Timing]]) -> Table:
-    """Return the median of each size for several kernels."""
+    """Return a table of the median of each size, for several kernels."""
     table = _table()
     table.add_column("kernel", overflow="fold")
     table.add_column("size", overflow="fold")
@@ -138,7 +142,7 @@ def render_bench(report: BenchReport, verbose: bool = False) -> RenderableType:
 
 
 def machine_line(machine: Machine, device: str) -> str:
-    """Return the machine in one line."""
+    """Describe the machine that measured in one line."""
     if device != "cuda":
         return f"host time of the simulator on {machine.device or 'this machine'}: not a GPU's time"
     parts = [machine.device]
@@ -158,7 +162,7 @@ SAME_BYTES = "same bytes"
 
 
 def _compared(timings: Sequence[Timing]) -> list[str]:
-    """Return the titles of ``_judged``'s columns; records older than ``copy_us`` have none."""
+    """Return the titles of ``_judged``'s columns. Old records lack ``copy_us``, so they lack that column."""
     same = [SAME_BYTES] if any(timing.copy_us for timing in timings) else []
     return ["roofline", "copy", *same, "x torch"]
 

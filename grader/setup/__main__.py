@@ -1,11 +1,11 @@
-"""The entry point: reports quickly that .venv is up to date, before it imports the installer."""
+"""The program of `make`. If .venv is up to date, it ends quickly, without importing the installer."""
 
 from __future__ import annotations
 
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 (Python 3.9, in `make PYTHON=python3.9`, could not parse the rest)
-    sys.exit(f"make: the course needs Python 3.11 or newer, and {sys.executable} is {sys.version.split()[0]}")
+if sys.version_info < (3, 11):  # noqa: UP036 (`make PYTHON=python3.9` could not parse the modules below)
+    sys.exit(f"make: the course needs Python 3.11 or newer, but {sys.executable} is {sys.version.split()[0]}")
 
 import argparse
 import signal
@@ -24,13 +24,13 @@ def main() -> int:
     )
     parser.add_argument("--this-python", action="store_true", help="recreate .venv if it has another version of Python")
     parser.add_argument("flags", nargs="*", help="more options for pip, after --")
-    wishes = parser.parse_args()
+    options = parser.parse_args()
     folder = Folder(Path.cwd())
-    if plan(folder, wishes.torch, wishes.this_python).complete:
+    if plan(folder, options.torch, options.this_python).complete:
         return 0
     from grader.setup.set_up import run
 
-    return run(folder, wishes.torch, wishes.this_python, wishes.flags)
+    return run(folder, options.torch, options.this_python, options.flags)
 
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""The output of a set-up: one live line on a terminal; in a log only permanent lines."""
+"""The output of a set-up: permanent lines and, on a terminal, one line below them that changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def megabytes(number: float) -> str:
 
 
 class Display:
-    """Prints permanent lines, and keeps one live line below them."""
+    """An output with permanent lines and one live line below them."""
 
     def __init__(self) -> None:
         self.live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

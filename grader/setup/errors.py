@@ -15,7 +15,7 @@ class GraderError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to pickle the error for another process, whatever its ``__init__`` takes."""
+        """Pickle the error without calling ``__init__``, whose parameters differ in subclasses."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
@@ -31,4 +31,4 @@ class BuildError(GraderError):
 
 
 class KernelFinding(GraderError):
-    """A finding of the simulator while a kernel ran (an access out of bounds, a race, a deadlock...)."""
+    """An error that the simulator found while a kernel ran, such as an access out of bounds, a race or a deadlock."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# The first match applies: causes come before their consequences in the list.
+# The first matching pattern applies, so the list has causes before their consequences.
 _REASONS = [
     (
         r"No space left on device|Errno 28\b|Disk quota exceeded|Errno 122\b",
@@ -14,7 +14,7 @@ _REASONS = [
     ),
     (
         r"MemoryError|Cannot allocate memory|It was ended by SIGKILL",
-        "There was not enough memory, or another process ended it.",
+        "There was not enough memory, or another process stopped the installation.",
         "Close other programs, then run `make` again.",
     ),
     (
@@ -75,7 +75,7 @@ _REASONS = [
 _MOST_LINES = 4
 _MOST_LETTERS = 300
 _ERROR = re.compile(r"(ERROR|error|Error|[\w.]*Error|cause)\b.*:")
-# The text that pip prints around the reason for a retry.
+# The text before and after the reason in pip's message about a retry.
 _AROUND = re.compile(r"^WARNING: Retrying .* after connection broken by |<pip\._vendor\S+ object at 0x\w+>: ")
 # Warnings of pip that are irrelevant: missing package folders, and its own version.
 _NOISE = re.compile(r"^WARNING: Location |^\[notice\]")
@@ -83,7 +83,7 @@ _NOISE = re.compile(r"^WARNING: Location |^\[notice\]")
 
 @dataclass
 class Failure(Exception):
-    """A failed step, in words. ``changed``: whether it had started to change the installed packages."""
+    """A failed step of the set-up. ``changed``: True if it may have changed installed packages."""
 
     title: str
     lines: list[str]
@@ -97,7 +97,7 @@ class Failure(Exception):
 
 
 def explained(title: str, output: list[str], changed: bool) -> Failure:
-    """Return the failure of a program with the output ``output``: the relevant lines, and the reason if known."""
+    """Return the failure of a program: the relevant lines of its ``output``, and the reason if known."""
     output = [line.strip() for line in output if line.strip() and not _NOISE.search(line)]
     for pattern, reason, advice in _REASONS:
         telling = [line for line in output if re.search(pattern, line, re.IGNORECASE)]

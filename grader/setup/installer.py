@@ -1,4 +1,4 @@
-"""Runs pip and uv: their output goes to a log, their progress to the display."""
+"""Runs pip and uv. Their output goes to a log; the display shows their progress."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from grader.setup.display import Display, megabytes
 from grader.setup.failures import explained
 from grader.setup.state import Folder
 
-_LARGE = 10_000_000  # in a log, a download of this many bytes gets its own line
-_MANY = 10  # in a log, an installation of this many packages gets its own line
+_LARGE = 10_000_000  # if the display is a log, larger downloads get a line
+_MANY = 10  # if the display is a log, larger installations get a line
 _TICK_SECONDS = 0.5
 _PATIENCE_SECONDS = 10.0  # time for a program to end after a signal
 _UNWANTED = ("PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_QUIET", "PIP_VERBOSE", "PIP_LOG")
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+)(?: \(([\d.]+) ([kMG]?B)\))?$")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")
 _UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-# pip prints the first before it changes an installed package, uv the others.
+# Output before the first change of a package. The first two alternatives are pip's, the rest uv's.
 _CHANGING = re.compile(
     r"\s*(Installing collected packages|Attempting uninstall|Prepared \d|Uninstalled \d|Installed \d)"
 )
 
 
 class Installer:
-    """Programs that install into a .venv, one after another. ``lock``: a file that they keep open while they run."""
+    """A runner of programs that install into a .venv. ``lock``: an open lock file that each program inherits."""
 
     def __init__(self, folder: Folder, display: Display, lock: int | None = None):
         self.folder = folder
         self.display = display
-        self.downloaded = 0.0  # bytes, of files that are complete
-        self.changed = False  # whether anything installed may have changed
+        self.downloaded = 0.0  # the bytes of all complete downloads
+        self.changed = False  # True if installed packages may have changed
         self._lock = lock
         self._title = ""
-        self._current = ("", 0.0, 0.0)  # a download: name, bytes so far, total bytes
+        self._current = ("", 0.0, 0.0)  # the current download: name, bytes so far, total bytes
         self._to_install = 0
         self._installed_before = 0
 
@@ -68,7 +68,7 @@ class Installer:
 
     @contextlib.contextmanager
     def _started(self, command: Sequence[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
-        """Run a program in its own session: Ctrl-C reaches this process, which ends the program."""
+        """Run a program in its own session, so that Ctrl-C reaches only this process, which then ends the program."""
         process = subprocess.Popen(
             [str(part) for part in command],
             stdin=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ class Installer:
                 return
 
     def _surroundings(self) -> dict[str, str]:
-        """Return the environment for pip and uv: without redirections of packages; downloads go to .venv's disk."""
+        """Return the environment for pip and uv: no settings that move packages; temporary files go into .venv."""
         kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
         return kept | {
             "TMPDIR": str(self.folder.scratch),
@@ -109,7 +109,7 @@ class Installer:
         }
 
     def _follow(self, line: str | None) -> None:
-        """Show the meaning of a line. None means that some time has passed without a line."""
+        """Show the progress that a line of output means. None: the program printed nothing for a while."""
         if line is None:
             self._show()
         elif progress := _PROGRESS.match(line):
@@ -150,7 +150,7 @@ class Installer:
             self.display.now(f"{self._title}: {megabytes(arrived)}" if arrived >= _LARGE else self._title)
 
     def _unpacked(self) -> int:
-        """Return how many packages are installed so far: INSTALLER is among the last files of a package."""
+        """Return the number of packages installed so far, counted by their INSTALLER files, which are written last."""
         return min(self._to_install, self._installed() - self._installed_before)
 
     def _installed(self) -> int:
@@ -158,7 +158,7 @@ class Installer:
 
 
 def _lines(stream: int) -> Iterator[str | None]:
-    """Yield the lines of a program as they arrive; None after a period without one."""
+    """Yield the lines of a program as they arrive, and None whenever it prints nothing for half a second."""
     begun = b""
     while True:
         if not select.select([stream], [], [], _TICK_SECONDS)[0]:
@@ -175,13 +175,13 @@ def _lines(stream: int) -> Iterator[str | None]:
 
 
 def _name_and_version(requirement: str) -> str:
-    """Return the name and version in a file name such as numpy-2.4.6-cp312-cp312-linux_x86_64.whl, else the input."""
+    """Return "numpy 2.4.6" for numpy-2.4.6-cp312-cp312-linux_x86_64.whl. Return anything but a wheel unchanged."""
     name = os.path.basename(requirement)
     return " ".join(name.split("-")[:2]) if name.endswith(".whl") else name
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the bytes on the disk: pip gives a file its full size before the first byte has arrived."""
+    """Return the allocated bytes on the disk, because pip sets a file's full size before the data arrives."""
     used = 0
     for place, _, names in os.walk(folder):
         for name in names:

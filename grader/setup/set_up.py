@@ -23,7 +23,7 @@ FAILED, INTERRUPTED = 2, 130
 
 
 def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -> int:
-    """Set up .venv, once no other set-up of this course runs. Return the exit status."""
+    """Set up .venv, after any other set-up of this course has ended. Return the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
             signal.signal(number, signal.default_int_handler)
@@ -50,7 +50,10 @@ def run(folder: Folder, torch_build: str, this_python: bool, flags: list[str]) -
 
 @contextlib.contextmanager
 def alone(folder: Folder, display: Display) -> Iterator[int]:
-    """Wait for any other set-up of this course to end. Child processes hold the lock too, and may outlive this one."""
+    """Wait for any other set-up of this course to end.
+
+    Child processes inherit the lock, because they may outlive this process.
+    """
     lock = os.open(folder.course, os.O_RDONLY)
     try:
         try:
@@ -59,14 +62,14 @@ def alone(folder: Folder, display: Display) -> Iterator[int]:
             display.say("Another `make` is setting up this course; waiting for it to end.")
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:
-            pass  # a file system without locks
+            pass  # the file system has no locks
         yield lock
     finally:
         os.close(lock)
 
 
 class SetUp:
-    """One set-up of one course. ``flags``: more options for pip; ``lock``: held by all child processes."""
+    """A set-up of a course. ``flags``: more options for pip; ``lock``: the lock file, which child processes inherit."""
 
     def __init__(self, folder: Folder, plan: Plan, flags: list[str], display: Display, lock: int):
         self.folder = folder
@@ -78,7 +81,7 @@ class SetUp:
     def finish(self) -> None:
         """Carry out the plan."""
         begun = time.monotonic()
-        self._refuse_what_cannot_work()
+        self._check_prerequisites()
         if self.plan.anew:
             self.display.say(f"Setting up .venv: {self.plan.anew}. The output of pip goes to .venv/install.log.")
             self._make_empty()
@@ -90,12 +93,12 @@ class SetUp:
         amount = f", {megabytes(self.installer.downloaded)} downloaded" if self.installer.downloaded else ""
         self.display.say(f"The set-up is complete ({seconds_since(begun)}{amount}).")
 
-    def _refuse_what_cannot_work(self) -> None:
-        """Raise a failure that would come later, before anything is downloaded or removed."""
+    def _check_prerequisites(self) -> None:
+        """Raise ``Failure`` for a problem that would stop the set-up later. Nothing is downloaded or removed before."""
         oldest, newest = state.supported_pythons(self.folder.course)
         if self.plan.anew and not oldest <= sys.version_info.minor <= newest:
             raise Failure(
-                f"the course supports Python 3.{oldest} to 3.{newest}, and this is {state.running_python()}.",
+                f"the course supports Python 3.{oldest} to 3.{newest}, but this is Python {state.running_python()}.",
                 [sys.executable],
                 advice=f"Choose another: make PYTHON=python3.{newest - 1}.",
                 changed=False,
@@ -129,7 +132,7 @@ class SetUp:
                 raise self._not_ours(place)
 
     def _not_ours(self, place: Path) -> Failure:
-        """Return the failure for a place that this user may not write."""
+        """Return the failure for a folder in which this user may not write."""
         try:
             owner = place.owner()
         except (OSError, KeyError):
@@ -157,13 +160,16 @@ class SetUp:
         elif self.folder.path.exists():
             raise Failure(".venv is not a folder.", [], advice="Remove it, then run `make` again.", changed=False)
         self.folder.path.mkdir()
-        self.folder.wish_for_torch(self.plan.torch)
-        # The base Python, if this one belongs to an environment, which may just have been removed.
+        self.folder.request_torch(self.plan.torch)
+        # If this Python belongs to an environment, that was perhaps just removed: use its base Python.
         python = getattr(sys, "_base_executable", sys.executable)
         self.installer.run([python, "-m", "venv", self.folder.path], "Creating the environment")
 
     def _install(self) -> Environment:
-        """Install the packages. If that fails before any change, the previous record remains valid."""
+        """Install the packages.
+
+        If that fails before any package changed, keep the record of the previous installation.
+        """
         pip: list[str | Path] = [
             self.folder.python,
             "-m",
@@ -175,7 +181,7 @@ class SetUp:
         pinned = [*self.flags, "-c", "constraints.txt"]
         self.folder.forget()
         try:
-            # First the pinned pip and the pinned build tools of the course's own package.
+            # First install the pinned pip and the pinned build tools of the course's package.
             tools = ["pip", "setuptools"] if self.plan.torch == state.PIPS_CHOICE else ["pip", "setuptools", "uv"]
             self.installer.run([*pip, "install", *pinned, *tools], "Getting pip")
             self.installer.changed = False
@@ -203,7 +209,7 @@ class SetUp:
         return environment
 
     def _install_torch(self) -> None:
-        """Install the requested build of torch with uv, which knows PyTorch's own index. pip installs the rest."""
+        """Install the requested build of torch with uv, which knows PyTorch's package index. pip installs the rest."""
         uv = self.folder.path / "bin" / "uv"
         where: list[str | Path] = [
             "--python",
@@ -222,7 +228,7 @@ class SetUp:
         return self.installer.run(asked, "Asking for Python's version")[-1]
 
     def _build_ahead(self, environment: Environment) -> None:
-        """Build the grader's own C++ parts. A failure is reported and ignored."""
+        """Build the grader's own C++ parts. Report a failure, but continue."""
         output = self.installer.run([self.folder.python, "-m", "grader.cli.install"], "Building the simulator")
         for line in output:
             self.display.say(line)

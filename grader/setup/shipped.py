@@ -1,6 +1,6 @@
 """The course that came with this grader: next to the package in a clone, inside it in a wheel.
 
-setup.py runs this file by its path, to select the contents of the wheel: it must not import the grader.
+setup.py runs this file by its path to select the contents of the wheel, so this file must not import the grader.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDERS = ("exercises", "lessons", "solutions")
-"""The folders of a clone that a learner gets."""
+"""The folders of a clone that make up a learner's course."""
 
 INSIDE = "course_files"
 """The folder of the package that holds them in a wheel."""
@@ -16,7 +16,7 @@ INSIDE = "course_files"
 _INSIDE = Path(__file__).resolve().parents[1] / INSIDE
 
 IN_WHEEL = _INSIDE.is_dir()
-"""True if the package was installed from a wheel, away from a clone."""
+"""True if the package was installed from a wheel, rather than run in a clone."""
 
 COURSE = _INSIDE if IN_WHEEL else _INSIDE.parents[1]
 """The folder that holds ``exercises/course.toml``."""

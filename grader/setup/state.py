@@ -15,11 +15,14 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-PIPS_CHOICE = "pip"  # pip's default torch; otherwise the name of a build, such as "cpu"
+PIPS_CHOICE = "pip"  # stands for pip's default build of torch; other values name a build, such as "cpu"
 
 
 class Environment(NamedTuple):
-    """The properties of an environment. ``python``: such as "3.12"; ``packages``: a hash of the requirements."""
+    """The properties of an installed .venv.
+
+    ``python``: its version, such as "3.12"; ``packages``: a requirements hash.
+    """
 
     python: str
     packages: str
@@ -30,7 +33,7 @@ class Environment(NamedTuple):
 
 
 class Folder:
-    """The course's .venv."""
+    """The course's .venv, with the paths of its files."""
 
     def __init__(self, course: Path):
         self.course = course.resolve()
@@ -55,17 +58,17 @@ class Folder:
         beside.replace(self._record)
 
     def forget(self) -> None:
-        """Remove the record: until ``record``, the contents of .venv are unknown."""
+        """Remove the record. Until ``record`` is called, the contents of .venv count as unknown."""
         self._record.unlink(missing_ok=True)
 
-    def torch_wished(self) -> str:
+    def requested_torch(self) -> str:
         """Return the build of torch requested by the last set-up, even if it was interrupted."""
         try:
             return self._torch.read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return PIPS_CHOICE
 
-    def wish_for_torch(self, torch: str) -> None:
+    def request_torch(self, torch: str) -> None:
         """Save the requested build for later set-ups."""
         self._torch.write_text(torch + "\n", encoding="utf-8")
 
@@ -74,8 +77,8 @@ class Folder:
         return os.path.realpath(self.python) if os.path.exists(self.python) else ""
 
 
-def packages_wanted(course: Path) -> str:
-    """Return a hash of the settings that determine the installed packages; others in pyproject.toml may change."""
+def requirements_hash(course: Path) -> str:
+    """Return a hash of the settings that determine the installed packages. It ignores the rest of pyproject.toml."""
     project = tomllib.loads((course / "pyproject.toml").read_text(encoding="utf-8"))
     parts = [project.get("build-system"), project.get("project"), project.get("tool", {}).get("setuptools")]
     text = json.dumps(parts, sort_keys=True) + (course / "constraints.txt").read_text(encoding="utf-8")
@@ -86,7 +89,7 @@ def supported_pythons(course: Path) -> tuple[int, int]:
     """Return the oldest and the newest minor version of Python 3 that pyproject.toml allows."""
     project = tomllib.loads((course / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
-    assert found, "requires-python in pyproject.toml names a range"
+    assert found, "requires-python in pyproject.toml must be a range: >=3.N,<3.M"
     return int(found[1]), int(found[2]) - 1
 
 
@@ -96,7 +99,7 @@ def running_python() -> str:
 
 
 class Plan(NamedTuple):
-    """The current state and the work to do. ``anew``: the reason to create .venv from scratch; empty if unnecessary."""
+    """The state of .venv and the work to do. ``anew``: why .venv must be created from scratch; empty if it need not."""
 
     before: Environment | None
     packages: str
@@ -115,11 +118,14 @@ class Plan(NamedTuple):
 
 
 def plan(folder: Folder, torch: str = "", this_python: bool = False) -> Plan:
-    """Return the plan for a build of torch ("": the previous one) with the running Python, or with any."""
+    """Return the plan.
+
+    ``torch``: the build ("": the previous one); ``this_python``: require the running Python version.
+    """
     before = folder.recorded()
-    torch = torch or folder.torch_wished()
+    torch = torch or folder.requested_torch()
     anew = _why_anew(folder, before, running_python() if this_python else "", torch)
-    return Plan(before, packages_wanted(folder.course), torch, anew)
+    return Plan(before, requirements_hash(folder.course), torch, anew)
 
 
 def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: str) -> str:
@@ -130,13 +136,13 @@ def _why_anew(folder: Folder, recorded: Environment | None, python: str, torch: 
     if not folder.interpreter():
         return f"its Python is gone ({recorded.interpreter})"
     if folder.interpreter() != recorded.interpreter:
-        return f"its Python has changed ({folder.interpreter()}, before {recorded.interpreter})"
+        return f"its Python is now {folder.interpreter()} and was {recorded.interpreter}"
     if python and recorded.python != python:
-        return f"it has Python {recorded.python}, and {python} was requested"
+        return f"it has Python {recorded.python}, but {python} was requested"
     if recorded.course != str(folder.course):
         return f"the course was moved here from {recorded.course}"
     if recorded.torch != torch:
-        return f"its torch is {build_name(recorded.torch)}, and {build_name(torch)} was requested"
+        return f"its torch is {build_name(recorded.torch)}, but {build_name(torch)} was requested"
     return ""
 
 

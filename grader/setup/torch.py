@@ -1,4 +1,4 @@
-"""The build of torch that pip would choose, and its size: reported before an unnecessary download of gigabytes."""
+"""A notice about the build of torch that pip would choose, and its size, before a needless download of gigabytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from grader.setup.display import megabytes
 from grader.setup.failures import Failure
 from grader.setup.installer import Installer
 
-_SECONDS = 10.0  # for one request for a file's size
+_SECONDS = 10.0  # the time limit of one request for a file's size
 
 
 def has_nvidia_gpu() -> bool:
-    """Return whether the driver or nvidia-smi (in WSL only the latter) reports an NVIDIA GPU."""
+    """Return whether the driver or nvidia-smi reports an NVIDIA GPU. In WSL, only nvidia-smi does."""
     if any(Path("/proc/driver/nvidia/gpus").glob("*")):
         return True
     tool = shutil.which("nvidia-smi")
@@ -37,7 +37,7 @@ def has_nvidia_gpu() -> bool:
 
 
 def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]) -> str:
-    """Return a notice if pip would choose a torch for CUDA without a GPU here; empty otherwise."""
+    """Return a notice if pip would choose a build of torch for CUDA although this machine has no GPU; else empty."""
     if has_nvidia_gpu():
         return ""
     report = installer.folder.scratch / "torch.json"
@@ -60,7 +60,7 @@ def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]
 
 
 def in_words(planned: list[dict[str, Any]]) -> str:
-    """Describe an installation that pip planned."""
+    """Return the notice about an installation that pip planned; empty if it is no build for CUDA."""
     versions = {package["metadata"]["name"].lower(): package["metadata"]["version"] for package in planned}
     if "torch" not in versions or not any(name.startswith("nvidia-") for name in versions):
         return ""

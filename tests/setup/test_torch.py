@@ -131,7 +131,7 @@ def test_a_choice_survives_an_interruption(course: TinyCourse) -> None:
 def test_another_choice_recreates_the_environment(course: TinyCourse) -> None:
     course.set_up()
     code, said = course.set_up("--torch=cpu")
-    assert code == 0 and "its torch is the one that pip chose, and the build 'cpu' was requested" in said
+    assert code == 0 and "its torch is the one that pip chose, but the build 'cpu' was requested" in said
     (course.root / "called").unlink()
     code, said = course.set_up("--torch=pip")
     assert code == 0 and "its torch is the build 'cpu'" in said and not called(course)

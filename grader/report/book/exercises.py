@@ -1,4 +1,4 @@
-"""An exercise's page: its task, its hints folded one by one, and its skeleton. No solution."""
+"""An exercise's page: its task, its hints, each folded, and its skeleton, but not its solution."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def page(course: Course, entry: Entry) -> str:
     if entry.hints:
         titles = HINTS if len(entry.hints) == len(HINTS) else [f"Hint {n}" for n in range(1, len(entry.hints) + 1)]
         parts += ["## Hints", *(_folded(title, hint) for title, hint in zip(titles, entry.hints))]
-    # The course's copy: a learner's file may hold a solution by now.
+    # Show the original skeleton: a learner's file may already be solved.
     found = pristine.find(course, entry)
     text = found.content.decode() if found else entry.skeleton.read_text(encoding="utf-8")
     parts += ["## What you start from", f"`exercises/{entry.name}.cu`", _fenced(text, "cuda")]
@@ -54,7 +54,7 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    """Fold a hint: paragraphs, and code where a block is indented."""
+    """Return a hint as folded HTML: paragraphs, and code for indented blocks."""
     blocks = (
         f"<pre><code>{escape(textwrap.dedent(block))}</code></pre>" if block[:1] == " " else f"<p>{escape(block)}</p>"
         for block in text.split("\n\n")
@@ -69,7 +69,7 @@ def _broken(prototype: str) -> str:
 
 
 def _likewise(exercise: Exercise) -> list[str]:
-    """Return the launchers for the other dtypes."""
+    """Return a sentence with the launchers for the other dtypes; empty if there are none."""
     others = [f"`{exercise.launcher(dtype)}` ({dtype}: `{DTYPES[dtype].c_type}`)" for dtype in exercise.dtypes[1:]]
     return [f"Likewise {' and '.join(others)}."] if others else []
 

@@ -1,4 +1,4 @@
-"""Pages that show a file or list a folder to which a lesson links: mainly its kernels."""
+"""Pages for the files and folders that lessons link to, mainly kernels. A folder's page lists its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN = (*LANGUAGES, ".md", ".txt")
 
 
 def pages(root: Path, links: Links) -> dict[str, str]:
-    """Return the page's path and Markdown for each linked file and folder, and each file in such a folder."""
+    """Return the pages as Markdown, by path: one for each linked file or folder, and for each file in such a folder."""
     written = {}
     waiting = list(links.files)
     while waiting:

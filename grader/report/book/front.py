@@ -20,7 +20,7 @@ make lab       # opens these lessons in JupyterLab
 
 
 def page(course: Course, more: list[str]) -> str:
-    """Return the page as Markdown; ``more``: the table of contents after the days, as paths from the front page."""
+    """Return the page as Markdown; ``more``: pages to list after the days, as paths from the front page."""
     rows = ["| day | | exercises | points |", "| ---: | --- | ---: | ---: |"]
     for day in course.days:
         title = f"[{escaped(day.title)}](lessons/{day.folder}/lesson.ipynb)<br>{escaped(day.summary)}"

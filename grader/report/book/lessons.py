@@ -10,7 +10,7 @@ from grader.report.book.links import Links, escaped, relative
 
 
 def page(text: str, path: str, links: Links, day: Day | None) -> str:
-    """Return the notebook ``text`` (JSON) prepared for the book; ``path``: its place in the course's folder."""
+    """Prepare the notebook ``text`` (JSON) for the book. ``path``: its path in the course's folder."""
     notebook = nbformat.reads(text, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

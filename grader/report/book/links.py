@@ -1,4 +1,4 @@
-"""Translation of links: lessons link to files of the repository, the book to its pages."""
+"""Translation of links: lessons link to files of the repository; in the book, these become links to its pages."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ ELSEWHERE = re.compile(r"[a-z]+:|#")
 
 
 class Links:
-    """Rewrites the links of pages, and records the linked files of the repository, which need a page."""
+    """A translator of links. It records the linked files, for which the book needs pages."""
 
     def __init__(self, root: Path, pages: set[str]) -> None:
         """``pages``: files with their own page, as paths from the course's folder, such as ``lessons/faq.md``."""
         self.root = root
         self.pages = pages
         self.files: list[str] = []
-        """Paths from the course's folder, each once."""
+        """The linked files that need a page, as paths from the course's folder, without duplicates."""
 
     def rewrite(self, text: str, page: str) -> str:
-        """Return the Markdown of the page at ``page`` (a path from the course's folder) with links for the book."""
+        """Return a page's Markdown with links for the book. ``page``: its path from the course's folder."""
         parts = FENCE.split(text)
         parts[::2] = [LINK.sub(lambda link: self._link(link[1], link[2], page), part) for part in parts[::2]]
         return "".join(parts)
@@ -42,12 +42,12 @@ class Links:
 
 
 def page_of(file: str) -> str:
-    """Return the page that shows a file of the repository, as a path in the book's source."""
+    """Return the path, in the book's source, of the page that shows a file of the repository."""
     return f"files/{file}.md"
 
 
 def relative(target: str, page: str) -> str:
-    """Return the relative path from one page to the other."""
+    """Return the relative path to ``target`` from ``page``."""
     return os.path.relpath(target, os.path.dirname(page) or ".")
 
 

@@ -1,4 +1,4 @@
-"""Checks of a built site: it loads nothing from elsewhere, and no internal link is broken."""
+"""Checks of a built site: it loads nothing from other servers, and no internal link is broken."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN_JS = re.compile(
 
 
 def problems(folder: Path) -> list[str]:
-    """Return the problems of the site in a folder, a sentence each."""
+    """Return a sentence for each problem of the site in a folder."""
     pages = {path: _read(path) for path in sorted(folder.rglob("*.html"))}
     found = []
     for path, page in pages.items():

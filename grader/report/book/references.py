@@ -23,7 +23,7 @@ def page(course: Course) -> str:
 
 
 def to_read(notebook: str) -> list[str]:
-    """Return a lesson's references: the list under "What to read", or a paragraph "Read: ...; ...; ....", parsed."""
+    """Return a lesson's references: its list under "What to read", or the parts of its paragraph "Read: ...; ..."."""
     cells = nbformat.reads(notebook, as_version=4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     if section := SECTION.search(text):

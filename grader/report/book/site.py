@@ -46,7 +46,7 @@ def write_sources(course: Course, source: Path) -> None:
     notebooks = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*/lesson.ipynb"))
     texts = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*.md"))
     days = {f"lessons/{day.folder}/lesson.ipynb": day for day in course.days}
-    # A notebook that is not in course.toml is a page for all days.
+    # A notebook that is not in course.toml belongs to no day.
     notebooks = [path for path in notebooks if path in days or not path.startswith("lessons/day")]
     links = Links(root, {*notebooks, *texts})
     pages = {}
@@ -93,7 +93,10 @@ def run_sphinx(course: Course, source: Path, html: Path) -> None:
 
 
 def finish(page: Path) -> None:
-    """Add what screen readers and keyboards need and Sphinx omits: heading levels, focus for scrolling parts."""
+    """Correct heading levels, and make scrolling parts focusable, for screen readers and keyboards.
+
+    Sphinx does neither.
+    """
     text = page.read_text(encoding="utf-8")
     text = text.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
     text = re.sub(r"<pre(?![^>]*tabindex)", '<pre tabindex="0"', text)
@@ -107,7 +110,7 @@ def settings(course: Course) -> dict[str, Any]:
     return {
         "project": course.manifest.title,
         "extensions": ["myst_nb", "sphinx.ext.mathjax"],
-        "nb_execution_mode": "off",  # uses the stored outputs
+        "nb_execution_mode": "off",  # do not run notebooks: show their stored outputs
         "nb_ipywidgets_js": {},
         "nb_code_prompt_show": "Show the code",
         "nb_code_prompt_hide": "Hide the code",
@@ -121,11 +124,11 @@ def settings(course: Course) -> dict[str, Any]:
         "html_show_copyright": False,
         "html_copy_source": False,
         "html_show_sourcelink": False,
-        "html_show_search_summary": False,  # it would be fetched, which browsers forbid for local pages
+        "html_show_search_summary": False,  # a summary is fetched, which browsers forbid for local pages
         "mathjax_path": "mathjax/tex-chtml.js",
         "mathjax3_config": {"options": {"enableMenu": False}},
         "highlight_language": "none",
-        "pygments_style": "a11y-high-contrast-light",  # the theme's style, and its dark counterpart
+        "pygments_style": "a11y-high-contrast-light",  # the theme's own style; it has a dark variant, too
     }
 
 

@@ -5,7 +5,8 @@ A lesson begins with::
     from grader import load_kernel
     from grader.report.notebook import lesson, show, show_source, verdict
 
-    HERE = lesson("day06_flash_attention")   # its folder, from any working folder; the look of its figures
+    HERE = lesson("day06_flash_attention")   # finds the lesson's folder from any working folder; sets the style of
+    figures
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ __all__ = sorted(_HOME_OF)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name on first use: ``canonical`` and ``execute`` need none of these imports."""
+    """Import a name on first use. ``canonical`` and ``execute`` use no name, so they start quickly."""
     if name in _HOME_OF:
         import importlib
 

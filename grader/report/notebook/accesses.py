@@ -1,7 +1,7 @@
 """Pictures of which thread touches which address: the sectors of a global access, the banks of a shared one.
 
-A picture is of one request: what one instruction does in the 32 lanes of one warp. Requests come from a run on the
-simulator (``requests``) or from a formula (``pattern``)::
+A picture shows one request: the memory access of one instruction in the 32 lanes of one warp. Requests come from a run
+on the simulator (``requests``) or from a formula (``pattern``)::
 
     draw_sectors(requests(kernel.report, line=12)[0])
     draw_banks(pattern(lambda lane: lane * 32 * 4))
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def verb(self) -> str:
-        """The access as a verb."""
+        """The verb for the access: reads or writes."""
         return "writes" if self.write else "reads"
 
     def sectors(self) -> list[int]:
@@ -56,10 +56,11 @@ class Request:
         return -(-len(touched) // SECTOR)
 
     def phases(self) -> list[list[int]]:
-        """Return the lanes that shared memory serves together: all 32, halves for 8 bytes each, quarters for 16.
+        """Return groups of lanes that shared memory serves together.
 
-        Two neighboring parts are served together for reads in which each lane has the address of lane ^ 1, or each
-        that of lane ^ 2.
+        With up to 4 bytes per lane, that is the whole warp; with 8 bytes each half, with 16 bytes each quarter. Two
+        neighboring groups merge for reads in which lanes i and i ^ 1 (or i and i ^ 2) have equal addresses.
+
         """
         lanes = sorted(self.addresses)
         together = max(1, BANKS * WORD // max(WORD, self.size))
@@ -69,7 +70,7 @@ class Request:
         return [group for group in groups if group]
 
     def _pairs_agree(self, distance: int) -> bool:
-        """Return whether each lane touches the address of lane ^ distance, or that lane takes no part."""
+        """Return whether lanes i and i ^ distance have equal addresses, for all i. Inactive lanes do not count."""
         return all(self.addresses.get(lane ^ distance, address) == address for lane, address in self.addresses.items())
 
     def bank_rows(self) -> list[dict[int, dict[int, list[int]]]]:
@@ -165,7 +166,7 @@ def draw_sectors(request: Request, ax: Any = None, title: str | None = None) -> 
 
 
 def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> Any:
-    """Draw the 32 banks of shared memory: words on top of each other in one bank are accessed one after another."""
+    """Draw the 32 banks of shared memory. Words stacked in one bank are accessed one after another."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
@@ -210,7 +211,7 @@ def draw_banks(request: Request, ax: Any = None, title: str | None = None) -> An
 
 
 def _name_lanes(ax: Any, banks: dict[int, dict[int, list[int]]], base: int) -> None:
-    """Write the lanes on their words, once for neighboring words with the same lanes."""
+    """Label each word with its lanes. Neighboring words with the same lanes get one label."""
     runs: list[tuple[int, int, list[int]]] = []  # level, first bank, lanes
     width: dict[tuple[int, int], int] = {}
     for bank, words in sorted(banks.items()):

@@ -1,4 +1,7 @@
-"""The simulator's time bounds next to times of an H200, both recorded by ``python -m tests.gpu.bounds``."""
+"""The simulator's lower bounds of times, next to times measured on an H200.
+
+``python -m tests.gpu.bounds`` records both.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from grader.verdict.wording.limits import UNITS
 
 @dataclass(frozen=True)
 class Compared:
-    """One call: its lower bound, the unit that determines the bound, and its measured time."""
+    """One kernel call: its lower bound, the GPU unit that determines the bound, and its measured time."""
 
     name: str
     """The exercise or lesson, the dtype, and the version."""
@@ -28,12 +31,12 @@ class Compared:
 
     @property
     def share(self) -> float:
-        """The bound as a share of the time; 0 without a time."""
+        """The bound divided by the time; 0 without a time."""
         return self.bound_us / self.time_us if self.time_us else 0.0
 
 
 def recorded_bounds(size: str = "") -> list[Compared]:
-    """Return recorded bounds of one size (counted, small, middle) or of all, with recorded times of the calls."""
+    """Return the recorded calls of one size (counted, small, middle) or of all, with bounds and times."""
     root = course_root() / "lessons"
     folder = root / "can_i_believe_this"
     times = _bench_times(root)
@@ -47,7 +50,7 @@ def recorded_bounds(size: str = "") -> list[Compared]:
 
 
 def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
-    """Draw each bound over its time, colored by the unit that limits; the title has the median of bound / time."""
+    """Plot each bound against its time, colored by the limiting unit. The title has the median of bound / time."""
     import matplotlib.pyplot as plt
 
     compared = [row for row in recorded_bounds(size) if row.time_us]

@@ -8,7 +8,7 @@ The rules:
 - JSON as Jupyter itself saves it: sorted keys, one space of indentation, UTF-8, one newline at the end;
 - one kernelspec (``python3``), the language by name; no version of anything;
 - every cell has an id, which is kept if it is valid and unique, and derived from the cell's text otherwise;
-- of a cell's metadata only its tags stay (sorted). A cell that shows a picture or asks for a prediction has the tag
+- of a cell's metadata, only the tags stay, sorted. A cell that shows a picture or asks for a prediction has the tag
   ``hide-input``, which hides the drawing code and the answer: Jupyter Book knows the tag, JupyterLab
   ``source_hidden``;
 - the i-th executed code cell has number i; outputs have that number, no timings, no widget state;
@@ -36,9 +36,9 @@ FOLD = "hide-input"
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python"}
 VALID_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
-ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{9,16}\b")  # a mask of 32 lanes has 8 digits and stays
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{9,16}\b")  # at least 9 digits: a mask of 32 lanes has 8 and is no address
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# PNG chunks with metadata: the program, the time.
+# PNG chunks that hold metadata, such as the program and the time.
 PNG_NOISE = {b"tEXt", b"iTXt", b"zTXt", b"tIME", b"eXIf"}
 
 
@@ -98,12 +98,12 @@ def _cell_metadata(cell: Any) -> nbformat.NotebookNode:
 
 
 def _is_folded(data: dict[str, Any]) -> bool:
-    """Return whether an output is a picture, or a question whose answer is in the cell's source."""
+    """Return whether the cell of an output is folded: it draws a picture, or contains a question's answer."""
     return "image/png" in data or _joined(data.get("text/html", "")).startswith('<iframe title="Predict: ')
 
 
 def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
-    """Return the cell's own id if it is valid, else one derived from its text, so that two runs give the same id."""
+    """Return the cell's id if it is valid, else an id derived from its text, so that two runs agree."""
     name = cell.get("id", "")
     if not isinstance(name, str) or not VALID_ID.match(name) or name in seen:
         base = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
@@ -116,7 +116,7 @@ def _cell_id(cell: nbformat.NotebookNode, seen: set[str]) -> str:
 
 
 def _outputs(outputs: list[Any], execution_count: int | None) -> list[nbformat.NotebookNode]:
-    """Return outputs without what changes from run to run."""
+    """Return outputs without the parts that change from run to run."""
     result: list[nbformat.NotebookNode] = []
     for output in outputs:
         output = nbformat.from_dict(dict(output))

@@ -23,7 +23,7 @@ from grader.report.notebook.canonical import canonical_text, canonicalise
 from grader.setup.errors import GraderError
 
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
-# Longest time for one cell. A whole lesson should stay under 30 s.
+# The time limit of one cell. A whole lesson should take less than 30 s.
 CELL_SECONDS = 120
 
 
@@ -63,7 +63,7 @@ def execute(path: Path, cell_seconds: int = CELL_SECONDS) -> float:
 
 
 def compact_picture(png: str) -> str:
-    """Return a base64 PNG reduced to its 256 nearest colors, a third of the size: figures have few colors."""
+    """Reduce a base64 PNG to 256 colors, which suffice for figures: it shrinks to a third."""
     from PIL import Image
 
     own = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
@@ -73,7 +73,7 @@ def compact_picture(png: str) -> str:
 
 
 def kernel_environment() -> dict[str, str]:
-    """Return the environment of a lesson's Python: this grader, and nothing from the terminal that started it."""
+    """Return the environment of a lesson's Python: it imports this grader and ignores the terminal's settings."""
     home = str(Path(grader.__file__).resolve().parent.parent)
     path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
     fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "COLUMNS": "100", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
@@ -85,7 +85,7 @@ def _failed_cell(notebook: nbformat.NotebookNode) -> str:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     started = [number for number, cell in enumerate(code, 1) if cell.execution_count is not None or cell.outputs]
     number = started[-1] if started else 1
-    # A cell gets its number when it ends: a cell that hangs or dies is the one after the last with a number.
+    # A cell gets its number when it ends, so the cell that hung or died follows the last numbered one.
     ended = [number for number, cell in enumerate(code, 1) if cell.execution_count is not None]
     if ended and ended[-1] == number and not any(out.output_type == "error" for out in code[number - 1].outputs):
         number = min(number + 1, len(code))

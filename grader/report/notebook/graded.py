@@ -25,7 +25,7 @@ BAR = 40
 
 
 class Graded(Panel):
-    """The result of a check; ``verdict`` is its data, ``note`` a sentence above it."""
+    """The output of a check. ``verdict``: its data; ``note``: a sentence to show above it."""
 
     def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
         self.verdict = structs.replace(placeless(timeless(verdict)), isolation_note=verdict.isolation_note)
@@ -37,7 +37,7 @@ class Graded(Panel):
         return "\n\n".join(filter(None, [self.note, super().__str__()]))
 
     def html(self) -> str:
-        """Return the report and the source, folded if the kernel passed."""
+        """Return the report and the source as HTML. The source is folded if the kernel passed."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return note + super().html() + self._source + bound_html(self.verdict)
 
@@ -92,7 +92,7 @@ def source_html(verdict: Verdict) -> str:
 
 
 _PAIRS = (("sectors", "waste", "global"), ("waves", "ways", "shared"))
-"""The counter, its ratio to the ideal, and the kind of memory."""
+"""The counters in the margin: the counter's key, the key of its ratio to the minimum, and the kind of memory."""
 
 
 def _head(pairs: Sequence[tuple[str, str, str]]) -> str:

@@ -29,7 +29,7 @@ _PRE = '<pre style="line-height:1.35;font-family:ui-monospace,Menlo,Consolas,mon
 
 
 class Panel:
-    """A report inside a notebook. ``str`` gives it as plain text."""
+    """A report inside a notebook. ``str`` converts it to plain text."""
 
     def __init__(self, renderable: RenderableType, width: int = WIDTH) -> None:
         self._renderable = renderable

@@ -10,7 +10,7 @@ from grader.setup.errors import GraderError
 
 
 class LessonFolder(type(Path())):  # type: ignore[misc]
-    """A path that prints itself relative to the course, so that outputs do not name folders of one machine."""
+    """A path that is printed relative to the course, so that stored outputs name no folder of a machine."""
 
     def __repr__(self) -> str:
         try:

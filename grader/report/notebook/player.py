@@ -11,11 +11,11 @@ from grader.simulator.recording import Recording
 from grader.verdict.finding import Finding
 
 MOST_BYTES = 300_000
-"""The maximum bytes of a player in a notebook, which stores it in its outputs."""
+"""The maximum size of a player in bytes. A notebook stores the player in its outputs."""
 
 
 class Player:
-    """A recorded block. ``str`` describes it in words, ``save`` writes a page."""
+    """A recorded block. ``str`` describes it in words, ``save`` writes it as an HTML page."""
 
     def __init__(
         self, recording: Recording, source: str, findings: list[Finding], most_bytes: int = MOST_BYTES
@@ -57,9 +57,14 @@ def play(
     raised. If the recording is long, only the first steps are kept: at most ``most_bytes`` are stored in the notebook.
     """
     if not isinstance(launcher, Launcher):
-        raise GraderError("the first argument of play must be a launcher", "For example: play(kernel.relu, x, out, n).")
+        raise GraderError(
+            "the first argument of play() must be a launcher of a loaded kernel",
+            "For example: play(kernel.relu, x, out, n).",
+        )
     if len(block) != 3 or any(not isinstance(part, int) or part < 0 for part in (*block, launch)):
-        raise GraderError(f"block={block}, launch={launch} is no block", "For example: block=(0, 0, 0), launch=0.")
+        raise GraderError(
+            f"block={block}, launch={launch} does not name a block", "For example: block=(0, 0, 0), launch=0."
+        )
     kernel = launcher.kernel
     with kernel.recording(block, launch):
         launcher(*given, **named)

@@ -1,4 +1,4 @@
-"""Times on a real GPU in a lesson: the recorded ones, and those of this machine's GPU."""
+"""Times of real GPUs in a lesson: recorded times, and times measured on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.verdict import Timing
 
 
 def h200_table(day: str | Path, *exercises: str) -> Panel:
-    """Show the recorded table of a day's solutions, or of some of them, or a note that nothing is recorded.
+    """Show the recorded times of a day's solutions, or only of ``exercises``. A note names what is not recorded.
 
     ``day``: the lesson's folder or its name.
     """
@@ -43,11 +43,11 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
 
 
 def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
-    """Print the recorded rows next to a day's goals, one line each: (exercise, "torch" or "copy", minimum).
+    """Print a line for each goal of a day: the number of recorded rows that meet it.
 
-    "torch" is torch's time divided by the kernel's. "copy" is the time of a copy of the same bytes divided by the
-    kernel's; without a recorded copy, the share of the copy bandwidth of the same run. ``size``: only the rows of sizes
-    whose name begins with it.
+    A goal is (exercise, "torch" or "copy", minimum). "torch" is torch's time divided by the
+    kernel's. "copy" is the time of a copy of the same bytes divided by the kernel's; without a recorded copy, it is the
+    share of the copy bandwidth of the same run. ``size``: only rows whose size begins with it count.
     """
     folder = day if isinstance(day, Path) else lesson(day)
     recorded = recorded_day(folder)
@@ -72,12 +72,12 @@ def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") 
 
 
 def _below(value: float, limit: float) -> str:
-    """Format a figure so that it is not rounded up to the limit that it misses."""
+    """Format a figure with enough digits that it does not look equal to the limit that it misses."""
     return f"{value:.2f}" if round(value, 2) < limit else f"{value:.3f}"
 
 
 def _measured(timing: Timing, yardstick: str) -> float | None:
-    """Return the figure of a row that a goal is about; None if the row does not have it."""
+    """Return a row's figure for a yardstick; None if it was not recorded."""
     if yardstick == "torch":
         return timing.torch_ratio
     if timing.copy_us:

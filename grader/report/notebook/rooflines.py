@@ -1,4 +1,4 @@
-"""The roofline of a named GPU, with kernels on it: their peak speed by bytes moved and operations."""
+"""A plot of the roofline of a GPU, with kernels at their operations per byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Point = tuple[float, float] | tuple[float, float, float]
 
 
 def intensity(flops: float, moved_bytes: float) -> float:
-    """Operations per byte."""
+    """Return a point's operations per byte."""
     return flops / moved_bytes
 
 
@@ -24,7 +24,7 @@ def least_seconds(flops: float, moved_bytes: float, gpu: str = "H200", tensor_co
 
 
 def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool = False, ax: Any = None) -> Any:
-    """Draw the roof of ``gpu`` and each kernel under it: on the roof without a time, below it with one."""
+    """Draw the roofline of ``gpu`` with kernels. A kernel without a measured time lies on the roofline."""
     import matplotlib.pyplot as plt
 
     peak = gpu_named(gpu)
@@ -66,7 +66,7 @@ def roofline(points: Mapping[str, Point], gpu: str = "H200", tensor_cores: bool 
     ax.set_ylim(left * peak.bandwidth, top * 3)
     ax.set_xlabel("operations per byte moved")
     ax.set_ylabel("operations per second")
-    middle = left**0.3 * ridge**0.7  # to the left of the slope, with room for the text
+    middle = left**0.3 * ridge**0.7  # left of the ridge, where the sloped part has room for a label
     memory = f"memory: {peak.bandwidth / 1e12:.3g} TB/s  "
     ax.text(middle, middle * peak.bandwidth * 1.1, memory, fontsize=8.5, color=style.GRAY, ha="right", va="bottom")
     kind = "tensor cores, f16" if tensor_cores else "CUDA cores, f32"

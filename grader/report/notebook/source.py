@@ -16,7 +16,7 @@ BOX = (
 
 
 class Listing:
-    """Source text. Notebooks show it highlighted; ``str`` gives the text.
+    """A source text, which notebooks show highlighted. ``str`` returns it unchanged.
 
     ``folded``: a title under which a notebook hides the text until the reader opens it.
     """
@@ -80,11 +80,13 @@ def statement(text: str, beginning: str, file: str = "the file") -> str:
     end = text.find("\n", _matching_brace(masked, opening))
     indent = found[0].removesuffix(beginning)
     lines = text[found.start() : end if end >= 0 else len(text)].splitlines()
-    return "\n".join(line.removeprefix(indent) for line in lines)  # a preprocessor line begins at column 0
+    return "\n".join(
+        line.removeprefix(indent) for line in lines
+    )  # removeprefix keeps preprocessor lines, which begin at column 0
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
-    """One function or struct of a C++ source, from the comment above it to its closing brace."""
+    """Return one function or struct of a C++ source, from the comment above it to its closing brace."""
     masked = _masked(text)
     struct = re.search(rf"\b(?:struct|class|union)\b[^;{{()]*(?:\([^)]*\)[^;{{()]*)?\b{re.escape(name)}\s*\{{", masked)
     if struct:
@@ -101,13 +103,13 @@ def function(text: str, name: str, file: str = "the file") -> str:
 
 
 def _masked(text: str) -> str:
-    """Return the text with comments and literals blanked, so that braces in them do not count."""
+    """Replace comments and literals by blanks, so that braces in them do not count."""
     pattern = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
     return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _parameters_end(masked: str, opening: int) -> int | None:
-    """Return the position of the body's brace after a parameter list; None for a call or a declaration."""
+    """Return the position of the brace that opens the body after a parameter list; None if there is no body."""
     depth = 0
     for position in range(opening, len(masked)):
         depth += (masked[position] == "(") - (masked[position] == ")")
@@ -127,7 +129,7 @@ def _matching_brace(masked: str, opening: int) -> int:
 
 
 def _dedent_start(text: str, masked: str, name_at: int, end: int) -> str:
-    """Return the first line of the function's declaration, including its template line, attributes and comment."""
+    """Return the lines of a function from its template line, attributes and comment to ``end``."""
     # Everything since the last statement or brace at file level is part of the declaration.
     start = max(masked.rfind(character, 0, name_at) for character in ";}") + 1
     lines_before = text[:name_at].count("\n")

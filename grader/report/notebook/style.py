@@ -1,4 +1,4 @@
-"""The style of all figures of the course: light axes, and few colors with a fixed meaning."""
+"""The style of all figures of the course: light axes, and a few colors with fixed meanings."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def use() -> None:
 
 
 def draw_once() -> None:
-    """Keep pyplot from drawing a cell's figures at the end of the cell, because they are also drawn as pictures."""
+    """Keep pyplot from showing a cell's figures at the end of the cell: they would appear twice."""
     import matplotlib
     import matplotlib.pyplot as plt
 
-    # otherwise pyplot switches at the first figure, and enables that drawing again
+    # otherwise pyplot switches its backend at the first figure, which enables showing them again
     plt.switch_backend(matplotlib.get_backend())
     plt.uninstall_repl_displayhook()
 

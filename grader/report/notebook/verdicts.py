@@ -44,7 +44,7 @@ class VerdictPanel(Panel):
 
 
 def placeless(verdict: Verdict) -> Verdict:
-    """Return the verdict with files named from the course's folder, so that outputs name no machine's folder."""
+    """Replace absolute paths in a verdict by relative ones, so that stored outputs name no machine's folder."""
     folders = [course_root(), Path(verdict.file).resolve().parent]
 
     def relative(value: Any) -> Any:
@@ -92,7 +92,7 @@ def verdict(
 def show(report: Report, source: str | Path | None = None, whole: bool = False) -> Panel:
     """Show the report of a kernel's last call: findings, the most expensive lines, and the source with its counters.
 
-    ``report``: ``kernel.report``. ``whole``: also lines that are far from any counter.
+    ``report``: ``kernel.report``. ``whole``: do not fold lines without counters.
     """
     file = str(source) if source is not None else source_view.main_file(report.source_lines, report.findings)
     lines = [line for line in report.source_lines if Path(line.file).name == Path(file).name]
@@ -124,7 +124,7 @@ def counts(report: Report) -> dict[str, float]:
 
 
 def by_name(finding: Finding) -> Finding:
-    """Return the finding with its files by name, so that outputs name no machine's folder."""
+    """Replace the paths in a finding by file names, so that stored outputs name no machine's folder."""
     other = finding.other and structs.replace(finding.other, file=Path(finding.other.file).name)
     return structs.replace(finding, file=Path(finding.file).name, other=other)
 

@@ -1,10 +1,10 @@
 """A recording as the compact data that ``player.js`` reads.
 
-An event is a list: kind (its index in ``KINDS``), warp, lanes (32 bits; all: -1), line, name (its index from 1, or 0),
-number, memory (likewise), size, offsets, values. Trailing zeros are omitted. Evenly spaced offsets are [first, step],
-others [first, 0, index of a pattern]. Values are elements of the array, lane after lane, or one for all. A read has
-values only if they differ from the preceding writes. The simulator runs the lanes of a warp one after another, so only
-a race causes such a difference.
+An event is a list: kind (its index in ``KINDS``), warp, lanes (32 bits; -1: all), line, name (its index from 1; 0:
+none), number, memory (its index from 1; 0: none), size, offsets, values. Trailing zeros are omitted. Evenly spaced
+offsets are [first, step], others [first, 0, index of a pattern]. Values are elements of the array, lane after lane, or
+one for all. A read has values only if they differ from the preceding writes. The simulator runs the lanes of a warp one
+after another, so only a race causes such a difference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from grader.verdict.wording.findings import message
 KINDS = [*dict.fromkeys(HAPPENINGS.values()), "waits"]
 MOST_EVENTS = 5000
 MOST_PLACES = 100
-"""The maximum number of events that may be one side of a race."""
+"""The maximum number of events to consider for each side of a race."""
 _TYPES = {
     "float": ("f", 4),
     "double": ("d", 8),
@@ -39,7 +39,7 @@ _TYPES = {
     "char": ("b", 1),
     "short": ("h", 2),
 }
-"""The format of values: the first of these words that a declaration contains."""
+"""The format and size of values by C++ type. The first of these words in a declaration is its type."""
 _ALIASES = {
     "float2": "float",
     "float4": "float",
@@ -68,7 +68,7 @@ class Encoded:
     """The number of events that did not fit."""
 
     def json(self) -> str:
-        """Return the data as text that is valid in a script element."""
+        """Return the data as JSON that is valid inside a script element."""
         return _script_safe(json.dumps(self.data, separators=(",", ":"), ensure_ascii=True))
 
 
@@ -128,7 +128,7 @@ def main_file(recording: Recording) -> str:
 
 
 def _source(source: str, lines: set[int]) -> dict[str, Any]:
-    """Return the part of the source with events, with the function around it."""
+    """Return the lines with events and the function around them."""
     text = source.expandtabs(4).split("\n")  # compilers count lines at \n only
     if not lines or not text:
         return {"source": text[:200], "first_line": 1}
@@ -141,7 +141,7 @@ def _source(source: str, lines: set[int]) -> dict[str, Any]:
 
 
 class _Memory:
-    """A tensor or a shared array, with its contents according to the events so far."""
+    """A tensor or a shared array. ``known``: its contents according to the events so far."""
 
     def __init__(self, memory: RecordedMemory, source: str) -> None:
         self.memory = memory
@@ -172,7 +172,7 @@ class _Memory:
         self.format, self.element = next((_TYPES[word] for word in words if word in _TYPES), _TYPES["float"])
 
     def values(self, event: Event) -> list[Any]:
-        """Return the elements that an event read or wrote, if earlier writes do not determine them; all or none."""
+        """Return all values of an event; nothing for a read whose values follow from earlier writes."""
         found: list[Any] = []
         news = False
         for offset, value in zip(event.offsets, event.values):
@@ -185,7 +185,7 @@ class _Memory:
                 if self.known.get(offset + at) != element:
                     news = True
         if event.kind == "read":
-            # Elements that were never written have no value.
+            # The page has no values for elements that the block never wrote.
             return found if news and all(offset in self.known for offset in event.offsets) else []
         for offset, value, number in zip(event.offsets, event.values, range(len(event.values))):
             per = max(1, len(value or b"") // self.element)
@@ -195,7 +195,7 @@ class _Memory:
 
 
 def _number(value: bytes, form: str) -> Any:
-    """Return a number for display; a text if JSON has none."""
+    """Decode a number for display. Infinity and NaN, which JSON lacks, become texts."""
     if form == "bf16":
         number = struct.unpack("<f", b"\0\0" + value)[0]
     else:
@@ -252,7 +252,7 @@ def _offsets(offsets: Sequence[int], patterns: dict[tuple[int, ...], int]) -> An
 
 
 def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EVENTS) -> list[tuple[str, list[int]]]:
-    """Return the findings about this block, as sentences, each with the steps (from 1) of its sides."""
+    """Return a sentence for each finding about this block, with the steps (from 1) at which it happened."""
     found = []
     for finding in findings:
         if finding.kernel and finding.kernel != recording.kernel:
@@ -265,7 +265,7 @@ def jumps(recording: Recording, findings: Sequence[Finding], kept: int = MOST_EV
 
 
 def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int]:
-    """Return one event of each side of a race: the two with the fewest barriers, then the fewest steps, between."""
+    """Return one event for each side of a race: the pair with the fewest barriers, then steps, between them."""
     if len(places) < 2:
         return [own[0] for own in places]
     barriers = list(itertools.accumulate(event.kind == "barrier_done" for event in recording.events))
@@ -279,7 +279,7 @@ def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int
 
 
 def _places(recording: Recording, kept: int, side: Side) -> list[int]:
-    """Return the events that may be this side of a finding: those with its address, if there are any."""
+    """Return the events on a side's line by its thread; only those with the finding's address, if any has it."""
     if side.block is not None and side.block != recording.index:
         return []
     thread = None
@@ -299,7 +299,7 @@ def _places(recording: Recording, kept: int, side: Side) -> list[int]:
 
 
 def _is_access(recording: Recording, event: Event, side: Side, thread: int | None) -> bool:
-    """Return whether an event is the access of a finding."""
+    """Return whether an event is the access that a finding reports."""
     if event.kind not in ACCESSES or event.memory < 0 or side.memory is None:
         return False
     if ("write" in side.access) != ("write" in event.kind) and "atomic" not in side.access:
@@ -313,5 +313,5 @@ def _is_access(recording: Recording, event: Event, side: Side, thread: int | Non
 
 
 def _script_safe(text: str) -> str:
-    """Return JSON that contains no end of a script element and no start of a comment."""
+    """Escape JSON so that it contains no ``</script>`` and no start of an HTML comment."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -18,11 +18,11 @@ _HERE = Path(__file__).parent
 MOST_BYTES = 2_000_000
 """The maximum size of a page."""
 LINES = 12
-"""The number of lines of the text that replaces the player."""
+"""The number of lines of the text version."""
 
 
 def title(recording: Recording) -> str:
-    """Return a short title."""
+    """Return a title: the kernel and the block."""
     return f"{recording.kernel}, block ({', '.join(map(str, recording.index))}), step by step"
 
 
@@ -40,7 +40,7 @@ def page(recording: Recording, source: str, findings: Sequence[Finding] = (), mo
 
 
 def _compact(name: str) -> str:
-    """Return a file without indentation and comment lines: a notebook has one copy in each player."""
+    """Return a file without indentation and comment lines, because a notebook stores a copy for each player."""
     lines = [line.strip() for line in (_HERE / name).read_text(encoding="utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -60,8 +60,8 @@ def frame(
     most_bytes: int = MOST_BYTES,
     height: int = 760,
 ) -> str:
-    """Return the page in a sandboxed frame, with its content in words below for viewers that drop frames."""
-    # The frame's content is an attribute: & and " must be escaped, which makes it longer.
+    """Return the page in a sandboxed frame. A text version follows for viewers that drop frames."""
+    # The frame's content is an HTML attribute. Escaping & and " makes it longer, so the page gets 85 % of the bytes.
     inner = html.escape(page(recording, source, findings, int(most_bytes * 0.85)))
     said = html.escape(as_text(recording, findings))
     name = html.escape(title(recording))
@@ -74,7 +74,7 @@ def frame(
 
 
 def as_text(recording: Recording, findings: Sequence[Finding] = ()) -> str:
-    """Return the block's actions, line by line of the source, for those who cannot play it."""
+    """Return the text version: how often the block executed each kind of access, by source line."""
     file = main_file(recording)
     counted: Counter[tuple[int, str, str]] = Counter()
     for event in recording.events:

@@ -155,8 +155,8 @@ def test_play_in_a_notebook(tmp_path: Path) -> None:
     ("arguments", "options", "said"),
     [
         ((print,), {}, "must be a launcher"),
-        ((0, 0), {"block": (0, 0)}, "is no block"),
-        ((0, 0), {"launch": -1}, "is no block"),
+        ((0, 0), {"block": (0, 0)}, "does not name a block"),
+        ((0, 0), {"launch": -1}, "does not name a block"),
         ((torch.zeros(128), torch.zeros(128)), {"block": (2, 0, 0)}, r"block \(2, 0, 0\) of launch 0 did not run"),
         ((torch.zeros(128), torch.zeros(128)), {"launch": 1}, "of launch 1 did not run"),
     ],

@@ -1,4 +1,4 @@
-"""Attention: the data flow of its tiles, the elements of each thread, the merging of parts, and causal windows."""
+"""Drawings of attention: the data flow of its tiles, the elements of a thread, the merging of parts, causal windows."""
 
 from __future__ import annotations
 
@@ -81,10 +81,7 @@ def draw_ownership(tx: int = 3, ty: int = 5) -> Any:
 
 
 def draw_merge() -> Any:
-    """Draw two parts of six keys, each with its own maximum.
-
-    The factors to the common maximum; and the merged weights.
-    """
+    """Draw two parts of six keys with their own maxima, the factors to the common maximum, and merged weights."""
     import matplotlib.pyplot as plt
     import numpy as np
 
@@ -117,7 +114,7 @@ def draw_merge() -> Any:
 
 
 def draw_band(queries: int = 32, window: int = 10, block: int = 8, tile: int = 4, number: int = 2) -> Any:
-    """Draw a causal window's band of pairs, and the key tiles that block ``number`` of queries visits."""
+    """Draw the (query, key) pairs of a causal window, and the key tiles that the query block ``number`` visits."""
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.patches import Rectangle

@@ -1,4 +1,4 @@
-"""The states of an mbarrier, and what moves it from one to the next."""
+"""A drawing of an mbarrier's states and of the operations that change its state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from grader.report.notebook import style
 from grader.report.notebook.pictures.parts import arrow, box, canvas, label
 
 _WIDE, _HIGH = 13.5, 8.5
-"""The size of a state."""
+"""The width and height of a state's box."""
 _ROWS = (style.PALE_BLUE, style.PALE_ORANGE)
-"""The color of a parity."""
+"""The colors of the states of even and odd phases."""
 
 
 def draw_mbarrier() -> Any:
-    """Draw two mbarriers of a ring, one that counts an arrival and bytes and one that counts two arrivals."""
+    """Draw the two mbarriers of a ring buffer: "full" counts one arrival and bytes, "empty" counts two arrivals."""
     ax = canvas(100, 77)
     _draw_cycle(
         ax,
@@ -39,9 +39,11 @@ def draw_mbarrier() -> Any:
 def _draw_cycle(
     ax: Any, top: float, title: str, states: Sequence[tuple[int, str]], steps: Sequence[str], last: str
 ) -> None:
-    """Draw the states of an even phase from left to right, those of an odd phase back, and the flips at both ends.
+    """Draw the states as a cycle: even phase left to right, odd phase right to left.
 
-    ``states``: pending arrivals and bytes. ``steps``: between two states. ``last``: the step that completes a phase.
+    ``states``: pending arrivals and bytes. ``steps``: the operations between two states. ``last``: the operation that
+    completes a phase.
+
     """
     pitch = 62 / (len(states) - 1)
     label(ax, (1, top + 4.8), title, 9, weight="bold")

@@ -9,7 +9,7 @@ from grader.report.notebook.pictures.parts import box, canvas, label
 
 
 def draw_cache_layout() -> Any:
-    """Draw [pages, kv_heads, page_size, head_dim] from the whole cache to one row, with the stride of each level."""
+    """Draw the cache [pages, kv_heads, page_size, head_dim], each dimension as a level, with its stride."""
     ax = canvas(100, 47)
     label(ax, (1, 44.8), "k_cache[pages][kv_heads][page_size][head_dim], here [8][2][4][head_dim]", 9, weight="bold")
     for page in range(8):

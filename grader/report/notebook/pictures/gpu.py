@@ -1,4 +1,4 @@
-"""A GPU: its streaming multiprocessors (SMs), warps and memories; and the warps of a block."""
+"""Drawings of a GPU with its streaming multiprocessors (SMs), warps and memories, and of the warps of a block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WARP = 32
 
 
 def draw_gpu() -> Any:
-    """Draw a GPU with its SMs, the part of one that a block occupies, and the memories with their scope."""
+    """Draw a GPU with its SMs, the part of an SM that a block occupies, and the scope of each memory."""
     ax = canvas(100, 58)
     box(ax, (0.5, 0.5), (64.5, 57), color="#f6f8fa", edge=style.GRAY)
     label(ax, (2, 55.2), "GPU", 9, weight="bold")
@@ -50,7 +50,7 @@ def _multiprocessor(ax: Any, left: float, name: str) -> None:
 
 
 def draw_warps() -> Any:
-    """Draw the numbers of the threads in three two-dimensional blocks, and the threads of one warp."""
+    """Draw three two-dimensional blocks with the lane number of each thread, each warp in one color."""
     ax = canvas(66, 19.5)
     colors = (style.BLUE, style.ORANGE, style.GREEN, style.GRAY)
     for left, wide, high in ((0.5, 32, 4), (36, 16, 8), (56, 8, 16)):

@@ -1,4 +1,4 @@
-"""The flow chart of what limits a kernel: the questions in order, and the days that answer them."""
+"""The flow chart of day 15: questions that find the limit of a kernel, and the days with the remedies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ QUESTIONS = (
 
 
 def draw_limits() -> Any:
-    """Draw the flow chart of day 15: the first question that is answered with yes names the limit."""
+    """Draw the flow chart of day 15: the first question with the answer yes names the limit."""
     width, height, step, tall = 100.0, 76.0, 12.2, 9.0
     left, wide, right = 1.0, 40.0, 50.0
     ax = canvas(width, height)
@@ -74,7 +74,7 @@ def draw_limits() -> Any:
 
 
 def _lines(ax: Any, at: tuple[float, float], text: str, most: int = 58) -> None:
-    """Write a text in one line, or in two if it is long."""
+    """Draw a text in one line, or in two if it is long."""
     cut = text.rfind(" ", 0, most) if len(text) > most else len(text)
     rest = text[cut:].strip()
     label(ax, (at[0], at[1] + (0.6 if rest else 0)), text[:cut], 7.5, "white")

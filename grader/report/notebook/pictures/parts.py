@@ -38,7 +38,10 @@ def box(
     font: float = 8,
     **more: Any,
 ) -> None:
-    """Draw a rectangle with text in its middle; ``corner``: lower left. ``more`` goes to the rectangle."""
+    """Draw a rectangle with text in its middle.
+
+    ``corner``: its lower left; ``more``: arguments of matplotlib's Rectangle.
+    """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
@@ -49,12 +52,12 @@ def box(
 
 
 def label(ax: Any, at: tuple[float, float], text: str, font: float = 8, color: Any = style.INK, **more: Any) -> None:
-    """Write a text. ``at`` is its left end and vertical center unless ``more`` changes that."""
+    """Draw a text. ``at``: the left end and the vertical center, unless ``more`` changes the alignment."""
     ax.text(*at, text, **{"ha": "left", "va": "center", "fontsize": font, "color": color, **more})
 
 
 def arrow(
     ax: Any, start: Sequence[float], end: Sequence[float], color: Any = style.GRAY, looks: str = "->", **more: Any
 ) -> None:
-    """Draw an arrow from start to end; ``more`` goes to its line."""
+    """Draw an arrow from start to end. ``more``: properties of its line."""
     ax.annotate("", end, start, arrowprops={"arrowstyle": looks, "color": color, "lw": 1.4, **more})

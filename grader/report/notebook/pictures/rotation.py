@@ -11,7 +11,7 @@ SHADES = (style.BLUE, style.ORANGE, style.GREEN, style.RED)
 
 
 def draw_pairs() -> Any:
-    """Draw a head of eight channels: channels i and i + half before and after their rotation."""
+    """Draw a head of eight channels before and after the rotation of the pairs (i, i + half)."""
     half, wide = 4, 7.5
     ax = canvas(78, 38)
     for row, name, low in ((0, "x", 29), (1, "out", 10)):

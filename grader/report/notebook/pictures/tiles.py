@@ -1,4 +1,4 @@
-"""Tiles: their banks in shared memory, and what a thread computes from them in registers."""
+"""Drawings of tiles: their banks in shared memory, and the computation of a thread in registers."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def draw_tile_banks() -> Any:
 
 
 def draw_register_tile() -> Any:
-    """Draw version 4 of the linear layer at one k: what thread (tx 5, ty 3) reads, and its 16 sums."""
+    """Draw version 4 of the linear layer at one k: the values that thread (tx 5, ty 3) reads, and its 16 sums."""
     tx, ty, side, unit = 5, 3, 64, 0.5
     ax = canvas(86, 47)
-    left, top = 14, 35  # in the tile of outputs
+    left, top = 14, 35  # the thread's corner in the tile of outputs
     for thread in range(16):
         for other in range(16):
             mine = (thread, other) == (tx, ty)
@@ -53,7 +53,7 @@ def draw_register_tile() -> Any:
     label(ax, (left, top + 5.2), "w_tile[k]: 64 features, at one k", 8)
     label(ax, (left - 6, top - 16), "x_tile[k]: 64 rows, at one k", 8, rotation=90, ha="center")
     label(ax, (left, 1.2), "out: 64 x 64, one block of 16 x 16 threads", 8)
-    # The work of that thread, enlarged.
+    # The 4 x 4 outputs of thread (tx 5, ty 3), enlarged.
     x0, y0, size = 58, 12, 4.4
     for i in range(4):
         box(ax, (x0 - 6.4, y0 + size * (3 - i)), (size - 0.3, size - 0.3), f"a{i}", style.BLUE)
@@ -69,7 +69,7 @@ def draw_register_tile() -> Any:
 
 
 def draw_double_buffering() -> Any:
-    """Draw when a block loads and when it multiplies, with one pair of tiles in shared memory and with two."""
+    """Draw a time line of a block's loads and multiply-adds, with one pair of tiles in shared memory and with two."""
     load, multiply, rounds, height = 6.0, 8.0, 4, 4.0
     ax = canvas(88, 35)
     for buffers, top in ((1, 26.5), (2, 8.5)):
