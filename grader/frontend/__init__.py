@@ -1,4 +1,4 @@
-"""Translation of CUDA C++ source text: tokens, launchers, kernels, and the rewrite to C++ that calls the simulator.
+"""Translation of CUDA C++ to C++ that calls the simulator: the tokenizer, parsers for parts of a file, the rewrite.
 
 Every function here maps text to text: none runs a compiler or opens a file.
 """

@@ -1,4 +1,4 @@
-"""The first read of a compare-and-swap loop around ``atomicCAS``, as in NVIDIA's programming guide.
+"""Finds the plain read before a loop around ``atomicCAS``, as in NVIDIA's programming guide.
 
 The loop looks like this:
 
@@ -8,8 +8,9 @@ The loop looks like this:
         old = atomicCAS(address, assumed, f(assumed));
     } while (assumed != old);
 
-The plain read may return a stale value: the exchange then fails and returns the current value. The race is therefore
-benign. The simulator turns the read into a volatile read, which does not race with atomic operations.
+The read ``*address`` in the first line races with the atomic operations of other threads. The race is benign: if the
+value is stale, the exchange fails and returns the current value. The front end therefore turns this read into a
+volatile read, which the simulator does not report as a race.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from grader.frontend.tokens import Token, closing, split_commas
 
 FIRST_LOOK = "::sim::first_look("
 _FARTHEST = 200
-"""The largest number of tokens between the read and the exchange."""
+"""The largest distance, in tokens, between the read and ``atomicCAS``."""
 
 
 def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the first and last character of each such read, and the text that replaces its beginning."""
+    """Yield the position of the first and last character of each such read, and the text that replaces its start."""
     found: set[int] = set()
     for i, token in enumerate(tokens):
         if token.text != "atomicCAS" or i + 1 >= len(tokens) or tokens[i + 1].text != "(":
@@ -41,10 +42,13 @@ def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
 
 
 def _reads(tokens: Sequence[Token], exchange: int, address: list[str]) -> Iterator[tuple[int, int, bool]]:
-    """Yield the first and last token of ``*address``, or ``x[i]`` for ``&x[i]``, and whether a ``*`` is removed."""
+    """Yield each read before an exchange at ``address``: its first and last token, and whether it begins with ``*``.
+
+    The read is ``*p`` if the address is ``p``, or ``x[i]`` if the address is ``&x[i]``.
+    """
     written = [address]
     if address[0] == "(" and ")" in address:
-        written.append(address[address.index(")") + 1 :])  # the address without its cast
+        written.append(address[address.index(")") + 1 :])  # the address without a cast before it
     forms: list[tuple[list[str], bool]] = []
     for each in filter(None, written):
         forms.append((each[1:], False) if each[0] == "&" else (["*", *each], True))

@@ -1,4 +1,4 @@
-"""CUDA features that the simulator does not support, recognized by name, each with an alternative."""
+"""Refuses CUDA features that the simulator does not support, by their names, and suggests alternatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.frontend import course_headers
 from grader.frontend.rewrite_error import RewriteError, error_at
 from grader.frontend.tokens import Source
 
-# Headers of other libraries: a kernel file is plain CUDA, compiled by itself and not linked against any library.
+# Prefixes of other libraries' headers. A kernel file must be plain CUDA: it is not linked with any library.
 _FOREIGN = {
     "torch/": "PyTorch",
     "ATen/": "PyTorch",
@@ -33,9 +33,9 @@ _FOREIGN = {
 }
 
 _FOR_PROGRAMS = ("cuBLAS", "cuRAND", "Thrust")
-"""Libraries for which the simulator provides some headers."""
+"""Libraries of which the simulator provides some headers, for whole programs only."""
 
-# Prefixes of CUDA's own headers; the ones that the simulator provides are found in its include folder.
+# Prefixes of CUDA's own headers. The simulator provides those that are in its include folder; others are refused.
 _CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_", "crt/", "sm_", "texture", "surface")
 
 _WORDS = {
@@ -55,7 +55,7 @@ _WORDS = {
     "__block_size__": ("__block_size__", "Pass the block size at the launch, and write __cluster_dims__ for clusters."),
 }
 _OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
-"""Features that whole programs may use: ``sim/texture_references.h``."""
+"""Features that whole programs may use, because ``sim/texture_references.h`` supports them."""
 
 
 _BY_ITS_TYPE = "Use the call for the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
@@ -88,11 +88,11 @@ _GRAPHS = {
     "ExecChildGraph": ("changes of a child graph in an executable one", "Use cudaGraphExecUpdate."),
     "DebugDot": ("DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
 }
-"""Graph features that are not simulated, by the part of the name after ``cudaGraph``."""
+"""Features of CUDA graphs that are not simulated, each with an alternative, by the function's name after cudaGraph."""
 
 
 def _unsupported(word: str) -> tuple[str, str] | None:
-    """Return the feature that a name stands for if it is not simulated, and the alternative."""
+    """Return the feature that a name belongs to, and an alternative; None if the simulator supports it."""
     if word.startswith("cudaGraphics"):
         return "OpenGL and other graphics", ""
     if word.startswith("cudaGraph"):
@@ -101,18 +101,18 @@ def _unsupported(word: str) -> tuple[str, str] | None:
     return _WORDS.get(word)
 
 
-# Compiler builtins that bypass the simulator's checks; nvcc does not accept them in device code.
+# Compiler builtins that bypass the simulator's checks. nvcc does not accept them in device code either.
 COMPILERS_OWN = re.compile(r"(__atomic_|__sync_)[a-z]\w*|__c11_atomic_\w+|(__)?always_inline(__)?")
 
 
 def _suggest(hint: str) -> str:
-    return hint or "Write the kernel without it."
+    return hint or "The simulator has no alternative: write the kernel without it."
 
 
 def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = True) -> None:
-    """Raise RewriteError for a header that is not available.
+    """Raise RewriteError if the file includes a header that is not available.
 
-    ``alone``: the text is a kernel file, not a whole program.
+    ``alone`` is true for a kernel file, which may include less than a file of a whole program.
     """
     own = course_headers.names()
     for include in source.includes:
@@ -139,8 +139,8 @@ def check_includes(source: Source, include_dirs: Sequence[Path], alone: bool = T
             raise RewriteError(
                 line,
                 column,
-                f"#include {include.header}: a kernel file may not include a path",
-                "Include CUDA's headers and the headers of the C++ standard library by name.",
+                f"#include {include.header}: a kernel file must not include a file by an absolute path or by ..",
+                "Include headers of CUDA and of the C++ standard library by name, for example <cuda_fp16.h>.",
                 source_line=text,
             )
         if include.name.startswith(f"{course_headers.FOLDER.name}/"):
@@ -187,17 +187,17 @@ _C_HEADERS |= {"string.h", "time.h"}
 
 
 def _is_standard(name: str, include_dirs: Sequence[Path]) -> bool:
-    """Return whether a header in quotes belongs to CUDA or to C."""
+    """Return whether a header belongs to CUDA or to the C library, although it is included with quotes."""
     return name in _C_HEADERS or _present(include_dirs, name)
 
 
 def _present(include_dirs: Sequence[Path], name: str) -> bool:
-    # os.path, because pathlib raises for names that are too long
+    # not pathlib, which raises an error for a name that is too long
     return any(os.path.isfile(folder / name) for folder in include_dirs)
 
 
 def check_words(source: Source, alone: bool = True) -> None:
-    """Raise RewriteError for a CUDA feature that is recognized by name and is not simulated."""
+    """Raise RewriteError if the file uses a CUDA feature that is not simulated."""
     tokens = list(source.tokens)
     for macro in source.macros:
         tokens.extend(macro.body)

@@ -1,9 +1,9 @@
-"""The course's headers, ``lessons/llmk/*.cuh``: code that several kernels share.
+"""Inserts the course's headers, ``lessons/llmk/*.cuh``, into the kernel files that include them.
 
-The text of each header replaces its ``#include`` before compilation. A file that includes headers is therefore still a
-single text: compilers and sandboxes treat it like any other, the build cache notices each change of a header, and a
-file next to a submission cannot shadow a header. ``#line`` directives keep the names and line numbers of both. The
-equivalent by hand is ``nvcc -I lessons``.
+The text of each header replaces its ``#include`` before compilation. The compiler therefore needs no other file, the
+build cache notices each change of a header, and a file next to a submission cannot take the place of a header.
+``#line`` directives keep the file names and line numbers in messages. Without the grader, ``nvcc -I lessons`` has the
+same effect.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _ONCE = re.compile(r"^#pragma once$", re.MULTILINE)
 
 
 def names() -> list[str]:
-    """Return the headers that a kernel file may include, such as ``llmk/reduce.cuh``."""
+    """Return the names of the course's headers, such as ``llmk/reduce.cuh``."""
     return sorted(f"{FOLDER.name}/{path.name}" for path in FOLDER.glob("*.cuh"))
 
 
 def header_name(file: str) -> str:
-    """Return the header that a path in a compiler's message refers to; empty if it is not one of the course's."""
+    """Return the name of the course's header that a path in a compiler's message refers to; empty for other files."""
     folder, name = file.split("/")[-2:] if "/" in file else ("", file)
     return f"{folder}/{name}" if folder == FOLDER.name and f"{folder}/{name}" in names() else ""
 
 
 def with_headers(text: str, source: Source, name: str, translate: Callable[[str], str] = str) -> str:
-    """Return ``text`` with each ``#include`` replaced by the header's text, after ``translate`` is applied to it.
+    """Return ``text`` with each ``#include`` of a course header replaced by the header's translated text.
 
-    ``source`` is the original file; ``text`` may be a translation that keeps its lines. ``name`` is the file name that
-    messages use.
+    ``source`` is the original file. ``text`` is the same file, or a translation of it with the same lines. ``name`` is
+    the file name for compiler messages. ``translate`` translates a header's text.
     """
     lines = text.split("\n")
     known = set(names())
@@ -55,7 +55,7 @@ def line_directive(number: int, name: str) -> str:
 
 
 def _spliced(name: str, translate: Callable[[str], str]) -> str:
-    """Return a header's text with those that it includes. One header may be included several times."""
+    """Return a header's text, with the headers that it includes, between guards against a second inclusion."""
     original = (FOLDER.parent / name).read_text(encoding="utf-8")
     guard = re.sub(r"\W", "_", name).upper()
     text = with_headers(_ONCE.sub("", translate(original)), _read(original), name, translate)

@@ -1,4 +1,4 @@
-"""Parser of the declarations that the front end changes: scopes, ``__shared__`` arrays, ``__device__`` variables."""
+"""Parser of declarations: kinds of scopes, ``__shared__`` arrays, ``__device__`` variables, template headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def strip_attributes(declaration: Sequence[Token]) -> list[Token]:
 
 
 def kind_of_brace(declaration: Sequence[Token]) -> str:
-    """Classify a ``{`` at namespace or class scope by the tokens of its declaration."""
+    """Return what a ``{`` at namespace or class scope begins: a namespace, class, function, initializer or block.
+
+    ``declaration`` are the tokens before it.
+    """
     tokens = strip_attributes(declaration)
     texts = [t.text for t in tokens]
     if not texts:
@@ -71,7 +74,7 @@ def kind_of_brace(declaration: Sequence[Token]) -> str:
 
 
 def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
-    """Return the words of a function's declaration before its parameters: ``__device__ float f``."""
+    """Return the words of a function's declaration before its parameters, such as ``__device__``, ``float``, ``f``."""
     words = []
     for token in strip_attributes(declaration):
         if token.text == "(":
@@ -82,7 +85,10 @@ def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
 
 
 def is_variable(declaration: Sequence[Token]) -> bool:
-    """Return True for ``__device__ float table[4]``, False for a function or a lambda's marker."""
+    """Return whether a declaration declares a variable, such as ``__device__ float table[4]``.
+
+    It may also be a function, or the ``__device__`` of a lambda.
+    """
     depth = 0
     for i, token in enumerate(tokens := strip_attributes(declaration)):
         if token.kind != "mark":
@@ -101,7 +107,7 @@ def is_variable(declaration: Sequence[Token]) -> bool:
 
 
 def names_of_variables(declaration: Sequence[Token]) -> list[str]:
-    """Return the names that a variable declaration introduces; ``Owner::name`` for a static member of a class."""
+    """Return the names of the variables in a declaration; ``Owner::name`` for a static member of a class."""
     names = []
     for part in split_commas(_without_type_body(strip_attributes(declaration))):
         name: list[str] = []
@@ -113,7 +119,7 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
                 if not owned:
                     name = []
                 name.append(token.text)
-            owned = token.text in ("::", ":")  # the marks of a scope may come one by one
+            owned = token.text in ("::", ":")  # ``::`` may be one token or two
         if name:
             names.append("::".join(name))
     return names
@@ -121,16 +127,16 @@ def names_of_variables(declaration: Sequence[Token]) -> list[str]:
 
 @dataclass(frozen=True)
 class TemplateHeader:
-    """The header ``template <typename T, int n = 4>``, as another declaration repeats it and as arguments."""
+    """A header such as ``template <typename T, int n = 4>``, as text for another declaration of the same template."""
 
     parameters: str
-    """``typename T, int n``"""
+    """The parameters without default values: ``typename T, int n``."""
     arguments: str
-    """``T, n``"""
+    """The parameters' names, as arguments of the template: ``T, n``."""
 
 
 def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
-    """Return the template header; None if there is none, several, or one with an unnamed parameter or no parameter."""
+    """Return the declaration's template header; None unless there is exactly one, with only named parameters."""
     texts = [token.text for token in declaration]
     if texts[:2] != ["template", "<"] or texts.count("template") > 1:
         return None
@@ -150,7 +156,7 @@ def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
 
 
 def _without_type_body(tokens: list[Token]) -> list[Token]:
-    """Return ``struct Name { ... } variable`` without the braces and their contents."""
+    """Return the tokens of ``struct Name { ... } variable`` without the braces and the text between them."""
     for i, token in enumerate(tokens):
         if token.text == "{" and token.kind == "mark":
             if any(t.text in ("struct", "union", "class", "enum") for t in tokens[:i]):
@@ -163,13 +169,19 @@ def _without_type_body(tokens: list[Token]) -> list[Token]:
 class SharedDeclaration:
     """A parsed ``__shared__`` declaration."""
 
-    declarators: tuple[tuple[str, str, bool], ...]  # name, type-id, has an initializer
+    declarators: tuple[
+        tuple[str, str, bool], ...
+    ]  # for each variable: its name, its type, whether it has an initializer
     alignment: str = ""
     inline_type: str = ""
 
 
 def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclaration:
-    """Split ``__shared__ __align__(16) float a[4][8], *b`` into names and type-ids (``float[4][8]``, ``float*``)."""
+    """Parse a ``__shared__`` declaration.
+
+    In ``__shared__ __align__(16) float a[4][8], *b``, the type of ``a`` is ``float[4][8]`` and that of ``b``
+    ``float*``.
+    """
     declaration = Tokens(declaration)
     aligned = [
         k + 1
@@ -219,7 +231,7 @@ def parse_shared(source: Source, declaration: Sequence[Token]) -> SharedDeclarat
 
 
 def _first_outside(tokens: Sequence[Token], marks: tuple[str, ...]) -> int:
-    """Return the index of the first of these marks outside brackets and template brackets, or the end."""
+    """Return the index of the first of ``marks`` that is not inside brackets of any kind; the length if none is."""
     depth = 0
     for k, t in enumerate(tokens):
         if t.kind == "mark":

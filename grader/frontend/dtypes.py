@@ -1,4 +1,4 @@
-"""Element types of tensors and types of scalar arguments: one table for tasks, bindings and the runner."""
+"""A table of the element types of tensors and the types of scalar arguments, with their names in C++ and torch."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from dataclasses import dataclass
 from typing import Any
 
 CValue = Any
-"""A ctypes number, whose bytes are passed to C++."""
+"""A ctypes number. Its bytes are passed to C++."""
 
 
 @dataclass(frozen=True)
 class DType:
-    """A type, by the course's short name."""
+    """An element type or scalar type."""
 
     name: str
-    """The short name: f32, i64..."""
+    """The course's short name: f32, i64..."""
     c_type: str
-    """The C++ spelling in an exercise's prototype."""
+    """The name in C++, as an exercise's prototype spells it: float, long long..."""
     torch: str
-    """The element type of tensors, by torch's name."""
+    """The name of the torch dtype: float32, int64..."""
     bytes: int
     number: Callable[[Any], CValue] | None
-    """The ctypes type of a scalar argument; None for types that Python cannot pass by value."""
+    """The function that converts a Python number to a ctypes number; None if no parameter passes the type by value."""
     also: tuple[str, ...] = ()
-    """Other tensor types that a pointer to it accepts, because torch lacks operations for many unsigned types."""
+    """Other torch dtypes that a pointer of this type accepts.
+
+    Unsigned types accept signed tensors of the same size, because torch lacks many operations for unsigned types.
+    """
     largest: float = math.inf
-    """The largest finite number of a floating-point type."""
+    """The largest finite number, for a floating-point type."""
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """The element types of the tensors that a pointer to it accepts, by torch's names."""
+        """The names of all torch dtypes that a pointer of this type accepts."""
         return self.torch, *self.also
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """The smallest and the largest integer; None for other types."""
+        """The smallest and the largest number of an integer type; None for other types."""
         bits = 8 * self.bytes
         return {"i": (-(1 << bits - 1), (1 << bits - 1) - 1), "u": (0, (1 << bits) - 1)}.get(self.name[0])
 
@@ -90,11 +93,11 @@ DTYPES = {
     )
 }
 ITEM_BYTES = {dtype.name: dtype.bytes for dtype in DTYPES.values()}
-"""The size of one element, by the type's name."""
+"""The size of an element in bytes, by the type's short name."""
 
 
 def torch_dtype(name: str) -> Any:
-    """Return the torch dtype for one of the short names (``"f16"``)."""
+    """Return the torch dtype for a short name, such as ``torch.float16`` for ``"f16"``."""
     import torch
 
     return getattr(torch, DTYPES[name].torch)

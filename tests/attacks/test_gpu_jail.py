@@ -35,7 +35,7 @@ def test_without_a_jail_the_canary_reports_its_access() -> None:
 def test_an_honest_kernel_passes(on_gpu: str, judged: Judge) -> None:
     verdict = judged(HERE / "controls/honest.cu")
     assert verdict.passed and verdict.isolation == on_gpu, as_text(verdict)
-    assert "a jail that lets it use the GPU" in verdict.isolation_note
+    assert "a sandbox with access to the GPU" in verdict.isolation_note
 
 
 @pytest.mark.parametrize("name", REACHES_OUTSIDE)

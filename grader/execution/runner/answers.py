@@ -1,8 +1,7 @@
-"""The child's answers, as types.
+"""Types and parser of the answers that the child process sends.
 
-An answer comes from the process in which the kernel ran, so it may be anything. ``parse`` returns one of the types
-below, or raises ``Malformed`` for an answer that the runner never sends, so that no unknown answer counts as a good
-one.
+The kernel runs in that process and could send any bytes. ``parse`` returns one of the types below, or raises
+``Malformed`` for an answer that the runner itself never sends. So a forged answer is not mistaken for a success.
 """
 
 from __future__ import annotations
@@ -16,61 +15,61 @@ MOST_BYTES = 16384
 """The maximum size of an answer, as in ``source/wire.h``."""
 
 MOST_PRINTED = 4000
-"""The most characters of a text that are shown."""
+"""The number of characters after which a text of the child is cut."""
 
 REMARKS = ("launch", "run", "memory", "changed", "setup", "fetch")
 
 
 @dataclass(frozen=True)
 class Ok:
-    """The request succeeded without a result."""
+    """An answer to a request that succeeded and has no result."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The request failed: no such launcher, or a library that does not load."""
+    """An answer to a request that failed, for example because a library does not load."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Done:
-    """The launcher has returned."""
+    """An answer to a call whose launcher has returned."""
 
     code: int
     """The CUDA error, 0 for none."""
     remarks: tuple[tuple[str, str], ...] = ()
-    """Remarks, of the kinds in ``REMARKS``."""
+    """Pairs of a kind (one of ``REMARKS``) and a text about the call."""
     report_cut: bool = False
-    """True if the simulator could not write its report: the report may then be incomplete or forged."""
+    """True if the simulator could not write its whole report. What was written may be incomplete or forged."""
 
     def said(self, *kinds: str) -> list[str]:
-        """Return the remarks of these kinds, kind by kind."""
+        """Return the texts of all remarks of the given kinds, in the order of ``kinds``."""
         return [text for wanted in kinds for kind, text in self.remarks if kind == wanted]
 
 
 @dataclass(frozen=True)
 class Writers:
-    """For each requested place, the block and thread that wrote it, if known."""
+    """The answer to ``writer``: for each requested offset, the block and thread that wrote it, or None."""
 
     places: tuple[tuple[list[int], list[int]] | None, ...]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """There was no answer, or one that the runner never sends."""
+    """A child that ended or was stopped before it sent a valid answer."""
 
     problem: str
-    """The kind: crash, timeout, exit, output, oom, or reply."""
+    """The reason: crash, timeout, exit, output (printed too much), oom (out of memory) or reply (invalid answer)."""
     text: str
-    """A description of the end."""
+    """A description of how the child ended."""
 
 
 Answer = Ok | Refused | Done | Writers | Ended
 
 
 def why_failed(answer: Answer) -> str:
-    """Return why a launcher failed; empty if it did not."""
+    """Return the reason why a launcher failed; empty if it succeeded."""
     match answer:
         case Done():
             reasons = answer.said("launch", "run", "memory", "setup", "fetch")
@@ -86,7 +85,7 @@ class Malformed(ValueError):
     """An answer that the runner never sends."""
 
 
-_GIVEN = {
+_VALID = {
     "load": (Ok, Refused),
     "call": (Done, Refused),
     "time": (Done, Refused),
@@ -95,11 +94,11 @@ _GIVEN = {
     "release": (Ok,),
     "writer": (Writers,),
 }
-"""The valid answers to each request."""
+"""The types of answers that are valid for each request."""
 
 
 def parse(packet: bytes, request: str) -> Answer:
-    """Return the answer to a request, which is named by its first word."""
+    """Parse the answer to a request. ``request`` is the request's first word."""
     if len(packet) > MOST_BYTES:
         raise Malformed(f"more than {MOST_BYTES} bytes")
     try:
@@ -107,7 +106,7 @@ def parse(packet: bytes, request: str) -> Answer:
     except UnicodeDecodeError as error:
         raise Malformed("bytes that are not text") from error
     answer = _parse(text)
-    if not isinstance(answer, _GIVEN[request]):
+    if not isinstance(answer, _VALID[request]):
         raise Malformed(f"{_shown(text)} to the request '{request}'")
     return answer
 
@@ -144,7 +143,7 @@ def _writer(line: str) -> tuple[list[int], list[int]] | None:
 
 
 def parse_times(report: bytes) -> list[float]:
-    """Return the microseconds of each run in the report of a request ``time``."""
+    """Parse the report of a ``time`` request. Return the time of each run in microseconds."""
     times = []
     for line in report.split():
         if not re.fullmatch(rb"-?[0-9]{1,15}\.[0-9]{3}", line):
@@ -158,6 +157,6 @@ def _shown(text: str) -> str:
 
 
 def clean(text: str, most: int = MOST_PRINTED) -> str:
-    """Make a text of the child safe for a terminal: no control characters, and limited in length."""
+    """Remove control characters from a text of the child, and shorten it, so that it is safe in a terminal."""
     kept = texts.clean(text[:most], most)
     return kept + "\n... (more was printed)" if len(text) > most else kept

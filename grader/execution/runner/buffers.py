@@ -1,4 +1,8 @@
-"""The memory of one call: inputs in a sealed memfd, outputs in a poisoned and guarded one, and a snapshot."""
+"""The memory files of one call: a sealed file with the inputs, and a file with poisoned and guarded outputs.
+
+Poison is the content of an output before the call: random NaN or large numbers. Elements that a kernel does not write
+keep it and are detected. Guards are random bytes around an output; a changed guard shows an out-of-bounds write.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +21,22 @@ from grader.setup.errors import GraderError
 GUARD_BYTES = 4096
 ALIGNMENT = 256
 MOST_REPORT = 32 << 20
-"""The maximum size of a report in bytes: twice the limit of a file in a sandbox."""
+"""The maximum size of a report in bytes. It is twice the largest file that a sandboxed process can write."""
 
 _NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
-"""The bits set in every word of an output's poison, which make it a NaN with a random payload."""
+"""The bits that are set in each element of an output's poison, so that it is a NaN. The other bits are random."""
 
 _LARGE = {
     "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
     "i32": (0x1FFFFFFF, 0x60000000),
     "u32": (0x1FFFFFFF, 0x60000000),
 }
-"""Masks that make the poison of integers large: as an index it would be far out of bounds."""
+"""Masks of bits to keep and bits to set in the poison of integers. The result is large: an index far out of bounds."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a tensor in its file."""
+    """The position of a tensor in the input file or the output file."""
 
     name: str
     dtype: str
@@ -41,12 +45,12 @@ class Place:
     bytes: int
     shift: int
     before: int = 0
-    """The bytes of the tensor before its first existing element: see ``Case.before``."""
+    """The bytes between the launcher's pointer and the first element that exists: see ``Case.before``."""
 
 
 @dataclass
 class Buffers:
-    """The files of one call and the parent's data about them. Close it after the call."""
+    """The memory files of one call, and the tensors' positions in them. Close it after the call."""
 
     inputs: dict[str, Place]
     outputs: dict[str, Place]
@@ -72,7 +76,7 @@ class Buffers:
 
     @property
     def files(self) -> list[int]:
-        """The files, in a request's order."""
+        """The file descriptors, in the order in which a request sends them."""
         return [self.input_file, self.output_file, self.report_file]
 
     def snapshot(self) -> bytes:
@@ -85,7 +89,7 @@ class Buffers:
         return _read_all(self.report_file, size) if size <= MOST_REPORT else b""
 
     def tensor(self, content: bytes, name: str) -> Any:
-        """Return one output from the whole file's contents; flags as bytes."""
+        """Return an output as a tensor, from the contents of the output file. A bool tensor is returned as uint8."""
         import torch
 
         place = self.outputs[name]
@@ -96,7 +100,10 @@ class Buffers:
         return torch.frombuffer(part, dtype=dtype).reshape(place.shape)
 
     def damaged_guards(self, content: bytes) -> dict[str, int]:
-        """Return the damaged outputs: how many elements past the end were written, negative before the start."""
+        """Return the outputs with a changed guard, each with the position of the first wrong write.
+
+        The position counts elements past the end, from 0; it is negative for a write before the start.
+        """
         damage = {}
         for name, place in self.outputs.items():
             before = slice(place.start - GUARD_BYTES, place.start)
@@ -111,7 +118,7 @@ class Buffers:
         return damage
 
     def lines(self, call: Call, parameters: Sequence[Parameter]) -> list[str]:
-        """Return the arguments of a request, in the launcher's order."""
+        """Return the lines of a request that describe the launcher's arguments, in the order of its parameters."""
         lines = []
         for parameter in parameters:
             place = self.inputs.get(parameter.name) or self.outputs.get(parameter.name)
@@ -132,7 +139,10 @@ class Buffers:
 
 
 def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
-    """Return the places of the inputs and the outputs of a call, each with the total bytes; outputs have guards."""
+    """Lay out a call's inputs and outputs in their files; outputs have guards around them.
+
+    Return the inputs' places, the size of the input file, the outputs' places and the size of the output file.
+    """
     inputs: dict[str, Place] = {}
     outputs: dict[str, Place] = {}
     end = 0
@@ -157,7 +167,7 @@ def places(call: Call) -> tuple[dict[str, Place], int, dict[str, Place], int]:
 
 
 def prepare(call: Call, quick: bool = False) -> Buffers:
-    """Lay out one call with new poison and guards. ``quick``: the poison repeats, for large outputs."""
+    """Create the files of one call. With ``quick``, the poison repeats every MB, which saves time for large outputs."""
     inputs, input_bytes, outputs, output_bytes = places(call)
     input_file = _memfd("inputs", input_bytes)
     for name, place in inputs.items():
@@ -193,7 +203,7 @@ def pack(parameter: Parameter, value: Any) -> bytes:
 
 
 def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
-    """Return random bytes; within outputs, random NaN or random large numbers."""
+    """Return the first contents of the output file: NaN or large numbers in outputs, random bytes around them."""
     import numpy
 
     random = numpy.random.Generator(numpy.random.SFC64(int.from_bytes(os.urandom(16), "little")))
@@ -205,7 +215,7 @@ def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
         words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
         if place.dtype in _NAN_BITS:
             words |= words.dtype.type(_NAN_BITS[place.dtype] | 1)
-            words &= ~words.dtype.type(2)  # neither 0x7e00 nor 0x7fff: the NaN of arithmetic is not poison
+            words &= ~words.dtype.type(2)  # arithmetic yields the NaN 0x7e00 or 0x7fff: never poison
         elif place.dtype in _LARGE:
             keep, add = _LARGE[place.dtype]
             words &= words.dtype.type(keep)

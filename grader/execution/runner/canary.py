@@ -1,4 +1,4 @@
-"""Tests a sandbox: ``canary.cpp`` (next to the sandbox's sources) runs in place of a kernel and tries to escape."""
+"""Tests a sandbox: ``jail/source/canary.cpp`` is loaded in it like a kernel, and tries to escape."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from grader.setup.errors import GraderError
 
 
 def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
-    """Return what the canary could do that no kernel may: nothing, if the sandbox works.
+    """Return the forbidden operations in which the canary succeeded: an empty list if the sandbox works.
 
     Raises:
-        GraderError: it does not start, or ``runner`` is one for a GPU and cannot use it there.
+        GraderError: the sandbox does not start, or ``runner`` is for a GPU and cannot use the GPU inside it.
     """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -30,7 +30,7 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if jail.tier != "none" and drops_root():  # the user nobody could change this file outside of a sandbox
+        if jail.tier != "none" and drops_root():  # give it to the sandbox's user, who could then change it
             os.chown(other, UNPRIVILEGED, UNPRIVILEGED)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")
@@ -55,7 +55,7 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
 
 
 def build_canary(cache: BuildCache | None = None) -> Path:
-    """Return the canary's library, from the cache if possible."""
+    """Return the canary's library. Build it if it is not in the cache."""
     compiler = find_cxx()
     source = CONFINE / "canary.cpp"
     key = digest(["canary", compiler.identity, source.read_bytes()])

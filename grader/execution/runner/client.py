@@ -21,17 +21,16 @@ from grader.execution.runner.answers import MOST_BYTES, MOST_PRINTED, Answer, En
 from grader.setup.errors import GraderError
 
 SIMULATOR_MEGABYTES = 8192
-"""The address space of a child on the simulator, most of it reserved and never used."""
+"""The limit for the address space of a child on the simulator. Most of it is reserved, but never used."""
 
 MOST_MEMORY = 3 << 30
-"""The bytes that a child in a sandbox may actually use."""
+"""The limit for the resident memory of a child on the simulator, in bytes. It applies in a sandbox only."""
 
-MOST_MEMORY_BESIDE_A_GPU = 16 << 30
-"""The bytes that a child on a GPU may use. CUDA's driver takes up to 1 GB, and inputs and outputs that are timed count.
-"""
+MOST_HOST_MEMORY_WITH_GPU = 16 << 30
+"""The same limit for a child on a GPU. It includes up to 1 GB of CUDA's driver, and the tensors of timed calls."""
 
 LOADING_SECONDS = 5.0
-"""Processor time for loading a kernel, which runs its static constructors."""
+"""The limit of processor time for loading a kernel, including its static constructors."""
 
 _NOTHING = Ended("exit", "it gave no answer")
 
@@ -53,20 +52,20 @@ class Reply:
 
     answer: Answer
     seconds: float = 0.0
-    """The time by the parent's clock."""
+    """The time between request and answer, measured by the parent."""
     cpu_seconds: float = 0.0
-    """The processor time of the child, by the system's clock."""
+    """The processor time that the child used for the request, as the system measures it."""
     printed: str = ""
 
 
 @dataclass
 class Child:
-    """A child process. It starts with the first request, and again after it ended."""
+    """A child process. The first request starts it. If it has ended, the next request starts it again."""
 
     program: Path
     kernel: Path
     libsim: Path | None = None
-    """The libsim to load; None: a GPU."""
+    """The path of the libsim that the child loads; None for a child that uses a GPU."""
     settings: Mapping[str, str] = field(default_factory=dict)
     cpu_seconds: int = 300
     jail: Jail = NO_JAIL
@@ -76,18 +75,18 @@ class Child:
     _socket: socket.socket | None = None
     _printed: int = -1
     _seen: int = 0
-    _asked: str = ""
+    _last_request: str = ""
     """The first word of the last request."""
     _killed: bool = False
     _pid: int = 0
-    """The runner's own process id: in a sandbox it is not the process that was started."""
+    """The runner's process id. In a sandbox it differs from that of the started process, which is bwrap."""
 
     started: ClassVar[set[int]] = set()
-    """The process ids of the runners of all children so far."""
+    """The process ids of all runners that were started so far."""
 
     @property
     def alive(self) -> bool:
-        """True if the process exists."""
+        """True if the child process runs."""
         return self._process is not None and self._process.poll() is None
 
     def __enter__(self) -> Child:
@@ -97,31 +96,34 @@ class Child:
         self.stop()
 
     def request(self, text: str, files: Sequence[int] = (), timeout: float = 20.0, awake: bool = False) -> Reply:
-        """Send a request and wait for its answer. ``awake``: poll for the first seconds, for accurate times."""
+        """Send a request and wait for its answer.
+
+        With ``awake``, poll for the answer in the first two seconds, so that the time is accurate.
+        """
         self.send(text, files)
         return self.receive(timeout, awake)
 
     def send(self, text: str, files: Sequence[int] = ()) -> None:
-        """Send a request; the clock starts. The parent can do other work while the child computes."""
+        """Send a request and start measuring its time. The caller can do other work until it calls ``receive``."""
         if not self.alive:
             self.start()
         assert self._socket and self._process
-        self._asked = text.split(None, 1)[0]
+        self._last_request = text.split(None, 1)[0]
         self._sent = time.monotonic()
         self._cpu_before = self._cpu_clock()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
-        with contextlib.suppress(OSError):  # the child has ended: receive() reports how
+        with contextlib.suppress(OSError):  # the child has ended: receive() finds out why
             self._socket.sendmsg([text.encode()], ancillary)
 
     def receive(self, timeout: float = 20.0, awake: bool = False) -> Reply:
-        """Wait for the answer to what was sent.
+        """Wait for the answer to the last request.
 
-        ``timeout`` is in seconds of the child's processor time. A child that sleeps (neither computes nor waits for a
-        processor) gets twice as much; a busy machine alone does not end it.
+        The child is stopped after ``timeout`` seconds of processor time, or twice as many seconds in which it sleeps.
+        Seconds in which it waits for a processor do not count, so a busy machine does not stop it.
         """
         assert self._socket and self._process
         process, sock = self._process, self._socket
-        most_memory = MOST_MEMORY_BESIDE_A_GPU if self.jail.gpu else MOST_MEMORY
+        most_memory = MOST_HOST_MEMORY_WITH_GPU if self.jail.gpu else MOST_MEMORY
         if awake:
             answer = self._answer_soon(sock)
             if answer:
@@ -129,7 +131,9 @@ class Child:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         ended = -1
-        with contextlib.suppress(OSError, AttributeError):  # missing on some systems: the closed socket reports the end
+        with contextlib.suppress(
+            OSError, AttributeError
+        ):  # where pidfd_open is missing, the closed socket shows the end
             ended = os.pidfd_open(process.pid)
             poll.register(ended, select.POLLIN)
         answer = b""
@@ -173,9 +177,9 @@ class Child:
         return reply
 
     def _answered(self, packet: bytes, reply: Reply) -> Reply:
-        """Return the reply with the child's answer; a child with an invalid answer is not asked again."""
+        """Return the reply with the child's answer. Stop the child if its answer is invalid."""
         try:
-            reply.answer = parse(packet, self._asked)
+            reply.answer = parse(packet, self._last_request)
         except Malformed as error:
             reply.answer = Ended("reply", f"its process sent an answer that the runner never sends: {error}")
             self.stop()
@@ -191,7 +195,7 @@ class Child:
         asleep, cpu_before = 0, self._cpu_used()
         while (status := self._status(process)) is None:
             asleep += self._asleep() and os.path.exists(f"/proc/{self._pid}")
-            # By its state, not by the clock: on a busy machine a process may take seconds to end.
+            # Its state decides, not the time that passed: on a busy machine, a process may take seconds to end.
             if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
                 return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
@@ -203,7 +207,7 @@ class Child:
         return Ended("exit", f"it ended the process with exit code {status} instead of returning from the launcher")
 
     def _answer_soon(self, sock: socket.socket) -> bytes:
-        """Poll for an answer that comes within seconds; empty if there is none, or the child has ended."""
+        """Poll for an answer for two seconds; empty if none arrives or the child ends."""
         while time.monotonic() - self._sent < 2.0:
             with contextlib.suppress(BlockingIOError):
                 try:
@@ -213,7 +217,7 @@ class Child:
         return b""
 
     def start(self) -> str:
-        """Start the process and load the kernel into it; return what was printed meanwhile."""
+        """Start the process and load the kernel into it. Return the text that it printed in that time."""
         self.stop()
         if self._killed:
             raise GraderError("the check was stopped")
@@ -223,7 +227,7 @@ class Child:
         self._seen = 0
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         on_gpu = self.jail.gpu or (self.libsim is None and self.jail.tier == "none")
-        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # CUDA reserves addresses as large as all memory
+        megabytes = 0 if on_gpu else SIMULATOR_MEGABYTES  # 0 is no limit: CUDA reserves a huge address range
         arguments = [str(theirs.fileno()), str(megabytes), str(self.cpu_seconds)]
         files = [self.kernel, *([self.libsim] if self.libsim else [])]
         start = self.jail.start(self.program, arguments, files, self._environment())
@@ -239,7 +243,7 @@ class Child:
                 **start.options,
             )
         except BaseException as error:
-            ours.close()  # makes the runner end if it was already started
+            ours.close()  # if the runner was already started, this ends it
             if isinstance(error, OSError):
                 raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
             raise
@@ -258,9 +262,9 @@ class Child:
             lines.append(f"libsim {start.paths[self.libsim]}")
         lines += [f"set {key} {value}" for key, value in self.settings.items()]
         lines.append(f"kernel {start.paths[self.kernel]}")
-        self._asked = "load"
+        self._last_request = "load"
         self._sent = time.monotonic()
-        with contextlib.suppress(OSError):  # the child has ended: receive() reports how
+        with contextlib.suppress(OSError):  # the child has ended: receive() finds out why
             ours.send("\n".join(lines).encode())
         reply = self.receive(LOADING_SECONDS)
         if isinstance(reply.answer, Ended):
@@ -270,7 +274,7 @@ class Child:
         return reply.printed
 
     def _wait_until_ready(self) -> None:
-        """Wait until the child reports that it is confined, before it loads the kernel; read its process id."""
+        """Wait for the child's message that it is confined, and read its process id. It has not loaded the kernel."""
         assert self._socket
         self._socket.settimeout(30.0)
         words = b""
@@ -289,7 +293,7 @@ class Child:
             raise LoadFailed(f"the runner does not start: {said}", "")
 
     def kill(self) -> None:
-        """End the process for good; another thread that waits for its answer gets the reason."""
+        """End the process; it cannot be started again. A thread that waits for its answer gets an ``Ended``."""
         self._killed = True
         if (process := self._process) is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -319,7 +323,7 @@ class Child:
         return {name: os.environ[name] for name in wanted if name in os.environ}
 
     def _cpu_clock(self) -> float:
-        """Return the child's processor time so far: a clock that the child cannot change."""
+        """Return the processor time that the child has used so far. The child cannot change this clock."""
         if self._process is None:
             return 0.0
         try:
@@ -335,7 +339,7 @@ class Child:
             return 0
 
     def _asleep(self) -> bool:
-        """Return whether all threads of the child sleep. A thread that waits in a run queue does not sleep."""
+        """Return whether all threads of the child sleep. A thread that waits for a processor does not sleep."""
         try:
             for thread in os.listdir(f"/proc/{self._pid}/task"):
                 with open(f"/proc/{self._pid}/task/{thread}/stat", "rb") as file:

@@ -1,8 +1,8 @@
 """This machine's GPU: its architecture, its peak rates, and memory that a child process maps.
 
-The grader allocates that memory, writes inputs there and reads outputs itself. It is allocated with the driver's
-cuMemCreate and passed as a file descriptor, which works between users and, unlike the runtime's IPC handles, between
-process namespaces (CUDA Driver API, "Virtual Memory Management").
+The grader allocates the memory of timed calls, writes the inputs there and reads the outputs. It allocates with the
+driver's cuMemCreate, and passes a file descriptor of the memory to the child. Unlike the runtime's IPC handles, this
+also works between users and process namespaces (CUDA Driver API, "Virtual Memory Management").
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOCK_KILOHERTZ, _MEMORY_KILOHERTZ, _BUS_BITS = 13, 36, 37
 
 
 class SharingFailed(GraderError):
-    """A driver that cannot share memory with another process (as under WSL), whatever the kernel."""
+    """An error of a driver that cannot share memory between processes, for example under WSL. No kernel causes it."""
 
 
 class _Location(ctypes.Structure):
@@ -34,7 +34,7 @@ class _Location(ctypes.Structure):
 
 
 class _Properties(ctypes.Structure):
-    """The structure CUmemAllocationProp."""
+    """CUDA's C structure CUmemAllocationProp."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -46,13 +46,17 @@ class _Properties(ctypes.Structure):
 
 
 class _Access(ctypes.Structure):
-    """The structure CUmemAccessDesc."""
+    """CUDA's C structure CUmemAccessDesc."""
 
     _fields_ = [("location", _Location), ("flags", ctypes.c_int)]
 
 
 class GpuMemory:
-    """``bytes`` of device memory: ``tensor`` (uint8) here, ``file`` for a child. Close it at the end."""
+    """Device memory that is shared with a child process.
+
+    ``tensor`` is the memory as a uint8 tensor in this process, ``file`` its file descriptor for the child, and
+    ``bytes`` its size. Close it after use.
+    """
 
     device = "cuda"
 
@@ -76,7 +80,7 @@ class GpuMemory:
             self._ask("cuMemAddressReserve", ctypes.byref(self._address), size_, zero, _u64(0), _u64(0))
             self._ask("cuMemMap", self._address, size_, zero, handle, _u64(0))
         finally:
-            self._ask("cuMemRelease", handle)  # the mapping and the file keep the memory allocated
+            self._ask("cuMemRelease", handle)  # the memory stays allocated for the mapping and the file
         access = _Access(wanted.location, _READ_WRITE)
         self._ask("cuMemSetAccess", self._address, size_, ctypes.byref(access), ctypes.c_size_t(1))
         view = {"shape": (self.bytes,), "typestr": "|u1", "data": (self._address.value, False), "version": 3}
@@ -89,7 +93,7 @@ class GpuMemory:
         torch.cuda.synchronize()
 
     def forget_cached(self) -> None:
-        """Reset the lines that a kernel marked as persisting in the L2 cache (cudaAccessPropertyPersisting)."""
+        """Make L2 cache lines normal that a kernel marked as persisting (cudaAccessPropertyPersisting)."""
         self._ask("cuCtxResetPersistingL2Cache")
 
     def close(self) -> None:
@@ -105,7 +109,7 @@ class GpuMemory:
             self._address.value = 0
 
     def _ask(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver; raise its error as SharingFailed."""
+        """Call the driver's function ``name``; raise SharingFailed if it returns an error."""
         code = getattr(self._driver, name)(*arguments)
         if code != 0:
             raise SharingFailed(f"the GPU's driver cannot share memory: {name} returns error {code}")
@@ -116,7 +120,7 @@ def _u64(value: int) -> ctypes.c_uint64:
 
 
 def peak_bandwidth() -> float:
-    """Return the peak bandwidth of the device's memory in bytes per second: two transfers per clock and bus width."""
+    """Return the peak bandwidth of the device's memory in bytes per second: 2 transfers a clock x bus width."""
     return 2e3 * _attribute(_MEMORY_KILOHERTZ) * _attribute(_BUS_BITS) / 8
 
 
@@ -126,7 +130,7 @@ def highest_clock() -> float:
 
 
 def uuid() -> str:
-    """Return the UUID of the first GPU that is used here, such as ``GPU-1234...``, as nvidia-smi shows it."""
+    """Return the UUID of the first GPU that torch uses, as nvidia-smi shows it: ``GPU-1234...``."""
     import torch
 
     gpu_architecture()  # raises the error if there is no GPU
@@ -138,17 +142,22 @@ def _attribute(number: int) -> int:
     driver = ctypes.CDLL("libcuda.so.1")
     code = driver.cuInit(0) or driver.cuDeviceGetAttribute(ctypes.byref(value), number, 0)
     if code != 0:
-        raise GraderError(f"the GPU's driver does not report its attribute {number}: error {code}")
+        raise GraderError(
+            f"the GPU's driver does not report the device attribute {number} (CUdevice_attribute): error {code}"
+        )
     return value.value
 
 
 def gpu_architecture(needed: str = "sm_50") -> str:
-    """Return ``sm_90`` for the first GPU; raise an error if there is none, or if it cannot run ``needed``."""
+    """Return the architecture of the first GPU, such as ``sm_90``.
+
+    Raise an error if there is no GPU, or if it cannot run code for the architecture ``needed``.
+    """
     import torch
 
     if not torch.cuda.is_available():
         raise GraderError(
-            "there is no usable GPU here", "Use --device cpu, the simulated GPU; `grader doctor` shows more."
+            "there is no usable GPU here", "Use --device cpu, the simulated GPU. `grader doctor` shows what is missing."
         )
     major, minor = torch.cuda.get_device_capability(0)
     found = f"sm_{major}{minor}"

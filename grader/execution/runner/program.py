@@ -1,4 +1,4 @@
-"""Builds the runner for each version of its source: with a C++ compiler for the simulator, nvcc for a GPU."""
+"""Builds the runner, the C++ program that runs kernels: with a C++ compiler for the simulator, with nvcc for a GPU."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SOURCE = Path(__file__).parent / "source"
 _COMMON = ("runner.cpp", "wire.cpp")
 _CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
 _LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
-"""Libraries that kernels may need: a sandbox finds them as dependencies of the runner."""
+"""Libraries that kernels may need. The runner is linked with them, so that a sandbox makes them accessible."""
 
 
 def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache | None = None) -> Path:
-    """Return the runner's executable, from the cache if possible."""
+    """Return the runner's executable. Build it if it is not in the cache."""
     if device == "cuda":
         compiler = find_nvcc()
         assert compiler

@@ -1,4 +1,4 @@
-"""The sandbox tier in force on this machine, determined once for each process."""
+"""Determines the best kind of sandbox (tier) that works on this machine, once per process."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ TITLES = {"bwrap": "bubblewrap and seccomp", "landlock": "Landlock and seccomp",
 
 _ADVICE = {
     "bwrap": (
-        "For the better tier install bubblewrap (Debian, Ubuntu: apt install bubblewrap) and allow it to create user "
-        "namespaces: on Ubuntu 23.10 and newer it needs an AppArmor profile; most containers forbid them."
+        "For a stronger sandbox install bubblewrap (Debian, Ubuntu: apt install bubblewrap) and allow it to create "
+        "user namespaces. Ubuntu 23.10 and newer allow this only with an AppArmor profile; most containers forbid it."
     ),
     "landlock": "Landlock needs Linux 5.13 or newer, and must not be disabled at boot (lsm=...,landlock).",
 }
@@ -27,11 +27,11 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class InForce:
-    """The tier in which kernels run, and the reasons against better ones."""
+    """The tier in which kernels run, and the reasons why better tiers are not used."""
 
     jail: Jail
     failed: tuple[tuple[str, str], ...] = ()
-    """Better tiers, each with the reason why it is not in force."""
+    """Better tiers that do not work here, each with the reason."""
 
     @property
     def tier(self) -> str:
@@ -40,20 +40,22 @@ class InForce:
 
     @property
     def note(self) -> str:
-        """A sentence for the verdict."""
+        """A sentence for the verdict that names the sandbox."""
         if self.tier == "none":
             return (
                 "The kernel ran without a sandbox, with your own rights: do not run code that you do not trust. "
                 "`grader doctor` explains how to get a sandbox."
             )
-        where = "a jail that lets it use the GPU" if self.jail.gpu else "a jail"
+        where = "a sandbox with access to the GPU" if self.jail.gpu else "a sandbox"
         return f"The kernel was compiled and run in {where}: {TITLES[self.tier]}."
 
     @property
     def explanation(self) -> str:
         """An explanation for `grader doctor`: why no better tier is in force, and how to get it."""
         if os.environ.get("GRADER_JAIL"):
-            return f"GRADER_JAIL={self.tier} requests it." + ("" if self.failed else _rights(self.tier))
+            return f"The environment variable GRADER_JAIL={self.tier} selects it." + (
+                "" if self.failed else _rights(self.tier)
+            )
         parts = [f"{TITLES[tier].partition(' ')[0]} is not used: {reason}." for tier, reason in self.failed]
         parts += [_ADVICE[tier] for tier, _ in self.failed]
         return " ".join(parts) + _rights(self.tier)
@@ -67,7 +69,10 @@ _lock = threading.Lock()
 
 
 def in_force(arch: str | None = None) -> InForce:
-    """Return the best tier that works, or that of GRADER_JAIL: for the simulator, or for a GPU of ``arch``."""
+    """Return the best tier that works, or the one that GRADER_JAIL names.
+
+    The tier is for kernels on the simulator, or on a GPU if its architecture ``arch`` is given.
+    """
     with _lock:
         return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
 
@@ -89,7 +94,10 @@ def _find(forced: str, arch: str | None) -> InForce:
 
 
 def why_not(tier: str, arch: str | None = None) -> str:
-    """Return why a tier cannot be used here, by trying it; empty if it can. ``arch``: on a GPU of that architecture."""
+    """Try a tier; return the reason why it cannot be used here, or an empty text.
+
+    ``arch`` is the architecture of the GPU that kernels use; None for the simulator.
+    """
     if tier == "none":
         return ""
     if platform.system() != "Linux":
@@ -106,7 +114,7 @@ def why_not(tier: str, arch: str | None = None) -> str:
 
 
 def _secrets() -> list[Path]:
-    """Return files that no kernel may read: one of the course's solutions, and private files of the user."""
+    """Return files that a kernel must not be able to read: a solution and the tasks of an exercise."""
     from grader.course import Course
 
     try:

@@ -1,8 +1,8 @@
-"""Names by which a kernel file could show nvcc another kernel than the simulator.
+"""Finds names by which a kernel file could select different code for nvcc and for the simulator's compiler.
 
-A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro of one
-compiler, or of its headers, that has another value for the other could select code. Such names are refused: those that
-compilers reserve in the whole file, others in conditions.
+A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro that has
+another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Such a name is
+refused: a name reserved for compilers anywhere in the file, any other macro in a condition such as ``#if``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SAME = re.compile(
     | true | false | and | or | not""",
     re.VERBOSE,
 )
-"""Names with one value for both compilers."""
+"""Names that have the same value for both compilers, or no influence on the code."""
 
 _RESERVED = re.compile(r"__[A-Z]\w*__ | __has_\w+ | __clang\w* | _(GLIBCXX|LIBCPP|MSC)_\w+", re.VERBOSE)
-"""Names that compilers define, or that query them."""
+"""Names of macros that a compiler defines, or that query a compiler's features."""
 
 _OF_CUDA = re.compile(r"_*(cu|CU)\w*")
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef")
@@ -32,7 +32,7 @@ _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def differing_name(source: Source, include_dirs: tuple[Path, ...]) -> str:
-    """Return a name that may be another one for nvcc; empty if there is none."""
+    """Return a name in the file whose value may differ between the two compilers; empty if there is none."""
     for tokens in (source.tokens, *(macro.body for macro in source.macros)):
         for token in tokens:
             if token.kind == "word" and _RESERVED.fullmatch(token.text) and not _SAME.fullmatch(token.text):

@@ -1,8 +1,8 @@
 """Identifiers, attributes and pragmas that bypass the simulator's instrumentation.
 
-The instrumentation covers the code that compilers generate for plain C++ (``execution/build/build.py`` has the flags).
-An attribute or a pragma can disable it for a function, a builtin can move the stack, and functions that compilers call
-implicitly can be called with arbitrary arguments.
+Compilers instrument the code that they generate for plain C++ (with the flags in ``execution/build/build.py``). A
+kernel could bypass this in three ways: by an attribute or a pragma that disables the instrumentation of a function, by
+a builtin that moves the stack, or by a call of a function that only compilers are meant to call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PRAGMA = re.compile(
 
 
 def refused_word(source: Source) -> str:
-    """Return the forbidden identifier in a file or in its macros; empty if there is none."""
+    """Return the first forbidden identifier in a file or in its macros; empty if there is none."""
     return next(refused_words(source), "")
 
 
@@ -44,12 +44,12 @@ def refused_words(source: Source) -> Iterator[str]:
 
 
 def may_hide(source: Source) -> bool:
-    """Return whether macros may assemble an attribute that is not visible in the text."""
+    """Return whether a macro contains ``__attribute__``, so that its uses may be attributes not visible in the text."""
     return any(token.text.startswith("__attribute") for macro in source.macros for token in macro.body)
 
 
 def _in_tokens(tokens: Sequence[Token]) -> Iterator[str]:
-    end = 0  # the end of the attribute that contains the token
+    end = 0  # the index where the last attribute ends: a token before it is inside
     for index, token in enumerate(tokens):
         text = token.text
         before = tokens[index - 1].text if index else ""

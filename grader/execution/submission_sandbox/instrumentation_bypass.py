@@ -1,7 +1,8 @@
 """Detection of kernels that tell the compiler to omit the simulator's checks.
 
-An attribute can do that. It is detected by name; if macros may paste names together, the preprocessed file is searched
-as well. Host instructions (intrinsics) can do it too, because the compiler does not instrument them. No GPU has them.
+An attribute can disable the checks. It is detected by its name. If macros may assemble names, the preprocessed file is
+searched as well. Intrinsics of the host's processor are refused, too: the compiler does not instrument them, and no GPU
+has them.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from grader.frontend.tokens import Source
 from grader.frontend.toolchain.compilers import Compiler
 from grader.frontend.toolchain.process import Command, RunCommand
 
-# A directive that changes line numbers or the file name, in every spelling that a preprocessor accepts. A comment after
-# the number sign may hide the rest, so it counts as one too.
+# A directive that changes line numbers or the file name, in every spelling that a preprocessor accepts. A number sign
+# followed by a comment also matches, because the comment may hide such a directive.
 _RENUMBERS = re.compile(r"(?:^|\*/)[ \t\f\v\r]*(?:#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d|/\*)", re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\r?\n")
 _PARTS = ("sanitize", "disable_sanitizer")
 _HOST_INSTRUCTION = re.compile(r"_mm\d*_\w+|__builtin_(ia32|aarch64|arm|neon)\w*|.*(intrin|arm_neon|arm_sve)\.h.*")
-_GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # __CONCAT and _ElfW are macros of the C library that paste
+_GLUE = re.compile(r"##|%:%:|__CONCAT|_ElfW")  # __CONCAT and _ElfW are macros of the C library with ##
 _PASTES = re.compile(rf"{_GLUE.pattern}|\b__attribute\w*")
 _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
 class Plan(Protocol):
-    """The parts of a ``BuildPlan`` that are searched. ``build`` imports this package, not the reverse."""
+    """The parts of a ``BuildPlan`` that are searched. This package cannot import ``build``, which imports it."""
 
     @property
     def source(self) -> Source: ...
@@ -51,7 +52,7 @@ class Plan(Protocol):
 
 
 def unchecked_word(plan: Plan, run: RunCommand) -> str:
-    """Return the word in a kernel file that would disable checks; empty if there is none."""
+    """Return the first word in a kernel file that would disable checks; empty if there is none."""
     source = plan.source
     tokens = [*source.tokens, *(token for macro in source.macros for token in macro.body)]
     texts = [token.text for token in tokens if token.kind == "word"]
@@ -69,7 +70,8 @@ def unchecked_word(plan: Plan, run: RunCommand) -> str:
 def _glued_word(plan: Plan, run: RunCommand) -> str:
     """Return a forbidden word that appears only after macros have pasted it together, or put it into an attribute."""
     expanded = Source(_expanded(plan.original, plan, run))
-    # The simulator's own macros expand to such words, too: threadIdx to a name of its namespace.
+    # The simulator's own macros also expand to such words, for example threadIdx to ``sim::``. To find these, expand
+    # the file without pasting and attributes, and expect the same words there.
     apart = Source(_expanded(_PASTES.sub(" ", _SPLICE.sub("", plan.original)), plan, run))
     expected = Counter(_bypassing_words(apart))
     for word in _bypassing_words(expanded):
@@ -80,7 +82,7 @@ def _glued_word(plan: Plan, run: RunCommand) -> str:
         find_kernels(expanded)
     except RewriteError:
         return "__forceinline__"
-    # The front end has already renamed the calls that it saw.
+    # The front end has renamed the visible calls of these functions. A remaining one was hidden by a macro.
     return next((t.text for t in Source(_expanded(plan.text, plan, run)).tokens if t.text in COPIES), "")
 
 
@@ -93,12 +95,12 @@ def _bypassing_words(source: Source) -> Iterator[str]:
 
 
 def renumbers_lines(text: str) -> bool:
-    """Return whether a file has a ``#line`` directive or a linemarker, which would change the lines of its findings."""
+    """Return whether a file has a ``#line`` directive or a linemarker, which would falsify the lines of findings."""
     return bool(_RENUMBERS.search(_SPLICE.sub("", text)))
 
 
 def _expanded(text: str, plan: Plan, run: RunCommand) -> str:
-    """Return the preprocessed text after the simulator's headers, with CUDA's own keywords unchanged."""
+    """Return the preprocessed text without the text of headers. CUDA's keywords, such as __global__, are kept."""
     kept = "".join(f"#undef {word}\n" for word in ("__global__", "__device__", "__host__", "__forceinline__"))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

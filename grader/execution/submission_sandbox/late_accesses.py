@@ -1,13 +1,15 @@
-"""Checks for accesses that g++ leaves uninstrumented, added to the x86-64 assembly that it writes.
+"""Adds checks to g++'s x86-64 assembly, for memory accesses that g++ does not instrument.
 
-g++ instruments expressions. It omits accesses that arise later: arguments and results that are structures, copies that
-it expands itself, and an index or an offset outside of a local array. Each access whose address is not fixed in the
-function's own frame, or a constant of the compiler, is therefore preceded by a call of ``sim_load_<bytes>`` or
-``sim_store_<bytes>`` (``simulator/submission_sandbox/late_accesses.cpp``), unless a hook for the same address comes
-before it. These functions preserve all registers, and do nothing for an access that the last hook has reported.
+g++ inserts its hooks (calls of ``__tsan_read4`` and the like) before it generates some accesses: arguments and results
+that are structures, copies that it expands itself, and an access outside of a local array. This pass therefore inserts
+a call of ``sim_load_<bytes>`` or ``sim_store_<bytes>`` (``simulator/submission_sandbox/late_accesses.cpp``) before each
+access. It omits the call in two cases: a hook or a check for the same address comes before it, or the address is known
+to be harmless (a fixed place in the function's own frame, or a constant of the compiler). The called functions preserve
+all registers, and do nothing for an access that the last hook has reported.
 
-g++ writes the instruction endbr64 at landing pads of exceptions, as at the beginning of functions. It is removed there:
-indirect calls may lead to it (``simulator/submission_sandbox/indirect_calls.cpp``), and Linux does not require it.
+g++ writes the instruction endbr64 not only at the beginning of functions, but also where it catches exceptions. It is
+removed there, because an indirect call may jump to any endbr64 (``simulator/submission_sandbox/indirect_calls.cpp``).
+Linux does not require it.
 """
 
 from __future__ import annotations
@@ -52,13 +54,13 @@ _NO_TARGETS = (".LBB", ".LBE", ".LVL", ".LFB", ".LFE", ".LM", ".Ltext", ".Letext
 """Labels of debug information, which are not jump targets."""
 
 _OF_SIMULATOR = re.compile(r"_ZN3sim10LocalArray\w+|_ZZN3sim\w+|grader_call_\w+")
-"""Functions of the simulator's headers without instrumentation; submissions cannot define such names."""
+"""Functions of the simulator's headers, which are not checked. Submissions cannot define functions with such names."""
 
 _LONG = 200
-"""The maximum length of a text that is cached, so that a submission cannot fill the memory."""
+"""The maximum length of a line whose analysis is cached, so that a submission cannot fill the memory."""
 
 _GUARD = 4096
-"""The bytes of the guard page below each stack."""
+"""The size of the guard page below each stack, in bytes."""
 
 _REGISTERS = {
     part: (f"%r{letters}", size)
@@ -69,10 +71,10 @@ _REGISTERS = {
     }.items()
     for part, size in parts.items()
 }
-"""The whole register and the size in bytes, by the name of a part."""
+"""The 8-byte register that contains a register, and the register's size in bytes, by its name (``%eax``)."""
 
 _IMPLICIT = re.compile(r"(i?mul|i?div)[bwlq]|cmpxchg\w*")
-"""Instructions that change registers beside their operands, if they have one operand only or are an exchange."""
+"""Instructions that change %rax and %rdx without naming them: cmpxchg, and the others if they have one operand."""
 
 _CHANGED_BY_CALLS = ("%rax", "%rcx", "%rdx", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11")
 
@@ -80,7 +82,7 @@ FUNCTION_ENDS, _DEBUGGING = "\n\t.size\t", "\t.section\t.debug_"
 
 
 def checked_parts(parts: Iterable[str]) -> Iterator[str]:
-    """Yield the result of ``with_checks`` for an assembly that arrives in parts, function by function."""
+    """Apply ``with_checks`` to an assembly that arrives in parts. Yield each function when it is complete."""
     text, code = "", True
     for part in parts:
         text += part
@@ -94,7 +96,7 @@ def checked_parts(parts: Iterable[str]) -> Iterator[str]:
 
 
 def with_checks(assembly: str) -> str:
-    """Return the assembly with every access checked."""
+    """Return the assembly with a check before each access that needs one."""
     known = _Known()
     label, own = "", False
     lines = []
@@ -125,10 +127,10 @@ class _Place(NamedTuple):
     """The address of an operand in memory."""
 
     text: str
-    base: str  # registers; empty without one
+    base: str  # a register, or empty
     index_register: str
     scale: str
-    offset: int | None  # None: not a number
+    offset: int | None  # None if it is not a number
     segment: bool
 
 
@@ -136,33 +138,36 @@ class _Access(NamedTuple):
     """An access to memory by an instruction."""
 
     write: bool
-    size: int  # bytes; for a string instruction, of each element
-    place: _Place | None  # None: of a string instruction
-    pointer: str = ""  # the register with its address, for a string instruction
+    size: int  # bytes of the access, or of each element for a string instruction such as movsb
+    place: _Place | None  # None for a string instruction
+    pointer: str = ""  # the register with the address, for a string instruction
     repeated: bool = False
 
 
 class _Instruction(NamedTuple):
-    """The effect of a line of assembly on the checks."""
+    """An instruction, as far as the checks depend on it."""
 
     name: str
     accesses: tuple[_Access, ...]
-    hook: tuple[bool, int] | None  # whether the called hook is for a write, and its bytes; 0: in the second argument
-    changed: frozenset[str]  # registers
-    sets: str  # the register that receives a value that is known: that of `copies`, or the address `address`
-    copies: str  # another register, a number as "$24", or a place in the frame as "-24"
-    address: _Place | None
-    spills: str  # the register that it stores to the place in the frame `slot`
-    slot: int
+    hook: tuple[bool, int] | None  # for a call of a hook: is it for a write, and its bytes (0: see its 2nd argument)
+    changed: frozenset[str]  # the registers that the instruction changes
+    sets: str  # the register that receives a known value, which is in `copies` or `address`
+    copies: str  # the source of the value: a register, a number as "$24", or a place in the frame as "-24"
+    address: _Place | None  # the address that the register receives
+    spills: str  # the register that the instruction stores in the frame
+    slot: int  # the offset in the frame where it is stored
 
 
 class _Known:
-    """The values of registers relative to others, and the addresses that were checked, since the last label."""
+    """What is known since the last label: the values of registers, and the addresses that were checked.
+
+    A value is a pair of a name for an unknown number and a distance: ("%rdi.1", 8) is 8 more than that number.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[str, int]] = {}
         self._checked: dict[tuple[bool, str], list[tuple[int, int]]] = {}
-        self._slots: dict[int, tuple[str, int]] = {}  # values in the frame, where the compiler spills registers
+        self._slots: dict[int, tuple[str, int]] = {}  # values in the frame, by offset: spilled registers
         self._count = 0
 
     def forget(self) -> None:
@@ -172,7 +177,7 @@ class _Known:
         self._slots.clear()
 
     def covers(self, access: _Access) -> bool:
-        """Return whether an access needs no check; if it needs one, note that it gets it."""
+        """Return whether an access needs no check. If it needs one, record that its address is checked from now on."""
         place = access.place
         if place is None:
             return False
@@ -191,7 +196,7 @@ class _Known:
         return False
 
     def note(self, found: _Instruction) -> None:
-        """Note the effect of an instruction."""
+        """Record how an instruction changes the known values and the checked addresses."""
         if found.name == "call":
             if found.hook:
                 write, size = found.hook
@@ -227,7 +232,7 @@ class _Known:
             self._values[found.sets] = value
 
     def _overwrite(self, access: _Access) -> None:
-        """Forget what a store may change in the frame."""
+        """Forget the values in the frame that a store may change."""
         place = access.place
         if place is None or place.base != "%rbp" or place.index_register or place.segment or place.offset is None:
             self._slots.clear()
@@ -248,7 +253,7 @@ class _Known:
         return self._values[register]
 
     def _address(self, place: _Place) -> tuple[str, int]:
-        """Return an address as a value that is unknown, and a distance from there."""
+        """Return the value of an address: a name for an unknown number, and the distance from it in bytes."""
         root, start = self._value(place.base) if place.base else ("", 0)
         if place.index_register:
             index, more = self._value(place.index_register)
@@ -260,7 +265,7 @@ class _Known:
 
 
 def _instruction(line: str) -> _Instruction | None:
-    """Return the instruction; None for a label, a directive or a comment."""
+    """Parse the instruction in a line; return None for a label, a directive or a comment."""
     return _kept(line) if len(line) < _LONG else _read(line)
 
 
@@ -360,7 +365,7 @@ def _place(text: str) -> _Place:
 
 
 def _size(name: str, operands: tuple[str, ...]) -> int:
-    """Return the bytes of an instruction's access to memory; 1 for an instruction that is not known."""
+    """Return the number of bytes that an instruction accesses in memory; 1 for an unknown instruction."""
     if (extends := _EXTENDS.fullmatch(name)) and len(operands) == 2 and operands[1] in _REGISTERS:
         return _SIZES[extends["size"]]
     if name in _WIDE:
@@ -384,7 +389,7 @@ def _size(name: str, operands: tuple[str, ...]) -> int:
 
 
 def _is_fixed(place: _Place, write: bool) -> bool:
-    """Return whether an address is a fixed place in the function's own frame, or a constant of the compiler."""
+    """Return whether an access is certainly to a fixed place in the function's own frame, or to a constant."""
     if place.index_register or place.segment:
         return False
     if place.base == "%rip":
@@ -393,12 +398,12 @@ def _is_fixed(place: _Place, write: bool) -> bool:
         return False
     if place.base == "%rsp":
         return 0 <= place.offset < 128
-    # Above the frame are the arguments, which may only be read.
+    # The function's arguments are above its frame. Reads of them are fixed, too; writes are not.
     return place.base == "%rbp" and -_GUARD <= place.offset < (0 if write else _GUARD)
 
 
 def _needs_flags(lines: list[str], number: int) -> bool:
-    """Return whether code after a line may read the flags that are set before it."""
+    """Return whether code from a line on may read the processor's flags, so that a check must preserve them."""
     for line in lines[number : number + 40]:
         found = None if line.startswith("\t.") else _instruction(line)
         if found is None:
@@ -420,10 +425,10 @@ def _check(access: _Access, flags: bool) -> list[str]:
         check = [*saved, f"\tcall\tsim_{kind}_range@PLT", "\tpopq\t%r10", "\tpopq\t%r11"]
     else:
         place = access.place.text
-        if "%rsp" in place:  # deeper by then
+        if "%rsp" in place:  # the pushes before it have moved %rsp
             place = f"{16 if flags else 8}+{place}"
         check = ["\tpushq\t%r11", f"\tleaq\t{place}, %r11", f"\tcall\tsim_{kind}_{access.size}@PLT", "\tpopq\t%r11"]
         if not access.write and access.place.base != "%rip":
-            # A read of the function's own frame, which is the usual case, needs no call.
+            # Most of these reads are of the function's own frame. Compare the address first, and skip the call then.
             check[2:3] = ["\tcmpq\t%rsp, %r11", "\tjb\t7f", "\tcmpq\t%rbp, %r11", "\tjb\t8f", f"7:{check[2]}", "8:"]
     return ["\tpushfq", *check, "\tpopfq"] if flags else check

@@ -1,7 +1,8 @@
-"""Plausibility of the simulator's report.
+"""Tests whether the simulator's report can be true.
 
-The kernel shares a process with the checks, so a report may be missing or forged. The parent has compared the output
-itself. If the output is right, the kernel must have been launched and must have written global memory.
+The kernel runs in the same process as the simulator, so it may have suppressed or forged the report. But the grader has
+compared the output in another process. If the output is right, a kernel must have been launched and must have written
+global memory; a report without that is false.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def implausible(result: CaseResult, report: Report | None) -> Finding | None:
-    """Return a finding if the report cannot belong to a run that passed."""
+    """Return a finding if the outputs are right, but the report contradicts that."""
     if not result.passed or not any(output.elements for output in result.outputs):
         return None
     if report is None:
@@ -32,10 +33,11 @@ def implausible(result: CaseResult, report: Report | None) -> Finding | None:
 
 
 def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Finding | None:
-    """Return a finding if the counters of the case of *efficient* cannot be true.
+    """Return a finding if the memory traffic that the stage *efficient* counted is too low to be true.
 
-    The minimum of bytes is an estimate by the task's author. So only far fewer bytes count as a contradiction, and only
-    if a bar uses the minimum. An in-out output may be changed in a few places only, so it has no such minimum.
+    ``minimum`` is the number of bytes that a kernel must move, estimated by the task's author. Since it is an estimate,
+    only a count below 40% of it is a finding, and only if the exercise's bars use the minimum. A kernel may change only
+    a few elements of an in-out output, so there is no such minimum for it.
     """
     if report is None:
         return Finding(check="report", kind="report_missing")

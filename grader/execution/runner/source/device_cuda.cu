@@ -1,8 +1,8 @@
 // The runner's device on a machine with a GPU: a kernel that nvcc compiled to a shared library.
 //
-// Every tensor lies between two guard zones of device memory. Those of outputs hold the parent's bytes and are returned
-// after the call, so that the parent detects a write just outside. Those of inputs are all ones, a NaN in every
-// floating-point type, so that a read just outside changes the result.
+// Every tensor lies between two guard zones of device memory. The guards of an output hold bytes from the parent and are
+// copied back after the call, so that the parent detects an out-of-bounds write. The guards of an input have all bits
+// set, a NaN in every floating-point type, so that an out-of-bounds read changes the result.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ namespace {
 
 void* kernel = nullptr;
 
-// Allocations of a call, freed at its end.
+// Allocations of a call. The destructor frees them.
 struct Allocations {
     void* base[MAX_SETS * MAX_ARGUMENTS + 1];
     int count = 0;
@@ -26,7 +26,7 @@ struct Allocations {
     }
 };
 
-// Reports the first error to the parent.
+// The first CUDA error of a call, which is reported to the parent.
 struct Status {
     cudaError_t code = cudaSuccess;
 
@@ -88,7 +88,7 @@ void remark_changed_inputs(Call& call, ArgumentSet& set, Status& status, Text& r
     }
 }
 
-// Keeps the device busy for this time, so that launches queue up behind it and are timed back to back.
+// Keeps the device busy for some time. Launches after it wait in the queue, and then run without gaps between them.
 __global__ void wait_a_while(unsigned long long nanoseconds) {
     unsigned long long start, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
@@ -96,8 +96,8 @@ __global__ void wait_a_while(unsigned long long nanoseconds) {
     while (now - start < nanoseconds);
 }
 
-// Reads memory that no kernel uses, which evicts everything else from the cache. The word after the end is never
-// written.
+// Reads memory that no kernel uses, which evicts all other data from the cache. The write is practically never executed;
+// it keeps the compiler from removing the reads.
 __global__ void read_all(unsigned* words, size_t count) {
     unsigned sum = 0;
     for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count;
@@ -108,7 +108,7 @@ __global__ void read_all(unsigned* words, size_t count) {
 
 enum { MAX_RUNS = 4096 };
 
-// Returns a function of the driver that the runtime has loaded; null if the driver does not have it.
+// Returns a function of the CUDA driver; null if the driver does not have it.
 template <typename F>
 F driver(const char* name) {
     static void* library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -155,7 +155,7 @@ bool load(char* lines, Text& reply) {
             return false;
         }
     }
-    cudaError_t result = cudaFree(nullptr);  // initializes the runtime before any clock runs
+    cudaError_t result = cudaFree(nullptr);  // initializes the runtime before a time is measured
     if (result != cudaSuccess) reply.add("error the GPU cannot be used: %s", cudaGetErrorString(result));
     return result == cudaSuccess && kernel != nullptr;
 }

@@ -28,12 +28,12 @@ struct Simulator {
     int (*call)(Thunk, void**);
 } simulator;
 
-bool checked = true;  // the simulator checks accesses
+bool checked = true;  // whether the simulator checks accesses
 
 void* kernel = nullptr;
 ArgumentSet* last = nullptr;
 
-// The parent's memory for `run`: a file represents the device's memory.
+// The memory that the parent passes for `run`. A file stands in for device memory.
 unsigned char* mapped = nullptr;
 size_t mapped_size = 0;
 
@@ -68,7 +68,7 @@ bool load_simulator(const char* path, Text& reply) {
     return whole;
 }
 
-// Copies the tensors of one set to device memory. The bytes of outputs do not count as written.
+// Copies the tensors of one set of arguments to device memory. The simulator regards outputs as not yet written.
 bool place(Call& call, ArgumentSet& set, Text& reply) {
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];

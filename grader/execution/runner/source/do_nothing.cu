@@ -1,4 +1,4 @@
-// A kernel without work: what a call costs besides the kernel's own time.
+// A kernel without work. Its time is the overhead of a call.
 #include <cuda_runtime.h>
 
 __global__ void do_nothing_kernel() {}

@@ -1,6 +1,6 @@
 // The parent's requests and the child's replies, as C structures.
 //
-// A packet is text, one item per line; the first word of a line is its type. File descriptors are sent beside it.
+// A packet is a text, one item per line. The first word of a line is its type. File descriptors are sent with a packet.
 //
 //   load                                     reply: "ok", or "error" and a text
 //     libsim PATH                            simulator only
@@ -50,14 +50,14 @@ struct Argument {
     size_t place;
     size_t bytes;
     size_t shift;
-    bool starts_written;  // an in-out tensor
-    bool scratch;         // working memory: need not be written
+    bool starts_written;  // an in-out tensor, which has values before the call
+    bool scratch;         // working memory, which the kernel need not write
     int dimensions;
     int64_t shape[MAX_DIMENSIONS];
     void* device;             // the tensor's address on the device
-    size_t before;            // bytes of the missing part in front of it
+    size_t before;            // distance in bytes from the launcher's pointer to the tensor
     uintptr_t pointer;        // the pointer passed to the launcher
-    unsigned char value[16];  // the number's bytes
+    unsigned char value[16];  // the bytes of an argument that is a number
 };
 
 // One set of arguments for a launcher.
@@ -72,8 +72,8 @@ struct Call {
     int runs;
     size_t flush;
     int sets;
-    ArgumentSet* set;            // `sets` of them
-    const unsigned char* input;  // the mapped files
+    ArgumentSet* set;            // array of `sets` elements
+    const unsigned char* input;  // the mapped input file; `output` is the mapped output file
     size_t input_bytes;
     unsigned char* output;
     size_t output_bytes;
@@ -85,7 +85,7 @@ using Thunk = int (*)(void** arguments);
 // The stream that launchers receive; null is the default stream.
 inline void* given_stream = nullptr;
 
-// Fills the pointers for a launcher's thunk: one to each argument's value.
+// Fills the array that a launcher's thunk receives: a pointer to the value of each argument.
 inline void fill_pointers(ArgumentSet& set, void** pointers) {
     for (int i = 0; i < set.count; ++i) {
         Argument& argument = set.arguments[i];

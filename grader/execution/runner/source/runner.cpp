@@ -22,7 +22,8 @@
 
 namespace {
 
-// Applies the requested limits, file restrictions and system call filter. Returns what is not available, or null.
+// Applies the requested limits, file restrictions and system call filter. Returns an error message if the system does
+// not support one of them, and null on success.
 const char* confine_self(char** arguments, int count) {
     const char* tier = arguments[4];
     size_t megabytes = strtoull(arguments[2], nullptr, 10);
@@ -77,7 +78,7 @@ bool read_tensor(const char* line, Argument& argument) {
     return *rest == 0 || sscanf(rest, " before %zu", &argument.before) == 1;
 }
 
-// Reads the lines of arguments after the first line of a call.
+// Parses the lines of a call after its first line, which describe the arguments.
 bool read_arguments(char* lines, Call& call) {
     static ArgumentSet sets[MAX_SETS];
     memset(&sets[0], 0, sizeof sets[0]);
@@ -221,7 +222,7 @@ int main(int count, char** arguments) {
             answer_run(packet, text, reply);
         } else if (strncmp(text, "awake", 5) == 0) {
             device::wake();
-            tries = 100000;  // this many polls take some tens of milliseconds
+            tries = 100000;  // polling this often takes some tens of milliseconds
             reply.add("ok");
         } else if (strncmp(text, "release", 7) == 0) {
             device::unmap();

@@ -12,8 +12,7 @@ struct Packet {
     int file_count;
 };
 
-// Waits for the parent's next packet and polls `tries` times before it sleeps; returns false when the parent has
-// exited.
+// Receives the parent's next packet. Polls `tries` times before it sleeps. Returns false when the parent has exited.
 bool receive_packet(int socket, Packet& packet, int tries = 0);
 
 // Sends a reply; ends the process when the parent has exited.
@@ -21,7 +20,7 @@ void send_text(int socket, const char* text, size_t size);
 
 void close_files(Packet& packet);
 
-// A text that is built piece by piece and truncated when it is full.
+// A text buffer of fixed size. A text that does not fit is truncated.
 struct Text {
     char bytes[16384];
     size_t size = 0;
