@@ -159,7 +159,7 @@ class _Instruction(NamedTuple):
 
 
 class _Known:
-    """What is known since the last label: the values of registers, and the addresses that were checked.
+    """The known values of registers, and the addresses that were checked, since the last label.
 
     A value is a pair of a name for an unknown number and a distance: ("%rdi.1", 8) is 8 more than that number.
     """
