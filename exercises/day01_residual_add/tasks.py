@@ -53,7 +53,7 @@ residual_add = Exercise(
         Bar(
             "sectors / ideal",
             at_most=1.02,
-            look="Do neighboring threads touch neighboring addresses?",
+            look="Let neighboring threads access neighboring addresses.",
             naive="each thread reads consecutive vectors, so accesses are not coalesced",
         ),
         WIDE,
@@ -115,7 +115,7 @@ parallel_residual = Exercise(
     efficient=Case("counted", n=1 << 16),
     bars=[
         Bar("global_bytes / minimum", at_most=1.02, look="Three reads and one write per element are enough."),
-        Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?"),
+        Bar("sectors / ideal", at_most=1.02, look="Let neighboring threads access neighboring addresses."),
         WIDE,
         Bar(
             "launches",

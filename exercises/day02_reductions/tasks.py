@@ -5,7 +5,7 @@ import torch
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, integers, normal
 
 DTYPES = ("f32", "f16", "bf16")
-COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Let neighboring threads access neighboring addresses.")
 ONE_LAUNCH = Bar("launches", at_most=1, look="One block can process a whole row: no second kernel is needed.")
 NO_SCRATCH = Bar(
     "scratch_bytes", at_most=0, look="Exchange values between threads through shared memory, not global memory."
@@ -384,7 +384,7 @@ vocabulary_argmax = Exercise(
             look="One block occupies one of 132 SMs: let `splits` blocks share each row.",
             naive="one block for each row",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="Do neighboring threads touch neighboring addresses?"),
+        Bar("sectors / ideal", at_most=1.1, look="Let neighboring threads access neighboring addresses."),
         Bar(
             "launches",
             at_most=3,

@@ -58,7 +58,7 @@ embedding = Exercise(
         Case("table not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"table": 1}),
         Case("out not aligned to 16 bytes", tokens=9, vocabulary=17, hidden=72, offsets={"out": 1}),
         Case(
-            "rows beyond 2^32 elements, in 16-byte pieces too",
+            "rows that start beyond element 2^32",
             tokens=5,
             vocabulary=(1 << 27) + 3,
             first_row=1 << 27,

@@ -10,7 +10,7 @@
 // TODO:   - shared memory for a tile of keys and of values; head_dim is any number up to 128
 // TODO:   - per query the largest score so far (m), the sum of exponentials (l) and the weighted sum of values (o)
 // TODO:   - __syncthreads() after a tile is filled, and again before the next one overwrites it
-// TODO:   - rescale l and o when m moves; divide o by l at the end; a query that sees no key gives zeros
+// TODO:   - rescale l and o when m changes; divide o by l at the end; a query that sees no key gives zeros
 
 extern "C" void flash_attention(const float* q, const float* k, const float* v, float* out, int batch, int heads,
                                 int query_len, int key_len, int head_dim, float scale, bool causal,

@@ -1,7 +1,7 @@
 """The exercises of day 6: flash attention, forward and backward.
 
 Shapes: queries and outputs are [batch, heads, query_len, head_dim], keys and values [batch, heads, key_len, head_dim].
-Under a causal mask the queries are the last ones: query i sees the keys up to i + key_len - query_len.
+Under a causal mask the queries are the last query_len tokens: query i sees the keys up to i + key_len - query_len.
 """
 
 import torch
@@ -32,7 +32,7 @@ def scale_of(dims):
 
 
 def rising(shape, generator):
-    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise along the keys, so that each tile has a new maximum."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
@@ -62,7 +62,7 @@ def pairs(d):
 
 
 def torch_attention(q, k, v, scale, causal):
-    """Run torch's memory-efficient attention, its only fused one for float32."""
+    """Run torch's memory-efficient attention, the only fused backend for float32."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION if q.is_cuda else SDPBackend.MATH):
@@ -99,7 +99,7 @@ at all, every output is zero; with no queries there is nothing to do.""",
     outputs=OUT,
     scalars={"scale": scale_of},
     reference=attention,
-    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    tolerance={"f32": 1e-4},  # scores of 100 to 200 have rounding errors of 1e-5
     cases=[
         Case("one query, one key", **sizes()),
         Case("two queries, three keys", **sizes(query_len=2, key_len=3, head_dim=32)),
@@ -148,15 +148,15 @@ at all, every output is zero; with no queries there is nothing to do.""",
         Bar(
             "global_bytes / minimum",
             at_most=6.0,
-            look="How many queries share each tile of k and v?",
+            look="Let more queries share each tile of k and v.",
             naive="tiles of 16 queries load k and v too often",
         ),
-        Bar("sectors / ideal", at_most=2.0, look="Do neighboring threads read neighboring floats?"),
-        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("sectors / ideal", at_most=2.0, look="Let neighboring threads read neighboring floats."),
+        Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),
         Bar(
             "scratch_bytes",
             at_most=0,
-            look="The scores must not be stored in global memory.",
+            look="Do not store the scores in global memory.",
             naive="scratch memory for the scores",
         ),
     ],
@@ -175,14 +175,14 @@ flash_attention_tiles = Exercise(
     summary="""\
 A correct flash attention whose tiles are far too small: k and v are fetched again for every 8 queries, and each value
 read from shared memory is used only once. Choose the tiles, and let a thread own several queries, until global and
-shared traffic meet their limits. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes, mask
-and empty input as in flash_attention.""",
+shared traffic are below their limits. The block must stay within 48 KB of shared memory. head_dim is 32 or 64; sizes,
+mask and empty input as in flash_attention.""",
     launchers=PROTOTYPE.format(name="flash_attention_tiles"),
     inputs=QKV,
     outputs=OUT,
     scalars={"scale": scale_of},
     reference=attention,
-    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    tolerance={"f32": 1e-4},  # scores of 100 to 200 have rounding errors of 1e-5
     cases=[
         Case("one query, one key", **sizes()),
         Case("lengths that are not multiples of a tile", **sizes(query_len=129, key_len=67)),
@@ -209,16 +209,16 @@ and empty input as in flash_attention.""",
         Bar(
             "global_bytes / minimum",
             at_most=1.6,
-            look="k and v are fetched once for each tile of queries.",
+            look="k and v are fetched once for each tile of queries: make the tile larger.",
             naive="64 queries per block double the traffic",
         ),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=1.0,
-            look="How many multiply-adds does a value from shared memory feed?",
+            look="Use each value from shared memory for several multiply-adds.",
             naive="one query per lane, so no shared-memory value is reused",
         ),
-        Bar("sectors / ideal", at_most=1.5, look="Do neighboring threads read neighboring floats?"),
+        Bar("sectors / ideal", at_most=1.5, look="Let neighboring threads read neighboring floats."),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],
@@ -234,13 +234,13 @@ flash_attention_debug = Exercise(
     summary="""\
 Flash attention in one pass over the keys. head_dim is 32 or 64; sizes, mask and empty input as in flash_attention.
 The given kernel has one fault. Compare the cases that pass with those that fail, find the fault, and correct it. It
-must stay one pass.""",
+must remain a single pass over the keys.""",
     launchers=PROTOTYPE.format(name="flash_attention_debug"),
     inputs=QKV,
     outputs=OUT,
     scalars={"scale": scale_of},
     reference=attention,
-    tolerance={"f32": 1e-4},  # scores of a hundred or two carry a rounding error of 1e-5
+    tolerance={"f32": 1e-4},  # scores of 100 to 200 have rounding errors of 1e-5
     cases=[
         Case("one tile of keys", **sizes(heads=2, query_len=40, key_len=32, head_dim=32)),
         Case("two tiles of keys", **sizes(heads=2, query_len=40, key_len=64, head_dim=32)),
@@ -265,9 +265,9 @@ must stay one pass.""",
     ],
     efficient=Case("256 queries, 512 keys", **sizes(query_len=256, key_len=512, head_dim=32)),
     bars=[
-        Bar("global_bytes / minimum", at_most=6.0, look="How many queries share each tile of k and v?"),
+        Bar("global_bytes / minimum", at_most=6.0, look="Let more queries share each tile of k and v."),
         Bar("launches", at_most=1),
-        Bar("scratch_bytes", at_most=0, look="One pass over the keys is enough."),
+        Bar("scratch_bytes", at_most=0, look="Make one pass over the keys, without scratch memory."),
     ],
     flops=lambda d: 4 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],
     torch_baseline=torch_attention,
@@ -275,7 +275,7 @@ must stay one pass.""",
 
 
 def lse_of(q, k, scale, causal):
-    """Return [batch, heads, query_len]: log of the sum of exp(scale * score), -infinity where no key is seen."""
+    """Return [batch, heads, query_len]: the log of the sum of exp(scale * score); -infinity if a query sees no key."""
     return torch.logsumexp(scores_of(q, k, scale, causal), dim=-1)
 
 
@@ -284,7 +284,7 @@ def gradients(q, k, v, dout, scale, causal):
     q, k, v = (tensor.detach().requires_grad_() for tensor in (q, k, v))
     with torch.enable_grad():
         scores = q @ k.transpose(-1, -2) * scale
-        if causal:  # a finite floor instead of -infinity: autograd through a row of -infinity gives NaN
+        if causal:  # masked with -1e300, because autograd through a row of -infinity gives NaN
             mask = hidden(q.shape[-2], k.shape[-2])
             weights = torch.softmax(scores.masked_fill(mask, -1e300), dim=-1).masked_fill(mask, 0.0)
         else:
@@ -295,7 +295,7 @@ def gradients(q, k, v, dout, scale, causal):
 
 
 def magnitudes(q, k, v, dout, scale, causal):
-    """Return the sum of the absolute terms of each gradient element: where terms cancel, rounding errors do not."""
+    """Return the sum of the absolute terms of each gradient element, because rounding errors grow with it."""
     weights = torch.nan_to_num(torch.softmax(scores_of(q, k, scale, causal), dim=-1), nan=0.0)
     products = dout.abs() @ v.abs().transpose(-1, -2)
     delta = (dout.abs() * (weights @ v.abs())).sum(-1)
@@ -309,12 +309,12 @@ def magnitudes(q, k, v, dout, scale, causal):
 
 
 def magnitude_of(name):
-    """Return a function for the ``magnitudes`` of one output."""
+    """Return a function that computes the ``magnitudes`` of one output."""
     return lambda q, k, v, dout, scale, causal: magnitudes(q, k, v, dout, scale, causal)[name]
 
 
 def torch_gradients(q, k, v, out, dout, lse, scale, causal):
-    """Run torch's memory-efficient backward on the GPU, autograd elsewhere."""
+    """Run torch's memory-efficient backward on a GPU, and autograd on a CPU."""
     if not q.is_cuda:
         return gradients(q, k, v, dout, scale, causal)
     none = torch.zeros((), dtype=torch.int64, device=q.device)
@@ -386,11 +386,11 @@ dv are.""",
         Bar(
             "global_bytes / minimum",
             at_most=8.0,
-            look="How many rows share each tile that is fetched?",
+            look="Let more rows share each tile that is fetched.",
             naive="tiles of 16 rows: the other rows are fetched too often",
         ),
         Bar("atomics", at_most=0, look="Give every output one owner that adds in a fixed order."),
-        Bar("launches", at_most=3, look="delta, then dk and dv, then dq."),
+        Bar("launches", at_most=3, look="Use three kernels: one for delta, one for dk and dv, one for dq."),
         Bar("scratch_bytes", at_most=0, look="Recompute the weights, tile by tile, from lse."),
     ],
     flops=lambda d: 10 * d["batch"] * d["heads"] * pairs(d) * d["head_dim"],

@@ -10,9 +10,9 @@
 #include <cmath>
 
 // TODO: a kernel in which a block owns one part of the keys of one key/value head of one sequence
-// TODO:   - each key and each value is read once, 16 bytes a lane, and used for all query heads of the group
+// TODO:   - each key and each value is read once, 16 bytes per lane, and used for all query heads of the group
 // TODO:   - it stores the result of its part without the division: largest score, sum of exponentials, weighted sum
-// TODO:   - each sequence has its own length: parts that would begin past its end do not exist
+// TODO:   - each sequence has its own length: skip parts that would begin past its end
 
 // TODO: a kernel that combines the parts of each query head; a sequence without keys gives zeros
 

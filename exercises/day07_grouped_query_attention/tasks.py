@@ -43,7 +43,7 @@ def attention(q, k, v, scale, causal):
 
 
 def decode(q, k, v, lengths, scale, first_sequence):
-    """Return attention of one query per sequence to the first lengths[b] keys, with zeros where there are none."""
+    """Return attention of one query per sequence to its first lengths[b] keys; zeros if lengths[b] is 0."""
     out = torch.zeros_like(q)
     for b, length in enumerate(lengths[first_sequence:].tolist(), first_sequence):
         keys, values = (cache[b - first_sequence, None, :, :length] for cache in (k, v))
@@ -58,7 +58,7 @@ def scale_of(dims):
 
 
 def heads_of(dims):
-    """Return the number of query heads: given, or group times kv_heads."""
+    """Return the number of query heads: ``heads`` if given, otherwise kv_heads * group."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
@@ -74,12 +74,12 @@ def cached(values):
 
 
 def every_length(shape, dims):
-    """Lengths 0, 1, 2, ... up to max_len."""
+    """Return lengths 0, 1, 2, ... up to max_len."""
     return torch.arange(shape[0]) % (dims["max_len"] + 1)
 
 
 def rising(shape, generator):
-    """Keys that suit the queries of ``one_direction`` better and better: the maximum moves with every step."""
+    """Return keys whose scores with ``one_direction`` rise along the keys, so that each step has a new maximum."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
@@ -101,7 +101,7 @@ def pairs(d):
 
 
 def torch_attention(q, k, v, scale, causal):
-    """Run torch's fused attention; if causal, there are as many queries as keys."""
+    """Run torch's fused attention. A causal case must have as many queries as keys."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
 
 
@@ -120,7 +120,7 @@ QKV = {
     "k": Input("batch kv_heads key_len head_dim", normal()),
     "v": Input("batch kv_heads key_len head_dim", normal(channel_offset=1.0)),
 }
-TOLERANCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 1.6e-2}  # f32: scores of a hundred carry a rounding error of 1e-5
+TOLERANCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 1.6e-2}  # f32: scores near 100 have rounding errors of 1e-5
 
 
 def sizes(batch=1, heads=1, kv_heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
@@ -192,12 +192,12 @@ there is nothing to do.""",
         Bar(
             "global_bytes / minimum",
             at_most=1.3,
-            look="How many heads share each tile of k and v?",
+            look="Let all query heads of a group share each tile of k and v.",
             naive="every query head loads the keys again",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Do neighboring threads read neighboring elements?"),
-        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
-        Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads read neighboring elements."),
+        Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),
+        Bar("scratch_bytes", at_most=0, look="Do not store the scores in global memory."),
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],
     bench=[
@@ -217,7 +217,7 @@ def decoding(batch=1, heads=1, kv_heads=1, max_len=1, head_dim=64, splits=4, **m
 
 FULL = {"lengths": constant("max_len")}
 CACHE = "(batch-first_sequence) kv_heads room head_dim"
-"""The shape of the cache. In the largest case, only the first rows of the last sequence exist."""
+"""The shape of the cache. The largest case allocates only the first ``room`` keys of the last sequence."""
 PARTS_OF_CACHE = {"first_sequence": lambda d: d.get("first_sequence", 0), "room": lambda d: d.get("room", d["max_len"])}
 
 gqa_decode = Exercise(
@@ -263,8 +263,8 @@ nothing to do.""",
             **decoding(1, 8, 1, 200, 64, 1),
         ),
         Case("lengths from 0", dtypes=["f16"], inputs={"lengths": every_length}, **decoding(6, 2, 1, 4, 32, 2)),
-        Case("lengths about 128", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 2, 129, 64, 2)),
-        Case("each sequence its own length", dtypes=["f32", "bf16"], **decoding(5, 4, 2, 200, 32, 3)),
+        Case("129 keys in two parts", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 2, 129, 64, 2)),
+        Case("sequences of different lengths", dtypes=["f32", "bf16"], **decoding(5, 4, 2, 200, 32, 3)),
         Case("one part", dtypes=["f16", "f32"], **decoding(3, 4, 2, 90, 64, 1)),
         Case("more parts than keys", dtypes=["f16"], **decoding(3, 4, 1, 9, 64, 16)),
         Case("many parts", dtypes=["bf16"], inputs=FULL, **decoding(1, 4, 1, 530, 32, 8)),
@@ -296,7 +296,7 @@ nothing to do.""",
             splits=between(1, 5),
         ),
         Case(
-            "a sequence beyond 2^32 elements, in 16-byte pieces too",
+            "a sequence that starts beyond element 2^32",
             dtypes=["f16"],
             inputs={"lengths": lambda shape: torch.tensor([0, 41])},
             before={name: "first_sequence * kv_heads * max_len * head_dim" for name in ("k", "v")},
@@ -309,24 +309,26 @@ nothing to do.""",
         Bar(
             "global_bytes / minimum",
             at_most=1.15,
-            look="Is each key fetched once for all query heads of its group?",
+            look="Fetch each key once for all query heads of its group.",
             naive="every query head loads the keys and values again",
         ),
-        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp read whole rows of k and v?"),
+        Bar("sectors / ideal", at_most=1.1, look="Let the lanes of a warp read whole rows of k and v."),
         Bar(
             "requests / (global_bytes / 512)",
             at_most=3,
             look="Let a lane load 16 bytes of a key or value, not one element: a warp's request then moves 512 bytes.",
             naive="lanes load one element at a time",
         ),
-        Bar("launches", at_most=2, look="One kernel for the parts, one that combines them."),
+        Bar(
+            "launches", at_most=2, look="Use two kernels: one computes the parts of the keys, the other combines them."
+        ),
         Bar(
             "blocks",
             at_least=8,
-            look="Too few blocks: split the keys, or most of a GPU is idle.",
+            look="Split the keys among more blocks: with this few, most SMs are idle.",
             naive="the keys are not split",
         ),
-        Bar("scratch_bytes", at_most=0, look="The caller provides the scratch memory."),
+        Bar("scratch_bytes", at_most=0, look="Use the scratch memory in the parameters, and allocate none."),
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * d["max_len"] * d["head_dim"],
     bench=[
@@ -378,7 +380,7 @@ correct both.""",
     ],
     efficient=Case("counted", **sizes(2, 4, 2, 4, 64, 64)),
     bars=[
-        Bar("sectors / ideal", at_most=1.5, look="Do neighboring threads read neighboring floats?"),
+        Bar("sectors / ideal", at_most=1.5, look="Let neighboring threads read neighboring floats."),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],

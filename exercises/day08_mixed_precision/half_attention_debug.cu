@@ -9,8 +9,8 @@
 
 #include "llmk/tile.cuh"
 
-constexpr int kQueries = 64;  // of one block: one thread each
-constexpr int kKeys = 32;     // of one tile
+constexpr int kQueries = 64;  // queries per block, one thread each
+constexpr int kKeys = 32;     // keys per tile
 
 template <typename T, int DIM>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len, int key_len, float scale,

@@ -24,7 +24,7 @@ def attention(q, k, v, scale, causal):
 
 
 def without_softmax(q, k, v, scale, causal):
-    """Return the output of a kernel that uses the scores themselves as weights."""
+    """Return a wrong output, without a softmax: the scores are the weights."""
     scores = q @ k.transpose(-1, -2) * scale
     return (scores.masked_fill(hidden(q.shape[-2], k.shape[-2]), 0.0) if causal else scores) @ v
 
@@ -35,7 +35,7 @@ def scale_of(dims):
 
 
 def rising(shape, generator):
-    """Return keys whose scores with ``one_direction`` rise from key to key: the maximum moves with every tile."""
+    """Return keys whose scores with ``one_direction`` rise along the keys, so that each tile has a new maximum."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
@@ -81,8 +81,8 @@ PROTOTYPE = (
 )
 BELOW_ZERO = {"q": normal(mean=2.0), "k": normal(mean=-2.0)}
 EQUAL_WEIGHTS = {"q": normal(scale=0.01), "v": normal(mean=300.0, channel_offset=100.0)}
-ONE_LAUNCH = Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel.")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The scores must not be stored in global memory.")
+ONE_LAUNCH = Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Do not store the scores in global memory.")
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, causal=False, **more):
@@ -163,13 +163,14 @@ FlashAttention-2.""",
     ],
     efficient=Case("256 queries, 256 keys", dtypes=["f16"], **sizes(query_len=256, key_len=256, head_dim=128)),
     bars=[
-        Bar("tensor_operations / flops_needed", at_least=1, look="Both matmuls must use wmma::mma_sync."),
-        Bar("global_bytes / minimum", at_most=2.7, look="How many queries share each tile of k and v? At least 64."),
-        Bar("sectors / ideal", at_most=1.2, look="Do neighboring threads read neighboring elements?"),
+        Bar("tensor_operations / flops_needed", at_least=1, look="Use wmma::mma_sync for both matmuls."),
+        Bar("global_bytes / minimum", at_most=2.7, look="Let at least 64 queries share each tile of k and v."),
+        Bar("sectors / ideal", at_most=1.2, look="Let neighboring threads read neighboring elements."),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.26,
-            look="Shared-memory wavefronts per multiply-add of a warp: use each loaded fragment several times.",
+            look="This is the number of shared-memory wavefronts per multiply-add of a warp. Use each loaded fragment "
+            "several times.",
         ),
         Bar(
             "bank_conflict_ways",

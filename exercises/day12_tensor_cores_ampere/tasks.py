@@ -257,14 +257,13 @@ FlashAttention-2.)""",
     efficient=Case("128 queries, 256 keys, 2 heads", dtypes=["f16"], **same_lengths(1, 128, 256, 2, 1, 128)),
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with mma.sync."),
-        Bar(
-            "global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64 should."
-        ),
+        Bar("global_bytes / minimum", at_most=2.6, look="Let at least 64 rows of q share each tile of k and v."),
         Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads move neighboring 16 bytes?"),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.08,
-            look="Shared-memory wavefronts per warp multiply-add: keep scores and weights in registers.",
+            look="This is the number of shared-memory wavefronts per multiply-add of a warp. Keep scores and weights "
+            "in registers.",
         ),
         Bar(
             "bank_conflict_ways",
@@ -272,7 +271,7 @@ FlashAttention-2.)""",
             look="Swizzle the chunks of the tiles, or pad their rows.",
             naive="tiles are not swizzled",
         ),
-        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),
         Bar("scratch_bytes", at_most=0, look="Do not store the scores in global memory."),
     ],
     flops=lambda d: 4 * d["batch"] * heads_of(d) * pairs(d) * d["head_dim"],

@@ -70,7 +70,7 @@ a GPU: as fast as cuBLAS.)""",
         Bar("sectors / ideal", at_most=1.3, look="TMA loads whole rows; only y may touch a sector twice."),
         Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory as the tensor map does."),
         Bar("launches", at_most=1, look="Use one kernel."),
-        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
     bench=[Bench(f"{n} x {n} x {n}", rows=n, in_features=n, out_features=n) for n in (2048, 4096, 8192)],
@@ -110,9 +110,7 @@ memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as 
     ],
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with wgmma."),
-        Bar(
-            "global_bytes / minimum", at_most=2.6, look="How many rows share each tile of k and v? At least 64 should."
-        ),
+        Bar("global_bytes / minimum", at_most=2.6, look="Let at least 64 rows of q share each tile of k and v."),
         Bar("sectors / ideal", at_most=1.2, look="TMA loads whole rows; only out may touch a sector twice."),
         Bar(
             "bank_conflict_ways",
@@ -120,7 +118,7 @@ memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as 
             look="Swizzle what you store to shared memory.",
             naive="what is stored is not swizzled",
         ),
-        Bar("launches", at_most=1, look="Scores, softmax and weighted sum belong in one kernel."),
+        Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),
         Bar("scratch_bytes", at_most=32, look="Do not store the scores in global memory."),
     ],
     grid=dataclasses.replace(ampere.mma_flash_attention.grid, head_dims=(16, 24, 32, 48, 64, 96, 128, 256)),

@@ -6,7 +6,7 @@ import torch
 
 from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, between, constant, normal, one_of
 
-COALESCED = Bar("sectors / ideal", at_most=1.02, look="Do neighboring threads touch neighboring addresses?")
+COALESCED = Bar("sectors / ideal", at_most=1.02, look="Let neighboring threads access neighboring addresses.")
 NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Shared memory and the given buffers are enough.")
 
 

@@ -141,7 +141,7 @@ copy.)""",
             look="Read at least 8 bytes, and write at least 4, with each access.",
         ),
         Bar("launches", at_most=1, look="One kernel."),
-        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -218,7 +218,7 @@ and amax are still written. The given kernel has several faults. Find them from 
         Bar("global_bytes / minimum", at_most=1.2, look="Read x once."),
         Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read and write neighboring elements."),
         Bar("launches", at_most=2, look="One kernel; clearing amax may be another launch."),
-        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
 )
 
@@ -342,7 +342,7 @@ copy.)""",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Read at least 8 bytes with each access."),
         Bar("launches", at_most=1, look="One kernel."),
-        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -392,7 +392,7 @@ to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Write at least 8 bytes with each access."),
         Bar("launches", at_most=1, look="One kernel."),
-        Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
         Bench("16384 x 4096", rows=16384, columns=4096),
@@ -454,7 +454,7 @@ GEMM_BARS = [
     Bar("sectors / ideal", at_most=1.5, look="TMA loads whole rows; only y may touch a sector twice."),
     Bar("bank_conflict_ways", at_most=2.1, look="Swizzle what you store to shared memory as the tensor map does."),
     Bar("launches", at_most=1, look="Use one kernel."),
-    Bar("scratch_bytes", at_most=0, look="You need no working memory."),
+    Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
 ]
 
 fp8_gemm = Exercise(

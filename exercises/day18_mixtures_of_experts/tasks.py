@@ -24,8 +24,8 @@ from grader.course.task import (
     uniform,
 )
 
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="The caller provides all memory that you need.")
-COALESCED = Bar("sectors / ideal", at_most=1.25, look="Do neighboring threads touch neighboring addresses?")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Use the memory in the parameters, and allocate none.")
+COALESCED = Bar("sectors / ideal", at_most=1.25, look="Let neighboring threads access neighboring addresses.")
 
 
 # ------------------------------------------------------------------------------------------------------------ moe_router
@@ -168,8 +168,8 @@ use with cudaMemsetAsync. With n = 0 there is one sum, 0. x and out are 16-byte 
             look="Keep the tile in registers while you look back.",
             naive="the tile is read again after the look-back",
         ),
-        Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads touch neighboring addresses?"),
-        Bar("requests * 512 / minimum", at_most=1.3, look="How many bytes does each access move? It should be 16."),
+        Bar("sectors / ideal", at_most=1.05, look="Let neighboring threads access neighboring addresses."),
+        Bar("requests * 512 / minimum", at_most=1.3, look="Move 16 bytes with each access."),
         Bar("bank_conflict_ways", at_most=2, look="Which threads of a warp touch the same bank?"),
         Bar("launches", at_most=1, look="One kernel: the blocks exchange their sums through `state`."),
         NO_SCRATCH,
@@ -402,7 +402,7 @@ here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the re
         Bar(
             "requests * 512 / minimum",
             at_most=6.5,
-            look="How many bytes does each access move? It should be 16.",
+            look="Move 16 bytes with each access.",
             naive="one element per access",
         ),
         Bar("atomics", at_most=0, look="Let each token gather its rows."),

@@ -8,8 +8,8 @@
 #include "llmk/softmax.cuh"
 #include "llmk/tile.cuh"
 
-constexpr int kQueries = 64;  // of one block: one thread each
-constexpr int kKeys = 32;     // of one tile
+constexpr int kQueries = 64;  // queries per block, one thread each
+constexpr int kKeys = 32;     // keys per tile
 
 template <int DIM>
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len,

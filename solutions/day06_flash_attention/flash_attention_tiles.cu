@@ -13,12 +13,12 @@
 #include "llmk/softmax.cuh"
 
 constexpr int kQueries = 128;  // of one block
-constexpr int kKeys = 16;      // of one tile
+constexpr int kKeys = 16;      // keys per tile
 constexpr int kEach = 4;       // queries of one group of lanes
 constexpr int kLanes = 8;  // lanes that share their queries: each computes some of the scores and some of the columns
 constexpr int kThreads = kQueries / kEach * kLanes;
 
-// Copies up to ROWS rows into a tile with all threads of the block. Rows past the end become zero.
+// Copy up to ROWS rows into a tile with all threads of the block. Rows past the end become zero.
 template <int ROWS, int DIM>
 __device__ void load_tile(float (*tile)[DIM + 1], const float* rows, int count) {
     for (int i = threadIdx.x; i < ROWS * DIM; i += kThreads) tile[i / DIM][i % DIM] = i / DIM < count ? rows[i] : 0.0f;
@@ -27,7 +27,7 @@ __device__ void load_tile(float (*tile)[DIM + 1], const float* rows, int count) 
 template <int DIM>
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len,
                        float scale, bool causal) {
-    // One float more than needed: rows that are read together lie in different banks.
+    // Rows are padded by one float, so that rows that are read together start in different banks.
     __shared__ float q_tile[kQueries][DIM + 1];
     __shared__ float k_tile[kKeys][DIM + 1];
     __shared__ float v_tile[kKeys][DIM + 1];
@@ -84,7 +84,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             for (int c = 0; c < DIM / kLanes; ++c) o[i][c] *= correction;
             for (int j = 0; j < kKeys / kLanes; ++j) {
                 p[i][j] = expf(p[i][j] - base);
-                l[i] += p[i][j];  // of this lane's keys; the lanes' sums are added at the end
+                l[i] += p[i][j];  // the sum over this lane's keys; the lanes' sums are added at the end
             }
         }
 

@@ -9,7 +9,7 @@
 
 #include "llmk/reduce.cuh"
 
-constexpr int kWarps = 4;  // of one block
+constexpr int kWarps = 4;  // warps per block
 constexpr int kColumns = 4;
 
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int batch, int heads, int kv_heads,
