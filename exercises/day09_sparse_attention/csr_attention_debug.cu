@@ -9,7 +9,7 @@
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
 
-constexpr int kWarps = 4;  // per block, one query each
+constexpr int kWarps = 4;  // warps per block, one query each
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                        float* out, long long rows, int query_len, int key_len, int head_dim, float scale) {
@@ -21,7 +21,7 @@ __global__ void attend(const float* q, const float* k, const float* v, const int
     k += id / query_len * key_len * head_dim;
     v += id / query_len * key_len * head_dim;
 
-    float m = -INFINITY, l = 0;  // the largest score so far, the sum of exp(score - m)
+    float m = -INFINITY, l = 0;  // m: the largest score so far; l: the sum of exp(score - m)
     float o[2] = {};             // columns lane and lane + 32 of the weighted sum of values
     const int begin = offsets[query], end = offsets[query + 1];
     for (int first = begin; first < end; first += 32) {

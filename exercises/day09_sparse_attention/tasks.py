@@ -15,7 +15,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Input, Output, betwee
 
 
 def weighted(q, k, v, scale, counts):
-    """Return attention in which query i sees key j counts[i, j] times: a key seen twice has twice its weight."""
+    """Return attention in which query i sees key j ``counts[i, j]`` times: a count of 2 doubles the key's weight."""
     scores = q @ k.transpose(-1, -2) * scale
     scores = scores.masked_fill(counts == 0, -torch.inf)
     largest = torch.nan_to_num(scores.amax(dim=-1, keepdim=True), neginf=0.0) if k.shape[-2] else 0.0
@@ -25,7 +25,7 @@ def weighted(q, k, v, scale, counts):
 
 
 def with_mask(q, k, v, mask, scale):
-    """Return torch's dense attention under a mask that exists already: it computes every score and hides most."""
+    """Return torch's dense attention with a given mask: it computes all scores, also those that the mask hides."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
 
 
@@ -35,7 +35,7 @@ def scale_of(dims):
 
 
 def rising(shape, generator):
-    """Draw keys whose scores with the queries of ``one_direction`` rise, so the maximum changes again and again."""
+    """Draw keys whose scores with the queries of ``one_direction`` rise, so that the maximum changes often."""
     steps = torch.linspace(-1, 1, shape[-2])[:, None]
     return steps * 3 + 0.3 * torch.randn(shape, generator=generator)
 
@@ -55,7 +55,7 @@ RISING = {"q": one_direction, "k": rising}
 LARGE = {"q": normal(scale=50.0)}
 BELOW_ZERO = {"q": normal(mean=3.0), "k": normal(mean=-3.0)}
 ONE_LAUNCH = Bar("launches", at_most=1)
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="No mask and no scores need to be stored.")
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Store no mask and no scores in global memory.")
 
 
 def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
@@ -67,7 +67,7 @@ def sizes(batch=1, heads=1, query_len=1, key_len=1, head_dim=64, **more):
 
 
 def window_mask(query_len, key_len, window):
-    """Return [query_len, key_len], true where query i, at position i + key_len - query_len, sees key j."""
+    """Return a [query_len, key_len] mask, true where query i, at position i + key_len - query_len, sees key j."""
     position = torch.arange(query_len)[:, None] + key_len - query_len
     key = torch.arange(key_len)[None]
     return (key <= position) & (key > position - window)
@@ -79,13 +79,13 @@ def windowed(q, k, v, scale, window):
 
 
 def without_window(q, k, v, scale):
-    """Return plain causal attention."""
+    """Return a wrong output: causal attention without a window."""
     return weighted(q, k, v, scale, window_mask(q.shape[-2], k.shape[-2], k.shape[-2] + 1).to(q.dtype))
 
 
 @functools.cache
 def flex(window, query_len, key_len):
-    """Compile torch's FlexAttention with the block mask of a window."""
+    """Compile torch's FlexAttention with the block mask of a sliding window."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     def seen(batch, head, query, key):
@@ -98,7 +98,7 @@ def flex(window, query_len, key_len):
 
 
 def torch_window(q, k, v, scale, window):
-    """Run FlexAttention on a GPU, dense attention with a mask elsewhere."""
+    """Run FlexAttention on a GPU, and dense attention with a mask on a CPU."""
     if q.is_cuda:
         return flex(window, q.shape[-2], k.shape[-2])(q, k, v, scale)
     mask = window_mask(q.shape[-2], k.shape[-2], window)
@@ -106,18 +106,19 @@ def torch_window(q, k, v, scale, window):
 
 
 def window_pairs(d):
-    """Return the number of (query, key) pairs in a window, for one head."""
+    """Return the number of (query, key) pairs of one head that the window leaves visible."""
     offset = d["key_len"] - d["query_len"]
     return sum(max(0, min(d["window"], i + 1 + offset)) for i in range(d["query_len"]))
 
 
 sliding_window = Exercise(
     summary="""\
-Attention through a sliding window. Query i stands at position i + key_len - query_len and sees the `window` keys
-that end there, its own position included. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window
+Attention through a sliding window. Query i is at position i + key_len - query_len and sees the last `window` keys up
+to and including that position. Inputs and outputs are f16 or bf16, sums are f32. Keys before the window
 must cost nothing: do not read them, and compute nothing for them. head_dim is 32, 64, 80, 96 or 128, window at
 least 1, scale any number, any lengths. A query that sees no key gives zeros. With no keys all outputs are zero;
-with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least as fast as torch's FlexAttention.)""",
+with no queries there is nothing to do. On a
+GPU, the goal is the speed of torch's FlexAttention for a window of 512 and 8192 keys.""",
     launchers="""void sliding_window_{dtype}(const {T}* q, const {T}* k, const {T}* v, {T}* out, int batch, int heads,
                  int query_len, int key_len, int head_dim, int window, float scale, cudaStream_t stream)""",
     dtypes=("f16", "bf16"),
@@ -129,7 +130,7 @@ with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least 
     cases=[
         Case("one query, one key", **sizes(window=1)),
         Case(
-            "a window of one: the value itself",
+            "a window of one, so that out is v",
             dtypes=["f16"],
             **sizes(query_len=40, key_len=40, head_dim=32, window=1),
         ),
@@ -178,7 +179,7 @@ with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least 
         Bar(
             "global_bytes / minimum",
             at_most=2.0,
-            look="Which is the first key that the queries of a block see?",
+            look="Begin at the first key that any query of the block sees, not at key 0.",
             naive="masked instead of skipped: all tiles from key 0",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads read neighboring elements."),
@@ -197,7 +198,7 @@ with no queries there is nothing to do. (On a GPU, window 512 of 8192: at least 
 
 
 def block_offsets(shape, dims, generator):
-    """Draw how many blocks of keys each block of queries sees; sometimes none. `entries` in all."""
+    """Draw the offsets of the lists: `entries` blocks of keys, spread over the blocks of queries; some get none."""
     blocks, each = shape[0] - 1, -(-dims["key_len"] // dims["block"])
     counts = torch.zeros(blocks, dtype=torch.int64)
     left = dims["entries"]
@@ -211,18 +212,18 @@ def block_offsets(shape, dims, generator):
 
 
 def block_indices(shape, dims, generator, inputs):
-    """Draw the blocks: distinct and ascending within a row. The last list has the last block, partial or not."""
+    """Draw the blocks of each list, distinct and ascending. The last list always includes the last block of keys."""
     each = -(-dims["key_len"] // dims["block"])
     offsets = inputs["offsets"].tolist()
     rows = [torch.randperm(each, generator=generator)[: b - a].sort().values for a, b in itertools.pairwise(offsets)]
     listed = [row for row in rows if len(row)]
     if listed:
-        listed[-1][-1] = each - 1  # a fault at the end must show with every seed
+        listed[-1][-1] = each - 1  # with every seed, so that a fault at the end shows
     return torch.cat([*rows, torch.zeros(0, dtype=torch.int64)])
 
 
 def block_mask(offsets, indices, block, query_len, key_len, causal):
-    """Return [query_len, key_len], true where the pattern, and with `causal` the order, lets a query see a key."""
+    """Return a [query_len, key_len] mask, true where a listed block, and the causal mask if any, show the key."""
     mask = torch.zeros(query_len, key_len, dtype=torch.bool)
     for row in range(len(offsets) - 1):
         for column in indices[offsets[row] : offsets[row + 1]].tolist():
@@ -231,13 +232,13 @@ def block_mask(offsets, indices, block, query_len, key_len, causal):
 
 
 def by_blocks(q, k, v, offsets, indices, block, scale, causal):
-    """Return attention under a mask of blocks."""
+    """Return attention to the keys of the listed blocks."""
     mask = block_mask(offsets, indices, block, q.shape[-2], k.shape[-2], causal)
     return weighted(q, k, v, scale, mask.to(q.dtype))
 
 
 def dense(q, k, v, scale):
-    """Return attention to all keys."""
+    """Return a wrong output: attention to all keys."""
     return weighted(q, k, v, scale, torch.ones(q.shape[-2], k.shape[-2], dtype=q.dtype))
 
 
@@ -248,8 +249,8 @@ def blocks(block, entries, causal=False, **more):
 
 block_sparse = Exercise(
     summary="""\
-Attention under a mask of blocks of `block` x `block`, which a CSR list names. Block b of queries sees the blocks of
-keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last
+Attention under a mask of blocks of `block` x `block`, given as lists in CSR format. Block b of queries sees the blocks
+of keys indices[offsets[b]] up to indices[offsets[b + 1] - 1]. They are in range, ascending and distinct. The last
 blocks may be partial. With `causal`, query i also sees no key after i + key_len - query_len. block is 16, 32 or 64,
 head_dim 32 or 64, f32, pointers 16-byte aligned. A query that sees no key, or whose list is empty, gives zeros.
 With no queries there is nothing to do.""",
@@ -270,7 +271,7 @@ With no queries there is nothing to do.""",
         Case("one query, one key", **blocks(16, 1)),
         Case("whole blocks", **blocks(16, 7, query_len=64, key_len=64, head_dim=32)),
         Case("all blocks", **blocks(16, 12, query_len=48, key_len=64, head_dim=32)),
-        Case("lengths that no block divides", **blocks(16, 12, heads=2, query_len=71, key_len=93)),
+        Case("lengths that are not multiples of a block", **blocks(16, 12, heads=2, query_len=71, key_len=93)),
         Case("rows with no block", **blocks(16, 2, query_len=64, key_len=64, head_dim=32)),
         Case("no block at all", **blocks(16, 0, query_len=20, key_len=20, head_dim=32)),
         Case("no queries", **blocks(16, 0, query_len=0, key_len=20, head_dim=32)),
@@ -322,7 +323,7 @@ With no queries there is nothing to do.""",
 
 
 def row_offsets(shape, dims, generator):
-    """Spread `entries` entries over the rows at random: some rows get none."""
+    """Draw the offsets of the lists: `entries` entries, spread over the queries at random; some get none."""
     rows = shape[0] - 1
     if rows == 0:
         return torch.zeros(1, dtype=torch.int64)
@@ -331,7 +332,7 @@ def row_offsets(shape, dims, generator):
 
 
 def all_in_row(row):
-    """Return a function that draws offsets by which one row has all the entries."""
+    """Return a function that draws offsets in which query ``row`` has all entries and the others have none."""
 
     def offsets(shape, dims):
         return torch.where(torch.arange(shape[0]) <= row, 0, dims["entries"])
@@ -340,13 +341,13 @@ def all_in_row(row):
 
 
 def late(shape, dims, generator):
-    """Draw forty indices that are not keys, then valid ones."""
+    """Draw forty invalid indices, -1, then valid ones."""
     keys = torch.randint(0, dims["key_len"], shape, generator=generator)
     return torch.where(torch.arange(shape[0]) < 40, -1, keys)
 
 
 def with_invalid(values, length):
-    """Draw ``values``, and set the first and the last to the nearest invalid ones, key count and -1, with every seed."""
+    """Draw ``values``, but make the first one the number of keys and the last one -1: both are just outside."""
 
     def draw(shape, dims, generator):
         drawn = values(shape, dims, generator).flatten()
@@ -357,7 +358,7 @@ def with_invalid(values, length):
 
 
 def counts_of(offsets, indices, query_len, key_len):
-    """Return [query_len, key_len]: how often each query lists each key, without invalid indices."""
+    """Return [query_len, key_len]: the number of times that each query lists each key."""
     counts = torch.zeros(query_len, key_len, dtype=torch.float64)
     for row in range(query_len):
         named = indices[offsets[row] : offsets[row + 1]]
@@ -367,12 +368,12 @@ def counts_of(offsets, indices, query_len, key_len):
 
 
 def by_lists(q, k, v, offsets, indices, scale):
-    """Return attention to listed keys."""
+    """Return attention to listed keys; a key that is listed twice counts twice."""
     return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]))
 
 
 def once_each(q, k, v, offsets, indices, scale):
-    """Return attention to listed keys, counting each key at most once."""
+    """Return a wrong output: attention that counts each listed key at most once."""
     return weighted(q, k, v, scale, counts_of(offsets, indices, q.shape[-2], k.shape[-2]).clamp(max=1))
 
 
@@ -400,23 +401,23 @@ LIST_PROTOTYPE = """void {name}(const float* q, const float* k, const float* v, 
                  cudaStream_t stream)"""
 LIST_CASES = [
     Case("one query, one key", **lists(1)),
-    Case("a few keys each", **lists(20, query_len=7, key_len=30, head_dim=32)),
+    Case("a few keys per query", **lists(20, query_len=7, key_len=30, head_dim=32)),
     Case("lists of many lengths", **lists(300, heads=2, query_len=19, key_len=64)),
     Case(
-        "one long list of rising scores, all others empty",
+        "one long list with rising scores, all other lists empty",
         inputs={**RISING, "offsets": all_in_row(3), "indices": ascending},
         **lists(150, query_len=9, key_len=70),
     ),
     Case(
-        "a list that begins with forty indices that are no keys",
+        "a list that begins with forty invalid indices",
         inputs={"offsets": all_in_row(0), "indices": late},
         **lists(70, query_len=3, key_len=20, head_dim=32),
     ),
-    Case("no list has an entry", **lists(0, query_len=5, key_len=9, head_dim=32)),
+    Case("all lists are empty", **lists(0, query_len=5, key_len=9, head_dim=32)),
     Case("no queries", **lists(0, query_len=0, key_len=9, head_dim=32)),
-    Case("indices that are no keys", inputs=SOME_INVALID, **lists(120, query_len=9, key_len=12, head_dim=32)),
+    Case("some invalid indices", inputs=SOME_INVALID, **lists(120, query_len=9, key_len=12, head_dim=32)),
     Case("lists of invalid indices only", inputs=ALL_INVALID, **lists(50, query_len=9, key_len=12, head_dim=32)),
-    Case("the same key again and again", **lists(100, query_len=5, key_len=4, head_dim=32)),
+    Case("keys that are listed many times", **lists(100, query_len=5, key_len=4, head_dim=32)),
     Case("batches and heads", **lists(40, batch=2, heads=3, query_len=11, key_len=17, head_dim=32)),
     Case("scores that rise", inputs={**RISING, "indices": ascending}, **lists(400, query_len=5, key_len=100)),
     Case("large scores do not overflow", inputs=LARGE, **lists(200, query_len=9, key_len=50)),
@@ -456,7 +457,7 @@ do. f32, head_dim 32, 64 or 128, pointers 16-byte aligned. All heads and all seq
         Bar(
             "global_bytes / minimum",
             at_most=1.2,
-            look="Read a row of k and of v for each entry of a list, and nothing else.",
+            look="For each entry of a list, read one row of k and one row of v, once.",
             naive="one pass over the keys for the maximum, one for the sum",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Let neighboring lanes read neighboring parts of one row."),
@@ -507,7 +508,7 @@ from the report, and correct it. head_dim is 32 or 64; everything else, and empt
 
 
 def big_bird(query_len, globals, window, random_keys):
-    """Return [query_len, query_len], true where a query sees a key by any of the rules."""
+    """Return a [query_len, query_len] mask, true where any of the three rules shows the key to the query."""
     position = torch.arange(query_len)
     mask = (position[:, None] - position[None]).abs() <= window
     mask[:globals] = True
@@ -524,7 +525,7 @@ def by_rules(q, k, v, globals, window, random_keys, scale):
 
 
 def counted_twice(q, k, v, globals, window, random_keys, scale):
-    """Return the result of counting a random key again that another rule names too."""
+    """Return a wrong output: a random key that another rule also names counts twice."""
     mask = big_bird(q.shape[-2], globals, window, random_keys[:, :0]).to(q.dtype)
     offsets = torch.arange(q.shape[-2] + 1) * random_keys.shape[1]
     return weighted(q, k, v, scale, mask + counts_of(offsets, random_keys.flatten(), q.shape[-2], k.shape[-2]))
@@ -536,15 +537,15 @@ def rules(globals, window, randoms, batch=1, heads=1, len=1, head_dim=64):
 
 
 def rule_pairs(d):
-    """Return about how many (query, key) pairs the rules leave."""
+    """Return the approximate number of (query, key) pairs that the rules leave visible."""
     return d["len"] * min(d["len"], 2 * d["window"] + 1 + d["globals"] + d["randoms"]) + d["globals"] * d["len"]
 
 
 global_local_random = Exercise(
     summary="""\
 The pattern of long-document encoders, from three rules. Query i sees the keys j with |i - j| <= window. All queries
-see the first `globals` keys, and the first `globals` queries see all keys. And query i sees its `randoms` keys
-random_keys[i]. A key that several rules name, or that is named twice, counts once. Ignore a random key that does
+see the first `globals` keys, and the first `globals` queries see all keys. Query i also sees the `randoms` keys
+in random_keys[i]. A key that several rules name, or that is named twice, counts once. Ignore a random key that does
 not exist. There are as many queries as keys, f32, head_dim 32, 64 or 128, pointers 16-byte aligned; globals, window
 and randoms may be 0. With an empty batch there is nothing to do.""",
     launchers="""void global_local_random(const float* q, const float* k, const float* v, const int* random_keys, float* out,
@@ -563,14 +564,14 @@ and randoms may be 0. With an empty batch there is nothing to do.""",
     tolerance={"f32": 1e-4},
     cases=[
         Case("one key", **rules(0, 0, 0)),
-        Case("nothing in the batch", **rules(1, 1, 1, batch=0, len=3)),
-        Case("the key itself", **rules(0, 0, 0, len=20, head_dim=32)),
+        Case("an empty batch", **rules(1, 1, 1, batch=0, len=3)),
+        Case("each query sees only its own key", **rules(0, 0, 0, len=20, head_dim=32)),
         Case("neighbors only", **rules(0, 3, 0, len=40, head_dim=32)),
         Case("global keys only", **rules(2, 0, 0, len=40, head_dim=32)),
         Case("random keys only", **rules(0, 0, 5, len=60, head_dim=32)),
-        Case("all three", **rules(2, 3, 4, heads=2, len=50)),
+        Case("all three rules", **rules(2, 3, 4, heads=2, len=50)),
         Case("keys that several rules name", **rules(3, 4, 8, len=16, head_dim=32)),
-        Case("a window that reaches all keys", **rules(1, 30, 2, len=17, head_dim=32)),
+        Case("a window longer than the sequence", **rules(1, 30, 2, len=17, head_dim=32)),
         Case("all keys global", **rules(9, 1, 2, len=9, head_dim=32)),
         Case("more global keys than keys", **rules(9, 1, 2, len=4, head_dim=32)),
         Case(

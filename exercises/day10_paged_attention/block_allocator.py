@@ -1,7 +1,8 @@
 """The block allocator of day 10, for you to write: it allocates the pages of a KV cache.
 
 Every page is either free or held by a sequence. A sequence of n tokens holds ceil(n / page_size) pages. Sequences that
-begin alike share pages. A sequence must not write to a page that another one holds: it gets its own copy first.
+begin with the same tokens may share pages. Before a sequence writes to a page that another sequence also holds, it gets
+a copy of that page.
 
     python lessons/day10_paged_attention/allocator_check.py      # grades this file
 """
@@ -26,17 +27,17 @@ class BlockAllocator:
         raise NotImplementedError  # TODO
 
     def create(self) -> int:
-        """Create a sequence without tokens and return its number, which no sequence had before."""
+        """Create a sequence without tokens and return its number; never use a number twice."""
         raise NotImplementedError  # TODO
 
     def append(self, number: int, tokens: int = 1) -> Appended:
-        """Allocate slots for new tokens. Raise OutOfPages, without a change, if too few pages are free."""
+        """Allocate slots for new tokens. If too few pages are free, raise OutOfPages and change nothing."""
         raise NotImplementedError  # TODO
 
     def fork(self, number: int) -> int:
-        """Create a second sequence with the same tokens, without a new page, and return its number."""
+        """Create a second sequence that shares all pages of the first, and return its number."""
         raise NotImplementedError  # TODO
 
     def free(self, number: int) -> None:
-        """End a sequence. Raise KeyError for a number that is not in use."""
+        """End a sequence and release its pages. Raise KeyError for a number that is not in use."""
         raise NotImplementedError  # TODO

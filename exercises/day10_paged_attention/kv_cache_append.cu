@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 // TODO: a kernel that copies the row of each token and head to its slot: page slot / page_size, row slot % page_size.
-// TODO:   - skip a slot outside the cache; it is not an address
+// TODO:   - skip a slot outside the cache, and compute no address from it
 // TODO:   - neighboring threads copy neighboring 16-byte pieces; 64-bit offsets
 
 template <typename T>

@@ -10,7 +10,7 @@
 #include <cmath>
 
 // TODO: a kernel in which a block owns one key/value head of a sequence and all query heads of its group
-// TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; only for keys that exist
+// TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; look it up only for i < lengths[b]
 // TODO:   - read each key and value once, 16 bytes per lane; keep m, l and o of each query head in float
 // TODO:   - a sequence of length 0 gives zeros
 

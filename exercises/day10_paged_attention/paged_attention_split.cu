@@ -11,7 +11,7 @@
 #include <cmath>
 
 // TODO: a kernel in which a block owns one part of the keys of one key/value head of one sequence
-// TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; only for keys that exist
+// TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]; look it up only for i < lengths[b]
 // TODO:   - it stores the results of its part, without dividing: maximum, sum of exponentials, weighted sum
 
 // TODO: a kernel that combines the parts of each query head; a sequence without keys gives zeros

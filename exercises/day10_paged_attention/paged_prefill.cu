@@ -13,7 +13,7 @@
 // TODO: a kernel in which one block owns a tile of rows of one sequence and key/value head, and walks over its keys.
 // TODO:   - a row is a query of any head of the group; the queries of sequence b start at query_starts[b]
 // TODO:   - key i is row i % page_size of page block_tables[b, i / page_size]
-// TODO:   - the last query sees all lengths[b] keys, the one before all but one, and so on; zeros if it sees none
+// TODO:   - the last query sees all lengths[b] keys, the query before it one key fewer, and so on; zeros if none
 
 template <typename T>
 void paged_prefill(const T* q, const T* k_cache, const T* v_cache, const int* block_tables, const int* lengths,

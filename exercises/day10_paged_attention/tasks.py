@@ -2,7 +2,7 @@
 
 A cache consists of pages: [pages, kv_heads, page_size, head_dim]. A sequence's keys need not be contiguous: key i of
 sequence b is row i % page_size of page block_tables[b, i // page_size]. The table has max_pages entries per sequence;
-those past its last key may be anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
+the entries past its last key may hold anything. A page may belong to several sequences. page_size is 8, 16, 32 or 64.
 """
 
 import torch
@@ -16,29 +16,29 @@ def scale_of(dims):
 
 
 def heads_of(dims):
-    """Return the number of query heads: that of the case, or `group` per key/value head."""
+    """Return the number of query heads: ``heads`` if given, otherwise kv_heads * group."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
 def pages_of(dims):
-    """Return enough pages for all sequences, and three that none uses."""
+    """Return the number of pages: enough for all sequences, and three that no sequence uses."""
     return dims.get("pages", dims["batch"] * dims["max_pages"] + 3)
 
 
 def first_page_of(dims):
-    """Return the number of the first page that exists: of the largest caches only the last pages do."""
+    """Return the index of the first page in memory. The largest caches have only their last pages in memory."""
     return dims.get("first_page", 0)
 
 
 BEFORE = {name: "first_page * kv_heads * page_size * head_dim" for name in ("k_cache", "v_cache")}
-"""The number of elements before the first page that exists."""
+"""For each cache, the elements before its first page in memory, which are not allocated (see ``first_page_of``)."""
 
 
 # ---------------------------------------------------------------------------------------------------------------- inputs
 
 
 def tables(shape, dims, generator, inputs):
-    """Draw every sequence's pages, scattered; unused entries are -1."""
+    """Draw a block table: each sequence has random pages of its own, and unused entries are -1."""
     batch, max_pages = shape
     pages = torch.randperm(pages_of(dims), generator=generator)[: batch * max_pages].view(shape) + first_page_of(dims)
     needed = -(-inputs["lengths"] // dims["page_size"])
@@ -46,13 +46,13 @@ def tables(shape, dims, generator, inputs):
 
 
 def tables_far_away(shape, dims, generator, inputs):
-    """Draw tables whose unused entries are 2^31 - 1."""
+    """Draw block tables whose unused entries are 2^31 - 1."""
     found = tables(shape, dims, generator, inputs)
     return found.masked_fill(found < 0, 2**31 - 1)
 
 
 def shared_prefix(shape, dims, generator, inputs):
-    """Draw tables that all begin with the pages of the first one; the last page of each is its own."""
+    """Draw block tables in which all sequences share their first pages; each has a last page of its own."""
     found = tables(shape, dims, generator, inputs)
     needed = -(-inputs["lengths"] // dims["page_size"])
     common = max(int(needed.min()) - 1, 0)
@@ -61,7 +61,7 @@ def shared_prefix(shape, dims, generator, inputs):
 
 
 def paged(values):
-    """Return a function that draws a cache with NaN in the slots without a key, which a kernel must not use."""
+    """Return a function that draws a cache. Slots that hold no token are NaN, because a kernel must not use them."""
 
     def draw(shape, dims, generator, inputs):
         cache = values(shape, dims, generator)
@@ -77,12 +77,12 @@ def paged(values):
 
 
 def full(shape, dims):
-    """Return lengths that fill the tables."""
+    """Return lengths that fill all pages of the block table."""
     return torch.full(shape, dims["max_pages"] * dims["page_size"])
 
 
 def ragged(shape, dims, generator):
-    """Draw random lengths, none full."""
+    """Draw random lengths below the maximum."""
     most = dims["max_pages"] * dims["page_size"]
     return torch.randint(1, max(most, 2), shape, generator=generator)
 
@@ -93,13 +93,13 @@ def every_length(shape, dims):
 
 
 def about_a_page(shape, dims):
-    """Return lengths of one key fewer than a page, a page, one key more, then the same with two pages."""
+    """Return the lengths around one page and around two pages: one key fewer, equal, and one key more."""
     size = dims["page_size"]
     return torch.tensor([size - 1, size, size + 1, 2 * size - 1, 2 * size, 2 * size + 1])[: shape[0]]
 
 
 def starts(shape, dims, generator):
-    """Draw where each sequence's queries start: a random division of the tokens; a sequence may get none."""
+    """Draw the first query of each sequence: a random division of the tokens; a sequence may get none."""
     cuts = torch.randint(0, dims["tokens"] + 1, (shape[0] - 2,), generator=generator).sort().values
     return torch.cat([torch.tensor([0]), cuts, torch.tensor([dims["tokens"]])])
 
@@ -112,12 +112,12 @@ def lengths_after(shape, dims, generator, inputs):
 
 
 def fewer_keys_than_queries(shape, dims, inputs):
-    """Return so few keys that the first queries of a sequence see none."""
+    """Return half as many keys as queries, so that the first queries of a sequence see no key."""
     return (inputs["query_starts"].diff() // 2).clamp(min=0)
 
 
 def slots_of(shape, dims, generator):
-    """Draw distinct slots; about a tenth are -1, which is padding."""
+    """Draw distinct slots; about a tenth of the tokens are padding, with slot -1."""
     first = first_page_of(dims)
     slots = torch.randperm((dims["pages"] - first) * dims["page_size"], generator=generator)[: shape[0]]
     slots += first * dims["page_size"]
@@ -126,7 +126,7 @@ def slots_of(shape, dims, generator):
 
 
 def slots_outside(shape, dims, generator):
-    """Draw distinct slots, every third one just outside the cache."""
+    """Draw distinct slots; every third one is just past the end of the cache."""
     slots = slots_of(shape, dims, generator)
     slots[::3] = dims["pages"] * dims["page_size"] + torch.arange(shape[0])[::3]
     return slots
@@ -136,7 +136,7 @@ def slots_outside(shape, dims, generator):
 
 
 def gathered(cache, table, length):
-    """Return the first keys of one sequence: [kv_heads, length, head_dim]."""
+    """Return the first ``length`` keys (or values) of one sequence: [kv_heads, length, head_dim]."""
     page_size = cache.shape[2]
     pages = cache[table[: -(-length // page_size)].long()]
     return pages.transpose(0, 1).reshape(cache.shape[1], -1, cache.shape[3])[:, :length]
@@ -152,7 +152,7 @@ def attention(q, k, v, scale, hidden=None):
 
 
 def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
-    """Return attention of one query per sequence to its pages."""
+    """Return attention of one query per sequence to the keys in its pages."""
     out = torch.zeros_like(q)
     block_tables = block_tables - first_page
     for b, length in enumerate(lengths.tolist()):
@@ -162,7 +162,7 @@ def paged_decode(q, k_cache, v_cache, block_tables, lengths, scale, first_page):
 
 
 def paged_queries(q, k_cache, v_cache, block_tables, lengths, query_starts, scale, first_page):
-    """Return attention of every sequence's new queries to its pages; the last query sees all keys."""
+    """Return causal attention of each sequence's queries to the keys in its pages; the last query sees all keys."""
     out = torch.zeros_like(q)
     block_tables = block_tables - first_page
     bounds = query_starts.tolist()
@@ -186,7 +186,7 @@ def appended(k, v, slots, k_cache, v_cache, first_page):
 
 
 def torch_append(k, v, slots, k_cache, v_cache):
-    """Append with torch's indexed assignment; all slots are valid."""
+    """Append with torch's indexed assignment, which needs slots that are all valid."""
     page, offset = slots // k_cache.shape[2], slots % k_cache.shape[2]
     k_cache[page, :, offset] = k
     v_cache[page, :, offset] = v
@@ -194,7 +194,7 @@ def torch_append(k, v, slots, k_cache, v_cache):
 
 
 def torch_paged(q, k_cache, v_cache, block_tables, scale):
-    """Gather the full pages, then run fused attention: torch has no paged attention outside of FlexAttention."""
+    """Gather all pages, then run fused attention: torch has paged attention only in FlexAttention."""
     batch, kv_heads, head_dim = q.shape[0], k_cache.shape[1], k_cache.shape[3]
     k, v = (
         cache[block_tables.long()].transpose(1, 2).reshape(batch, kv_heads, -1, head_dim)
@@ -213,7 +213,7 @@ def appending(tokens, kv_heads=2, head_dim=64, pages=8, page_size=16):
 
 
 def valid_slots(shape, dims, generator):
-    """Draw distinct slots, no padding."""
+    """Draw distinct slots without padding."""
     return torch.randperm(dims["pages"] * dims["page_size"], generator=generator)[: shape[0]]
 
 
@@ -221,8 +221,8 @@ kv_cache_append = Exercise(
     summary="""\
 Write the new keys and values of some tokens into the pages of the cache. A slot is the place of one token: row slot
 % page_size of page slot / page_size, for every head. Token t goes to slot slots[t]. Skip a slot outside the cache
-(such as -1, padding), and compute no address from it; all others are distinct. f32, f16 and bf16. head_dim is a
-multiple of 8, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. With no tokens there
+(such as -1, for padding), and compute no address from it. All other slots are distinct. f32, f16 and bf16. head_dim is
+a multiple of 8, and all tensors are 16-byte aligned. The cache may have more than 2^31 elements. With no tokens there
 is nothing to do.""",
     launchers="void kv_cache_append_{dtype}(const {T}* k, const {T}* v, const long long* slots, {T}* k_cache, {T}* v_cache, "
     "int tokens, int kv_heads, int head_dim, long long pages, int page_size, cudaStream_t stream)",
@@ -271,12 +271,12 @@ is nothing to do.""",
     ),
     minimum_bytes=lambda d: 4 * d["tokens"] * d["kv_heads"] * d["head_dim"] * 2 + 8 * d["tokens"],
     bars=[
-        Bar("global_bytes / minimum", at_most=1.05, look="Do not touch rows to which no token is appended."),
-        Bar("sectors / ideal", at_most=1.1, look="Do the lanes of a warp move whole rows of head_dim?"),
+        Bar("global_bytes / minimum", at_most=1.05, look="Read and write only the rows of the appended tokens."),
+        Bar("sectors / ideal", at_most=1.1, look="Let the lanes of a warp copy whole rows of head_dim elements."),
         Bar(
             "requests * 512 / minimum",
             at_most=1.5,
-            look="How many bytes does each access move? Do warps without work read the slot as well?",
+            look="Move 16 bytes with each access, and let no warp without work read the slots.",
             naive="one element per access",
         ),
         Bar("launches", at_most=1),
@@ -315,7 +315,7 @@ def decoding(batch, heads, kv_heads, max_pages, page_size=16, head_dim=64, **mor
 
 
 def decode_cases(**more):
-    """Return the cases of both decode exercises."""
+    """Return the cases that both decode exercises share."""
     return [
         Case("one page", inputs=FULL, **decoding(1, 2, 1, 1, **more)),
         Case("no sequences", dtypes=["bf16"], inputs=FULL, **decoding(0, 2, 1, 3, **more)),
@@ -325,7 +325,7 @@ def decode_cases(**more):
             "lengths from 0", dtypes=["f16"], inputs={"lengths": every_length}, **decoding(19, 2, 1, 2, 8, 32, **more)
         ),
         Case(
-            "lengths about a page",
+            "lengths around one and two pages",
             dtypes=["bf16"],
             inputs={"lengths": about_a_page},
             **decoding(6, 2, 1, 3, 32, 32, **more),
@@ -337,7 +337,7 @@ def decode_cases(**more):
             **decoding(4, 4, 2, 6, **more),
         ),
         Case(
-            "unused entries of the table",
+            "unused table entries are 2^31 - 1",
             inputs={**RAGGED, "block_tables": tables_far_away},
             **decoding(3, 4, 2, 9, **more),
         ),
@@ -375,14 +375,14 @@ def decode_cases(**more):
 
 
 def cache_bytes(d):
-    """Return the bytes that a decode step with full sequences must move, in 16-bit numbers."""
+    """Return the minimum bytes of a decode step: all 16-bit keys, values, queries and outputs, and the tables."""
     keys = d["batch"] * d["max_pages"] * d["page_size"]
     rows = 2 * keys * d["kv_heads"] + 2 * d["batch"] * heads_of(d)
     return 2 * rows * d["head_dim"] + 4 * d["batch"] * (d["max_pages"] + 1)
 
 
 def decode_flops(d):
-    """Return the operations of both matmuls, for every key and head of full sequences."""
+    """Return the floating-point operations of both matmuls, for sequences of the maximum length."""
     return 4 * d["batch"] * heads_of(d) * d["max_pages"] * d["page_size"] * d["head_dim"]
 
 
@@ -424,8 +424,8 @@ nothing to do.""",
             look="Let a lane load 16 bytes of a key or a value, not one element: a warp's request then moves 512 bytes.",
             naive="lanes load one element at a time",
         ),
-        Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
-        Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
+        Bar("launches", at_most=1, look="Use one kernel that reads the pages in place: do not gather them first."),
+        Bar("scratch_bytes", at_most=0, look="Read the pages in place: do not gather them first."),
     ],
     flops=decode_flops,
     bench=[
@@ -512,13 +512,13 @@ def prefilling(batch, tokens, heads, kv_heads, max_pages, page_size=16, head_dim
 
 
 def prefill_pairs(d):
-    """Return the (query, key) pairs of one head, with equal shares of the tokens and full sequences."""
+    """Return the visible (query, key) pairs of one head, if all sequences are full and have equally many queries."""
     each, keys = d["tokens"] // max(d["batch"], 1), d["max_pages"] * d["page_size"]
     return d["batch"] * sum(keys - i for i in range(each))
 
 
 def equal_shares(shape, dims):
-    """Return starts by which every sequence has the same number of queries."""
+    """Return the first query of each sequence, if all sequences have equally many queries."""
     return torch.arange(shape[0]) * (dims["tokens"] // (shape[0] - 1))
 
 
@@ -526,9 +526,9 @@ paged_prefill = Exercise(
     summary="""\
 Causal attention of the new queries of several sequences, stored one after another without padding. Sequence b has
 the rows query_starts[b] ... query_starts[b + 1] - 1 of q (at most max_queries), and lengths[b] keys in its pages,
-its new ones included. The last query of a sequence sees all its keys, the one before all but the last, and so on. A
-query that sees no key gives zeros. Use one kernel, in which the query heads of a group share each tile of keys. f16
-and bf16 in and out, float in between. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors
+its new ones included. The last query of a sequence sees all its keys, the query before it all but the last key, and so
+on. A query that sees no key gives zeros. Use one kernel, in which the query heads of a group share each tile of keys.
+f16 and bf16 in and out, float in between. head_dim is 32, 64, 80, 96 or 128, page_size 8, 16, 32 or 64, and all tensors
 are 16-byte aligned. The cache may have more than 2^31 elements. A sequence may have no queries; with no tokens
 there is nothing to do.""",
     launchers="void paged_prefill_{dtype}(const {T}* q, const {T}* k_cache, const {T}* v_cache, const int* block_tables, "
@@ -562,11 +562,16 @@ there is nothing to do.""",
             **prefilling(1, 9, 2, 1, 4),
         ),
         Case("three sequences", **prefilling(3, 37, 4, 2, 4)),
-        Case("one query each", dtypes=["bf16"], inputs={"query_starts": equal_shares}, **prefilling(5, 5, 4, 2, 4, 8)),
+        Case(
+            "one query per sequence",
+            dtypes=["bf16"],
+            inputs={"query_starts": equal_shares},
+            **prefilling(5, 5, 4, 2, 4, 8),
+        ),
         Case(
             "a sequence without queries",
             dtypes=["f16"],
-            # The second sequence ends at a page boundary: no key and no page follow its last one.
+            # The second sequence has 16 keys, one whole page: its second table entry is unused.
             inputs={
                 "query_starts": lambda shape: torch.tensor([0, 7, 7, 12]),
                 "lengths": lambda shape: torch.tensor([20, 16, 9]),
@@ -615,8 +620,8 @@ there is nothing to do.""",
             naive="16 rows per block: k and v are fetched too often",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads read neighboring elements."),
-        Bar("launches", at_most=1, look="One kernel: the pages need not be gathered first."),
-        Bar("scratch_bytes", at_most=0, look="The pages need not be gathered first."),
+        Bar("launches", at_most=1, look="Use one kernel that reads the pages in place: do not gather them first."),
+        Bar("scratch_bytes", at_most=0, look="Read the pages in place: do not gather them first."),
     ],
     flops=lambda d: 4 * heads_of(d) * prefill_pairs(d) * d["head_dim"],
     bench=[

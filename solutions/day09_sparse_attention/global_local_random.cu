@@ -11,7 +11,7 @@
 
 #include "llmk/listed_keys.cuh"
 
-constexpr int kWarps = 4;  // per block, one query each
+constexpr int kWarps = 4;  // warps per block, one query each
 
 // The keys that a query sees: `count` candidates; key(query, i) is the i-th, or -1 if an earlier candidate is the same
 // key.
