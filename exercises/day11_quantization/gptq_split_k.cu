@@ -5,7 +5,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-constexpr int kThreads = 64;  // columns per block
+constexpr int kThreads = 64;  // threads, and columns of out, per block
 constexpr int kRows = 16;
 
 // Block (c, s) adds the sums of 64 columns over part s of the words to out.

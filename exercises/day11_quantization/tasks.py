@@ -2,13 +2,14 @@
 
 A layer of int4 weights is stored as in GPTQ's checkpoints, `in_features` K by `out_features` N, both multiples of 8:
 
-    qweight  int32 [K / 8, N]        eight weights to a word, along K: bits 4 j ... 4 j + 3 of word (i, n) are q[8 i + j, n]
-    qzeros   int32 [groups, N / 8]   eight zeros to a word, along N, each minus 1: bits 4 j ... of (g, i) are zero[g, 8 i + j] - 1
-    scales   f16   [groups, N]
+    qweight  int32 [K / 8, N]        eight weights per word, along K: bits 4 j ... 4 j + 3 of word (i, n) are q[8 i + j,
+    n] qzeros   int32 [groups, N / 8]   eight zeros per word, along N, stored minus 1: bits 4 j ... of (g, i) are
+    zero[g, 8 i + j] - 1 scales   f16   [groups, N]
     g_idx    int32 [K]               the group of each k
     w[k, n] = (q[k, n] - zero[g_idx[k], n]) * scales[g_idx[k], n]
 
-There are ceil(K / group_size) groups. Without act_order, g_idx[k] is k / group_size; with it, any group.
+There are ceil(K / group_size) groups. Without act_order, g_idx[k] is k / group_size; with act_order, it
+may be any group.
 """
 
 import torch
@@ -37,22 +38,22 @@ def groups_of(dims):
 
 
 def groups_in_order(dims):
-    """Return [in_features]: the group of each k without act_order."""
+    """Return the group of each k without act_order: [in_features]."""
     return torch.arange(dims["in_features"]) // dims["group_size"]
 
 
 def group_indices(shape, dims, generator):
-    """Return the groups in order, or shuffled if the case has act_order."""
+    """Return the group of each k: k / group_size, or shuffled if the case has act_order."""
     groups = groups_in_order(dims)
     return groups[torch.randperm(shape[0], generator=generator)] if dims["act_order"] else groups
 
 
 def last_group_first(dims):
-    """Return whole groups in reverse order: neighbors share a group, and it is not k / group_size."""
+    """Return the groups in reverse order, so that neighbors share a group which is not k / group_size."""
     return groups_in_order(dims).flip(0)
 
 
-WORDS = integers(-(2**31), 2**31)  # eight nibbles, drawn together
+WORDS = integers(-(2**31), 2**31)  # a random word, that is eight random nibbles
 WEIGHTS = {
     "qweight": Input("in_features//8 out_features", WORDS, dtype="i32"),
     "qzeros": Input("groups out_features//8", WORDS, dtype="i32"),
@@ -70,20 +71,20 @@ POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of
 
 
 def canceling(shape, generator):
-    """Draw rows whose second half nearly negates the first: partial sums exceed 65504, final sums are small."""
+    """Draw rows whose second half is about minus the first half: partial sums exceed 65504, final sums are small."""
     half = 300 + torch.randn((shape[0], shape[1] // 2), generator=generator)
     return torch.cat([half, -half + 5 * torch.randn(half.shape, generator=generator)], dim=1)
 
 
 def packed(q):
-    """Return words whose nibble j is row 8 i + j of q [K, n]."""
+    """Pack q [K, n] into words [K / 8, n]: nibble j of word i holds row 8 i + j."""
     shifts = 4 * torch.arange(8)[:, None]
     words = (q.view(-1, 8, q.shape[1]) << shifts).sum(dim=1)
     return (words + 2**31) % 2**32 - 2**31
 
 
 def same_weights_twice(shape, dims, generator):
-    """Draw weights whose second half of rows repeats the first."""
+    """Draw weights in which the second half of the rows repeats the first half."""
     q = torch.randint(0, 16, (4 * shape[0], shape[1]), generator=generator)
     return packed(torch.cat([q, q]))
 
@@ -92,7 +93,7 @@ def same_weights_twice(shape, dims, generator):
 
 
 def nibbles(words, dim):
-    """Return the eight nibbles of each word, lowest first, along an axis that becomes eight times as long."""
+    """Unpack the eight nibbles of each word, lowest first; axis ``dim`` becomes eight times as long."""
     shifts = 4 * torch.arange(8, device=words.device)
     found = words.unsqueeze(dim + 1) >> (shifts[:, None] if dim == 0 else shifts) & 15
     return found.flatten(dim, dim + 1)
@@ -105,34 +106,34 @@ def dequantize(qweight, qzeros, scales, g_idx):
 
 
 def linear(x, qweight, qzeros, scales, g_idx, bias, has_bias):
-    """Return x w, plus the bias if there is one."""
+    """Return x w, plus the bias if ``has_bias``."""
     out = x @ dequantize(qweight, qzeros, scales, g_idx)
     return out + bias if has_bias else out
 
 
 def ln_qkv(x, weight, beta, qweight, qzeros, scales, g_idx, bias, has_bias, eps):
-    """Return LayerNorm, then query, key and value: out [3, batch, length, in_features]."""
+    """Apply LayerNorm, then the projections to query, key and value: out [3, batch, length, in_features]."""
     normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
     out = linear(normal_x, qweight, qzeros, scales, g_idx, bias, has_bias)
     return out.unflatten(-1, (3, -1)).movedim(-2, 0)
 
 
 def layer_bytes(d):
-    """Return the bytes that a matmul must move: weights, zeros and scales once, x and out once."""
+    """Return the minimum bytes of a matmul: each weight, zero, scale and element of x and out once."""
     k, n, groups = d["in_features"], d["out_features"], groups_of(d)
     return k * n // 2 + groups * n * 5 // 2 + 2 * d["rows"] * (k + n) + 4 * k * d["act_order"] + 2 * n * d["has_bias"]
 
 
 def layer_flops(d):
-    """Return the operations of a matmul: two per multiply-add."""
+    """Return the floating-point operations of a matmul: two per multiply-add."""
     return 2.0 * d["rows"] * d["in_features"] * d["out_features"]
 
 
-# torch's own int4 matmul (`tinygemm`) has its own layout and formula: (q - 8) * scale + zero, in bf16.
+# The int4 matmul of torch (`tinygemm`) has another layout and another formula: (q - 8) * scale + zero, in bf16.
 
 
 def torch_int4(x, qweight, qzeros, scales, group_size):
-    """Convert rows and weights to the layout of torch's int4 matmul; to f16 weights if this torch has none."""
+    """Convert x and the weights to the layout of torch's int4 matmul. If it is not available, dequantize to f16."""
     k = qweight.shape[0] * 8
     if not (qweight.is_cuda and hasattr(torch, "_weight_int4pack_mm")):
         g_idx = torch.arange(k, device=qweight.device) // group_size
@@ -155,12 +156,12 @@ def torch_linear(rows_of_x, theirs, scales_and_zeros, group_size):
 
 
 def torch_finished(qweight, qzeros, scales, g_idx):
-    """Dequantize all weights beforehand, to [out_features, in_features] as in torch.nn.Linear."""
+    """Dequantize all weights before the timing, to [out_features, in_features] as in torch.nn.Linear."""
     return {"finished": dequantize(qweight, qzeros, scales, g_idx).T.contiguous()}
 
 
 def torch_ln_qkv(x, weight, beta, finished, eps):
-    """Run torch's LayerNorm and its f16 matmul with dequantized weights."""
+    """Run torch's LayerNorm, then its f16 matmul with the dequantized weights."""
     normal_x = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, beta, eps)
     out = torch.nn.functional.linear(normal_x, finished)
     return out.unflatten(-1, (3, -1)).movedim(-2, 0)
@@ -168,8 +169,10 @@ def torch_ln_qkv(x, weight, beta, finished, eps):
 
 # -------------------------------------------------------------------------------------------------------------- exercises
 
-ONE_LAUNCH = Bar("launches", at_most=1, look="One kernel: dequantized weights in memory are four times as many bytes.")
-NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Dequantized weights need not be stored.")
+ONE_LAUNCH = Bar(
+    "launches", at_most=1, look="Use one kernel: storing dequantized weights takes four times as many bytes."
+)
+NO_SCRATCH = Bar("scratch_bytes", at_most=0, look="Do not store dequantized weights in global memory.")
 
 
 def layer(in_features, out_features, group_size, act_order=False, **more):
@@ -196,7 +199,7 @@ aligned. There may be more than 2^31 weights, though in no case here. Without we
         Case("one word, eight columns", **layer(8, 8, 8)),
         Case("groups of 128", **layer(256, 40, 128)),
         Case("one group", **layer(136, 24, 136)),
-        Case("groups that do not divide in_features", **layer(128, 72, 48)),
+        Case("in_features not a multiple of the group size", **layer(128, 72, 48)),
         Case("groups that end within a word", **layer(72, 16, 13)),
         Case("groups of 1", **layer(24, 32, 1)),
         Case("groups of 2", **layer(64, 8, 2)),
@@ -223,11 +226,11 @@ aligned. There may be more than 2^31 weights, though in no case here. Without we
         Bar(
             "global_bytes / minimum",
             at_most=1.35,
-            look="How often do you read a scale? Once for the eight weights of a word is enough while their group is the same.",
+            look="Read a scale once for the eight weights of a word, if they are in the same group.",
             naive="scales and zeros are loaded for every row",
         ),
-        Bar("sectors / ideal", at_most=1.25, look="Do neighboring lanes write neighboring columns?"),
-        Bar("requests * 512 / minimum", at_most=4, look="How many bytes does each access move?"),
+        Bar("sectors / ideal", at_most=1.25, look="Let neighboring lanes write neighboring columns."),
+        Bar("requests * 512 / minimum", at_most=4, look="Move 16 bytes with each access where possible."),
         Bar("launches", at_most=1),
         Bar("scratch_bytes", at_most=0),
     ],
@@ -257,8 +260,8 @@ zero) * scale. qweight is [in_features / 8, out_features], qzeros [groups, out_f
 scales [groups, out_features], g_idx [in_features]. Without act_order the group of k is k / group_size. Sum in float
 and round once at the end; the result is the same in every run. in_features and out_features are multiples of 8,
 tensors 16-byte aligned, groups of any size. There may be more than 2^31 weights, though in no case here. With
-in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. (On a GPU:
-twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit weights.)""",
+in_features = 0 the result is the bias, or zero; with no rows or no out_features there is nothing to do. On a GPU,
+the goal is twice the speed of torch's int4 matmul, and more than the speed of its matmul with 16-bit weights.""",
     launchers=LINEAR.format(name="gptq_linear"),
     dtypes=("f16",),
     inputs=LAYER,
@@ -274,9 +277,9 @@ twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit
         Case("eight rows", **few(8, 264, 40, 32, has_bias=True)),
         Case("nine rows", **few(9, 160, 64, 96)),
         Case("sixteen rows", **few(16, 384, 96, 128, has_bias=True)),
-        Case("more columns than shared memory holds", **few(16, 5120, 8, 128)),
+        Case("rows of x too long for shared memory", **few(16, 5120, 8, 128)),
         Case("one group", **few(5, 200, 48, 200)),
-        Case("groups that do not divide in_features", **few(4, 320, 32, 72)),
+        Case("in_features not a multiple of the group size", **few(4, 320, 32, 72)),
         Case("65 groups of 32", **few(2, 2080, 16, 32)),
         Case("groups that end within a word", **few(3, 144, 56, 13)),
         Case("groups of 1", **few(2, 40, 16, 1)),
@@ -303,7 +306,7 @@ twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit
         ),
         Case("no rows", **few(0, 16, 16, 8)),
         Case("no columns", **few(2, 16, 0, 8)),
-        Case("no in_features: the bias alone", **few(3, 0, 16, 8, has_bias=True)),
+        Case("no input features: out is the bias", **few(3, 0, 16, 8, has_bias=True)),
     ],
     efficient=Case("2 rows, 1024 x 256, groups of 128", **few(2, 1024, 256, 128)),
     minimum_bytes=layer_bytes,
@@ -311,23 +314,23 @@ twice as fast as torch's own int4 matmul, and faster than its matmul with 16-bit
         Bar(
             "global_bytes / minimum",
             at_most=1.8,
-            look="Read each weight once. Each block reads x again: how many columns has a block?",
+            look="Read each weight once. Every block reads x, so let a block compute more columns.",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read neighboring columns."),
+        Bar("sectors / ideal", at_most=1.2, look="Let neighboring lanes read neighboring columns."),
         Bar(
             "requests * 512 / minimum",
             at_most=7,
-            look="How many bytes of qweight does each access move? It should be 16, or 8.",
+            look="Load 16 bytes of qweight with each access, or 8.",
             naive="one column per lane, so loads have 4 bytes",
         ),
         Bar(
             "conversions / (in_features * out_features)",
             at_most=0.05,
-            look="Conversions between integers and floating-point numbers per weight: let four bits become a number "
-            "by their place in it (0x6400 | q is 1024 + q).",
+            look="Avoid conversion instructions: put the four bits of a weight into the bits of an f16 number (0x6400 | q "
+            "is 1024 + q).",
             naive="each weight is converted from int to half",
         ),
-        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds the parts."),
+        Bar("launches", at_most=2, look="Use one kernel, and at most a second one that adds partial sums."),
         NO_SCRATCH,
     ],
     flops=layer_flops,
@@ -359,7 +362,7 @@ def qkv(batch, length, in_features, group_size, act_order=False, has_bias=False,
 
 
 def qkv_rows(d):
-    """Return the sizes with the number of rows of x."""
+    """Return the sizes, and the number of rows of x: batch * length."""
     return {**d, "rows": d["batch"] * d["length"]}
 
 
@@ -369,11 +372,11 @@ LayerNorm and the QKV projection: y = LayerNorm(x) * weight + beta over the last
 out = y w, plus the bias if has_bias. C is in_features; weight and beta are [C], bias [3 C]. w [C, 3 C] is int4 in
 GPTQ's format: qweight [C / 8, 3 C], qzeros [groups, 3 C / 8] with zeros stored minus 1, scales [groups, 3 C], g_idx
 [C], groups = ceil(C / group_size). out is [3, batch, length, C]: queries, keys, values. Compute mean and variance
-by Welford's method in float, so that a large mean costs no digits. You may round y to f16; sum in float. For up to
+by Welford's method in float, so that a large mean costs no precision. You may round y to f16; sum in float. For up to
 16 rows (batch * length) use one kernel. For more, use tensor cores for the matmul; the scratch memory `normalized`
 [batch, length, C] may hold y. C is a multiple of 8, tensors 16-byte aligned, groups of any size. With no rows or C
-= 0 there is nothing to do. (On a GPU at C 4096: 1 and 16 rows in 0.02 ms, 2048 rows in 0.25 ms or 70 % of the
-roofline.)""",
+= 0 there is nothing to do. The goal on a GPU at C = 4096: 0.02 ms for 1 and for 16 rows, and 0.25 ms or 70 % of
+the roofline for 2048 rows.""",
     launchers=QKV,
     dtypes=("f16",),
     inputs={
@@ -392,13 +395,13 @@ roofline.)""",
     cases=[
         Case("one row of 8", **qkv(1, 1, 8, 8)),
         Case("one row, groups of 128", **qkv(1, 1, 384, 128)),
-        Case("two sequences of three, a bias", **qkv(2, 3, 72, 32, has_bias=True)),
+        Case("two sequences of three rows, a bias", **qkv(2, 3, 72, 32, has_bias=True)),
         Case("sixteen rows", **qkv(2, 8, 136, 64)),
         Case("seventeen rows", **qkv(1, 17, 64, 32, has_bias=True)),
         Case("a mean of 60", inputs={"x": normal(mean=60.0, scale=0.5)}, **qkv(1, 2, 256, 128)),
         Case("a mean of 60, prefill", inputs={"x": normal(mean=60.0, scale=0.5)}, **qkv(1, 66, 64, 64)),
         Case("a row without variance", inputs={"x": constant(3.0)}, **qkv(1, 2, 40, 8, eps=0.01)),
-        Case("C that no tile divides", **qkv(1, 3, 104, 24)),
+        Case("C that is not a multiple of a tile", **qkv(1, 3, 104, 24)),
         Case("groups that end within a word", **qkv(1, 2, 56, 13, has_bias=True)),
         Case("act-order", **qkv(1, 4, 128, 32, True)),
         Case("groups of 1", **qkv(1, 1, 24, 1)),
@@ -432,11 +435,14 @@ roofline.)""",
         Bar(
             "global_bytes / minimum",
             at_most=4.5,
-            look="How many rows share each weight, and how many columns each row of y? At least 64 of both.",
+            look="Compute tiles of at least 64 rows by 64 columns, so that each weight and each row of y is fetched "
+            "less often.",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Neighboring lanes should read neighboring elements."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring lanes read neighboring elements."),
         Bar("bank_conflict_ways", at_most=2.1, look="Pad the rows of the tiles in shared memory by 16 bytes."),
-        Bar("launches", at_most=3, look="The norm, perhaps the dequantized weights, and the matmul."),
+        Bar(
+            "launches", at_most=3, look="Use at most three kernels: LayerNorm, perhaps dequantization, and the matmul."
+        ),
     ],
     flops=lambda d: layer_flops(qkv_rows(d)),
     bench=[
@@ -455,7 +461,7 @@ Sum in float and round once at the end; the result has the same bits in every ru
 out_features] is scratch memory that may hold anything. w = (q - zero) * scale as in gptq_linear, without bias and
 act_order; up to 16 rows, in_features and out_features multiples of 8, groups of any size. With in_features = 0 the
 result is zero; with no rows or no out_features there is nothing to do. The given kernel has several faults. Find
-them from the report, and correct all.""",
+them from the report, and correct them all.""",
     launchers="void gptq_split_k(const {T}* x, const int* qweight, const int* qzeros, const {T}* scales, float* partial, "
     "{T}* out, int rows, int in_features, int out_features, int group_size, int splits, cudaStream_t stream)",
     dtypes=("f16",),
@@ -509,9 +515,10 @@ them from the report, and correct all.""",
         Bar(
             "atomics",
             at_most=0,
-            look="The order of atomic additions decides how sums are rounded. Store parts, and add them in order.",
+            look="Sums by atomics are rounded differently in each run, because their order varies. Store parts, and "
+            "add them in order.",
         ),
-        Bar("launches", at_most=2, look="One kernel for the parts, one that adds them."),
+        Bar("launches", at_most=2, look="Use two kernels: one computes the partial sums, the other adds them."),
         NO_SCRATCH,
     ],
     flops=layer_flops,

@@ -13,7 +13,7 @@ from grader.course.task import Bar, Bench, Case, Exercise, Grid, Input, Output, 
 
 
 def starts_of(lengths):
-    """Return where sequences of these lengths start, and where the last one ends."""
+    """Return a generator of starts for sequences of these lengths: the first token of each, and the end of the last."""
 
     def draw(shape):
         return torch.tensor([0, *lengths]).cumsum(0)
@@ -22,7 +22,7 @@ def starts_of(lengths):
 
 
 def random_starts(tokens):
-    """Draw a random division of the tokens; some sequence may have none."""
+    """Return a generator of starts that divide the tokens at random; a sequence may get none."""
 
     def draw(shape, dims, generator):
         cuts = torch.randint(0, dims[tokens] + 1, (shape[0] - 2,), generator=generator).sort().values
@@ -41,7 +41,7 @@ def equal_shares(tokens):
 
 
 def rows_of(heads, values):
-    """Return a generator of one row per token, with NaN after the last head: kernels must not use it."""
+    """Return a generator of one row per token. The padding after the last head is NaN: kernels must not use it."""
 
     def draw(shape, dims, generator):
         drawn = values(shape, dims, generator) if isinstance(values, normal) else values(shape, generator)
@@ -56,17 +56,17 @@ def one_direction(shape, generator):
 
 
 def rising(shape, generator):
-    """Generate keys whose scores with ``one_direction`` rise: the maximum grows with every tile."""
+    """Draw keys whose scores with ``one_direction`` rise along the keys, so that each tile has a new maximum."""
     return torch.linspace(-1, 1, shape[0])[:, None] * 3 + 0.3 * torch.randn(shape, generator=generator)
 
 
 def falling(shape, generator):
-    """Generate keys whose scores with ``one_direction`` fall: most weights are much smaller than the first."""
+    """Draw keys whose scores with ``one_direction`` fall, so that most weights are much smaller than the first."""
     return -rising(shape, generator)
 
 
 def nan_from(token):
-    """Return a generator of rows that are NaN from one token on."""
+    """Return a generator of rows that are NaN from row ``token`` on."""
 
     def draw(shape, generator):
         drawn = torch.randn(shape, generator=generator)
@@ -100,7 +100,10 @@ def attention(q, k, v, query_starts, key_starts, heads, kv_heads, head_dim, scal
 
 
 def torchs(backend):
-    """Return torch's attention by one of its backends, for equally long sequences, with as many keys as queries if causal."""
+    """Return torch's attention with the given backend, for equally long sequences.
+
+    A causal case must have as many keys as queries.
+    """
 
     def attend(q, k, v, batch, heads, kv_heads, head_dim, scale, causal):
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -125,18 +128,18 @@ def scale_of(dims):
 
 
 def heads_of(dims):
-    """Return the number of query heads: given, or a multiple of the key/value heads."""
+    """Return the number of query heads: ``heads`` if given, otherwise kv_heads * group."""
     return dims.get("heads", dims["kv_heads"] * dims.get("group", 1))
 
 
 def pairs(d):
-    """Return the number of unmasked (query, key) pairs per sequence and head, for equal lengths."""
+    """Return the number of visible (query, key) pairs per sequence and head, if all sequences have equal lengths."""
     n, m = (d[tokens] // max(d["batch"], 1) for tokens in ("queries", "keys"))
     return sum(max(0, min(m, i + 1 + m - n)) for i in range(n)) if d["causal"] else n * m
 
 
 def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **more):
-    """Return the sizes of a case; queries and keys are those of all sequences together."""
+    """Return the sizes of a case; ``queries`` and ``keys`` are totals over all sequences."""
     return {
         **dict(batch=batch, queries=queries, keys=keys, heads=heads, kv_heads=kv_heads, head_dim=head_dim),
         **dict(causal=causal, max_queries=queries, q_pad=0, kv_pad=0),
@@ -145,7 +148,7 @@ def sizes(batch, queries, keys, heads, kv_heads, head_dim=64, causal=False, **mo
 
 
 def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64, causal=False, **more):
-    """Return a case of sequences of these lengths."""
+    """Return a case with one sequence for each pair of lengths."""
     own = {name: more.pop(name) for name in ("dtypes",) if name in more}
     inputs = {"query_starts": starts_of(query_lengths), "key_starts": starts_of(key_lengths), **more.pop("inputs", {})}
     numbers = sizes(len(query_lengths), sum(query_lengths), sum(key_lengths), heads, kv_heads, head_dim, causal, **more)
@@ -153,7 +156,7 @@ def sequences(name, query_lengths, key_lengths, heads=1, kv_heads=1, head_dim=64
 
 
 def same_lengths(batch, query_len, key_len, heads, kv_heads, head_dim, causal=False):
-    """Return the inputs and sizes of equally long sequences."""
+    """Return the inputs and sizes of a case in which all sequences have the same lengths."""
     numbers = sizes(batch, batch * query_len, batch * key_len, heads, kv_heads, head_dim, causal)
     starts = {"query_starts": equal_shares("queries"), "key_starts": equal_shares("keys")}
     return {"inputs": starts, **numbers, "max_queries": query_len}
@@ -168,8 +171,8 @@ heads * head_dim in out. Run both matmuls on tensor cores with mma.sync: f16 and
 the weights once, and the output once. Use one kernel, no working memory, and no access with bank conflicts. head_dim is
 64, 80, 96, 128 or 256, scale is positive, all tensors are 16-byte aligned, and strides are multiples of 8. With
 `causal`, query i of n queries and m keys sees the keys up to i + m - n. A query that sees no key gives zeros. A
-sequence may have no queries or no keys; without any queries, return at once. (Goal on a GPU: as fast as torch's
-FlashAttention-2.)""",
+sequence may have no queries or no keys; without any queries, return at once. The goal on a GPU is the speed of torch's
+FlashAttention-2.""",
     launchers="void mma_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int batch, int max_queries, int heads, int kv_heads, int head_dim, "
     "long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t stream)",
@@ -258,7 +261,7 @@ FlashAttention-2.)""",
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with mma.sync."),
         Bar("global_bytes / minimum", at_most=2.6, look="Let at least 64 rows of q share each tile of k and v."),
-        Bar("sectors / ideal", at_most=1.05, look="Do neighboring threads move neighboring 16 bytes?"),
+        Bar("sectors / ideal", at_most=1.05, look="Let neighboring threads move neighboring 16 bytes."),
         Bar(
             "shared_wavefronts / (flops_needed / 64)",
             at_most=0.08,

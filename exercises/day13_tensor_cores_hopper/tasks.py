@@ -13,7 +13,7 @@ ampere = tasks_of_day(__file__, "day12_tensor_cores_ampere")
 
 
 def one_way_then_back(shape, generator):
-    """Generate weights near 10 in the first half of the columns and near -10 in the second."""
+    """Draw weights near 10 in the first half of the columns and near -10 in the second half."""
     sign = torch.where(torch.arange(shape[1]) < shape[1] // 2, 10.0, -10.0)
     return sign + torch.randn(shape, generator=generator)
 
@@ -21,9 +21,9 @@ def one_way_then_back(shape, generator):
 wgmma_linear = Exercise(
     summary="""\
 Compute y = x w^T on Hopper's tensor cores. TMA loads tiles, mbarriers count their bytes, and wgmma multiplies them,
-with f32 accumulators, f16 and bf16 in and out. Load the next tiles while these are multiplied. in_features and
-out_features are multiples of 8, rows is any number, all tensors are 16-byte aligned, and in_features is not 0. (Goal on
-a GPU: as fast as cuBLAS.)""",
+with f32 accumulators, f16 and bf16 in and out. Load the next tiles while the current ones are multiplied. in_features
+and out_features are multiples of 8, rows is any number, all tensors are 16-byte aligned, and in_features is not 0. The
+goal on a GPU is the speed of cuBLAS.""",
     launchers="void wgmma_linear_{dtype}(const {T}* x, const {T}* w, {T}* y, int rows, int in_features, "
     "int out_features, cudaStream_t stream)",
     dtypes=("f16", "bf16"),
@@ -37,10 +37,16 @@ a GPU: as fast as cuBLAS.)""",
         Case("one row, eight columns", rows=1, in_features=8, out_features=8),
         Case("one tile", rows=128, in_features=64, out_features=256),
         Case("a little more than a tile", dtypes=["bf16"], rows=129, in_features=72, out_features=264),
-        Case("more of k than a ring of tiles holds", rows=70, in_features=840, out_features=136),
-        Case("k that no tile divides, several tiles of y", dtypes=["f16"], rows=300, in_features=200, out_features=520),
-        Case("a row of tiles without a neighbor", rows=400, in_features=128, out_features=40),
-        Case("more tiles than blocks that fit the GPU", dtypes=["bf16"], rows=2, in_features=8, out_features=16904),
+        Case("in_features longer than the ring of tiles", rows=70, in_features=840, out_features=136),
+        Case(
+            "in_features not a multiple of a tile, several tiles of y",
+            dtypes=["f16"],
+            rows=300,
+            in_features=200,
+            out_features=520,
+        ),
+        Case("a single column of tiles", rows=400, in_features=128, out_features=40),
+        Case("more tiles than resident blocks", dtypes=["bf16"], rows=2, in_features=8, out_features=16904),
         Case(
             "partial sums beyond 65504",
             dtypes=["f16"],
@@ -64,11 +70,19 @@ a GPU: as fast as cuBLAS.)""",
         Bar(
             "global_bytes / minimum",
             at_most=2.1,
-            look="A block should compute at least 128 x 128 of y.",
+            look="Let a block compute at least 128 x 128 elements of y.",
             naive="64 columns of y per block: x is fetched too often",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="TMA loads whole rows; only y may touch a sector twice."),
-        Bar("bank_conflict_ways", at_most=1.05, look="Swizzle what you store to shared memory as the tensor map does."),
+        Bar(
+            "sectors / ideal",
+            at_most=1.3,
+            look="Load whole rows of tiles by TMA. Only stores to y may touch a sector twice.",
+        ),
+        Bar(
+            "bank_conflict_ways",
+            at_most=1.05,
+            look="Store the results to shared memory with the swizzle of the tensor map.",
+        ),
         Bar("launches", at_most=1, look="Use one kernel."),
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
@@ -90,7 +104,7 @@ max_queries, and keys likewise; queries and keys are totals over all sequences. 
 elements, and heads * head_dim in out. head_dim is a multiple of 8 up to 256, scale is positive, all tensors are 16-byte
 aligned, and strides are multiples of 8. With `causal`, query i of n queries and m keys sees the keys up to i + m - n. A
 query that sees no key gives zeros. Rows of another sequence may hold anything, also NaN. `taken` is one int of working
-memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as cuDNN.)""",
+memory, for blocks that distribute work dynamically. The goal on a GPU is the speed of cuDNN.""",
     launchers="void hopper_flash_attention_{dtype}(const {T}* q, const {T}* k, const {T}* v, const int* query_starts, "
     "const int* key_starts, {T}* out, int* taken, int batch, int queries, int keys, int max_queries, int heads, "
     "int kv_heads, int head_dim, long long q_stride, long long kv_stride, float scale, bool causal, cudaStream_t "
@@ -106,16 +120,20 @@ memory, for blocks that distribute work dynamically. (Goal on a GPU: as fast as 
             [37, 50],
             inputs={name: ampere.nan_from(37) for name in ("k", "v")},
         ),
-        ampere.sequences("more tiles of queries than blocks that fit the GPU", [1] * 70, [3] * 70, 2, 1),
+        ampere.sequences("more tiles of queries than resident blocks", [1] * 70, [3] * 70, 2, 1),
     ],
     bars=[
         Bar("tensor_operations / flops_needed", at_least=1, look="Run both matmuls with wgmma."),
         Bar("global_bytes / minimum", at_most=2.6, look="Let at least 64 rows of q share each tile of k and v."),
-        Bar("sectors / ideal", at_most=1.2, look="TMA loads whole rows; only out may touch a sector twice."),
+        Bar(
+            "sectors / ideal",
+            at_most=1.2,
+            look="Load whole rows of tiles by TMA. Only stores to out may touch a sector twice.",
+        ),
         Bar(
             "bank_conflict_ways",
             at_most=1.05,
-            look="Swizzle what you store to shared memory.",
+            look="Store the results to shared memory with the swizzle of the tensor map.",
             naive="what is stored is not swizzled",
         ),
         Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),

@@ -448,11 +448,17 @@ GEMM_BARS = [
     Bar(
         "global_bytes / minimum",
         at_most=2.6,
-        look="A block should compute at least 128 x 128 of y.",
+        look="Let a block compute at least 128 x 128 elements of y.",
         naive="tiles of 64 columns",
     ),
-    Bar("sectors / ideal", at_most=1.5, look="TMA loads whole rows; only y may touch a sector twice."),
-    Bar("bank_conflict_ways", at_most=2.1, look="Swizzle what you store to shared memory as the tensor map does."),
+    Bar(
+        "sectors / ideal",
+        at_most=1.5,
+        look="Load whole rows of tiles by TMA. Only stores to y may touch a sector twice.",
+    ),
+    Bar(
+        "bank_conflict_ways", at_most=2.1, look="Store the results to shared memory with the swizzle of the tensor map."
+    ),
     Bar("launches", at_most=1, look="Use one kernel."),
     Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
 ]
@@ -481,7 +487,7 @@ do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
         Case("one row, eight columns", **matmul_sizes(1, 16, 8)),
         Case("two rows", **matmul_sizes(2, 128, 16)),
         Case("a little more than a tile", **matmul_sizes(131, 144, 264)),
-        Case("more of k than a ring of tiles holds", **matmul_sizes(70, 1040, 136)),
+        Case("in_features longer than the ring of tiles", **matmul_sizes(70, 1040, 136)),
         Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
         Case("the smallest numbers", inputs={"x": integers(0, 9), "w": integers(128, 137)}, **matmul_sizes(17, 64, 24)),
         Case("random sizes", rows=between(1, 150), in_features=one_of(16, 112, 240), out_features=one_of(8, 72, 312)),
@@ -552,7 +558,7 @@ do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
         Case("one row, eight columns", **matmul_sizes(1, 16, 8)),
         Case("two rows, two groups", **matmul_sizes(2, 256, 16)),
         Case("a little more than a tile", **matmul_sizes(131, 144, 136)),
-        Case("more of k than a ring of tiles holds", **matmul_sizes(67, 1296, 136)),
+        Case("in_features longer than the ring of tiles", **matmul_sizes(67, 1296, 136)),
         Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
         Case("few tiles, and 17 groups of k", **matmul_sizes(20, 2064, 136)),
         Case(

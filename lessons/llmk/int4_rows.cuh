@@ -26,7 +26,7 @@ namespace llmk {
 struct Int4Rows {
     static constexpr int kWarps = 16;
     static constexpr int kThreads = 32 * kWarps;
-    static constexpr int kColumns = 32;                    // columns per block and tile
+    static constexpr int kColumns = 32;                    // columns of out that a block computes at a time
     static constexpr int kStep = 32;                       // values of k that a warp multiplies per step
     static constexpr int kChunk = 4 * kStep;               // values of k that a warp loads at a time
     static constexpr int kTwoTurns = 2 * kWarps * kChunk;  // values of k that the block has in flight
