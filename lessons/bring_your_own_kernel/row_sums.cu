@@ -1,4 +1,4 @@
-// Sums the rows of a matrix on the GPU and compares with the CPU: as one writes it in an afternoon, with its own main.
+// A complete program: sums the rows of a matrix on the GPU in two ways, and compares the sums with the CPU's.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ __global__ void row_sums_by_thread(const float* x, float* sums, int rows, int co
     sums[row] = sum;
 }
 
-// One block for each row: every thread adds up its share, then the halves are folded onto each other.
+// One block for each row: every thread adds up its share; then the lower half of the threads adds the upper half's sums.
 __global__ void row_sums_by_block(const float* x, float* sums, int columns) {
     __shared__ float partial[THREADS];
     int thread = threadIdx.x;
@@ -36,7 +36,7 @@ __global__ void row_sums_by_block(const float* x, float* sums, int columns) {
         if (thread < half) partial[thread] += partial[thread + half];
         __syncthreads();
     }
-    // "The last 64 are one warp's, and a warp runs in lockstep."
+    // One warp adds the last 64 values, without barriers: the author assumes that a warp runs in lockstep.
     if (thread < 32) {
         for (int half = 32; half > 0; half /= 2) partial[thread] += partial[thread + half];
     }

@@ -1,4 +1,4 @@
-// Sums the rows of a matrix on the GPU and compares with the CPU: row_sums.cu with both of its faults mended.
+// Sums the rows of a matrix on the GPU and compares with the CPU: row_sums.cu without its two faults.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ __global__ void row_sums_by_thread(const float* x, float* sums, int rows, int co
     sums[row] = sum;
 }
 
-// One block for each row: every thread adds up its share, then the halves are folded onto each other.
+// One block for each row: every thread adds up its share; then the lower half of the threads adds the upper half's sums.
 __global__ void row_sums_by_block(const float* x, float* sums, int columns) {
     __shared__ float partial[THREADS];
     int thread = threadIdx.x;

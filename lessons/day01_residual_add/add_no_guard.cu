@@ -1,4 +1,4 @@
-// Version 2 without its guard: right whenever n is a multiple of the block size, and only then.
+// Version 2 of add.cu without its guard: right whenever n is a multiple of the block size, and only then.
 #include <cuda_runtime.h>
 
 // x, residual, out: (n).
