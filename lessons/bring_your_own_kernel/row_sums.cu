@@ -24,7 +24,7 @@ __global__ void row_sums_by_thread(const float* x, float* sums, int rows, int co
     sums[row] = sum;
 }
 
-// One block for each row: every thread adds up its share; then the lower half of the threads adds the upper half's sums.
+// One block for each row: every thread adds up its share; then half of the threads add the others' sums, and so on.
 __global__ void row_sums_by_block(const float* x, float* sums, int columns) {
     __shared__ float partial[THREADS];
     int thread = threadIdx.x;

@@ -1,4 +1,4 @@
-// The tiled linear layer without its second barrier: threads may store the next tiles while others still read the current ones.
+// The tiled linear layer without its second barrier: threads may store the next tiles while others still read.
 #include <cuda_runtime.h>
 
 // x is (rows, inner), weight is (features, inner), out is (rows, features); every size is a multiple of 32.

@@ -69,7 +69,7 @@ __global__ void factor_first_kernel(const float* x, const float* norm_weight, co
     if (row < rows && feature < features) out[static_cast<long long>(row) * features + feature] = sum;
 }
 
-// Version 3: the factor is applied to the finished sum, so one walk is enough. It also sums the squares.
+// Version 3: the factor is applied to the finished sum, so one walk over the row is enough; it also sums the squares.
 __global__ void factor_last_kernel(const float* x, const float* norm_weight, const float* weight, float* out, int rows,
                                    int inner, int features, float eps) {
     __shared__ float x_tile[kTile][kTile + 1], w_tile[kTile][kTile + 1];

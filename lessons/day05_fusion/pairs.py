@@ -74,10 +74,10 @@ class Pair:
     reference: Callable[[], torch.Tensor]
     """The exact output in float64, for the first ``len`` rows."""
     least_bytes: tuple[int, int]
-    """Bytes fused and unfused, if each kernel moves each of its tensors once."""
+    """The bytes that the fused and the unfused kernels move, if each kernel moves each of its tensors once."""
 
     def errors(self) -> tuple[float, float]:
-        """Return the largest error of both, relative to the largest output."""
+        """Return the largest error of the fused and of the unfused output, relative to the largest output."""
         with torch.no_grad():
             right = self.reference()
             size = right.abs().max()
@@ -131,7 +131,7 @@ def rms_norm_linear(machine: Machine, rows: int, in_features: int, out_features:
 
 
 def linear_swiglu(machine: Machine, rows: int, in_features: int, hidden: int) -> Pair:
-    """Gate, up and SwiGLU."""
+    """Return the pair for the gate and up projections and SwiGLU."""
     device = machine.device
     x = numbers(device, rows, in_features, seed=1)
     gate_weight = numbers(device, hidden, in_features, scale=in_features**-0.5, seed=2)

@@ -9,13 +9,13 @@
 #include <cmath>
 #include <cstdint>
 
-constexpr int kQueries = 128;     // of a block
-constexpr int kWarpQueries = 32;  // of a warp: two MMAs of 16 rows share each fragment of keys
+constexpr int kQueries = 128;     // queries of a block
+constexpr int kWarpQueries = 32;  // queries of a warp: two MMAs of 16 rows share each fragment of keys
 constexpr int kThreads = kQueries / kWarpQueries * 32;
 constexpr int kKeys = 64;   // keys of a tile
 constexpr int kGroup = 32;  // keys whose scores are in registers at a time: four MMAs of 8
 constexpr int kStages = 3;  // tiles of keys in flight or in use
-constexpr int kVector = 8;  // elements of 16 bytes
+constexpr int kVector = 8;  // elements in 16 bytes
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
 // The key that is stored in row `row` of a tile in shared memory. This only permutes the bits of the row, so
@@ -59,7 +59,7 @@ __device__ void copy_piece(__half* target, const __half* matrix, long long row, 
 }
 
 // q: [batch * heads, query_len, head_dim]   k: [batch * heads, key_len, head_dim]   out: [batch * heads, query_len, key_len]
-// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes   wide_out: and those of out
+// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes   wide_out: so do rows of out
 template <int D, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     scores_kernel(const __half* __restrict__ q, const __half* __restrict__ k, __half* __restrict__ out, int query_len,
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 
     const int query_tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / query_tiles;
-    // Under a causal mask the last queries see the most keys: they start first.
+    // Under a causal mask the last queries see the most keys, so their blocks start first.
     const int query0 = (query_tiles - 1 - static_cast<int>(blockIdx.x % query_tiles)) * kQueries;
     q += head * query_len * head_dim;
     k += head * key_len * head_dim;
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
         }
     }
 
-    // Keys that no query of the block sees. Each warp writes its own rows.
+    // Write -infinity for the keys that no query of the block sees. Each warp writes its own rows.
     const uint32_t hidden = two_halves(-INFINITY, -INFINITY);
     for (int query = warp_query; query < min(warp_query + kWarpQueries, query_len); ++query) {
         __half* row = out + static_cast<long long>(query) * key_len;

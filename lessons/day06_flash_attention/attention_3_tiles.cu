@@ -8,8 +8,8 @@
 
 #include <cmath>
 
-constexpr int kQueries = 64;  // of one block: one thread each
-constexpr int kKeys = 16;     // of one tile
+constexpr int kQueries = 64;  // queries of a block: one for each thread
+constexpr int kKeys = 16;     // keys of a tile
 
 // Copies rows of DIM floats into a tile with all threads of the block. Rows past the last one become zeros.
 template <int DIM>
@@ -51,8 +51,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
     }
     float m = -INFINITY, l = 0;
 
-    // This query sees the keys before `visible`; no query of the block sees `block_visible` or later: tiles that start
-    // there are skipped, which under a causal mask is half of them.
+    // This query sees the keys before `visible`. No query of the block sees `block_visible` or a later key, so the
+    // block skips the tiles from there on. Under a causal mask that skips about half of all tiles.
     const int visible = causal ? query + key_len - query_len + 1 : key_len;
     const int block_visible = causal ? min(first_query + kQueries, query_len) + key_len - query_len : key_len;
 

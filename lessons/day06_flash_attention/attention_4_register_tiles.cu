@@ -56,9 +56,8 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
     extern __shared__ float4 shared[];
     auto& tiles = *reinterpret_cast<Tiles<DIM>*>(shared);
 
-    // A warp is 4 groups of 8 threads. The group's number comes from lane bits 1 and 4, so that of any four
-    // neighboring lanes two read the same query and two the same key: the hardware serves such 16-byte reads in half
-    // the wavefronts.
+    // A warp is 4 groups of 8 threads. Lane bits 1 and 4 are the group's number. So among four neighboring lanes, each
+    // query and each key is read by two lanes, and the hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & 6);                    // owns keys tx, tx + 8, ...
     const int ty = 4 * warp + ((lane >> 1 & 1) | (lane >> 3 & 2));  // owns queries ty, ty + 16, ...
@@ -102,8 +101,8 @@ __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* 
         }
 
         // The online softmax. The 8 threads with the same ty are lanes of one warp, and differ in lane bits 0, 2 and 3:
-        // they agree on the maximum by shuffles. Each sums the weights of its own keys only; the sums are added at the
-        // end.
+        // shuffles find their common maximum. Each thread sums the weights of its own keys only; the sums are added at
+        // the end.
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
             const int row = ty + kGroups * i;

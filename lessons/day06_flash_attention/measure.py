@@ -102,7 +102,7 @@ def microseconds(run: Run, inputs: list[torch.Tensor]) -> float:
 
 
 def peak_bytes(run: Run, inputs: list[torch.Tensor]) -> int:
-    """Return the peak memory of a call in addition to its inputs, with its output."""
+    """Return the peak memory that a call allocates: its output and its scratch memory, without its inputs."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -183,7 +183,7 @@ def main() -> None:
     """Measure and print; with --record, also write the file."""
     parser = argparse.ArgumentParser(description="times and memory of attention on this machine's GPU")
     parser.add_argument("--record", action="store_true", help="write attention_gpu.json for the lesson")
-    parser.add_argument("--only-long", action="store_true", help=f"only the memory at {LONG} queries and keys")
+    parser.add_argument("--only-long", action="store_true", help=f"measure only the memory at {LONG} queries and keys")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("No GPU found. The lesson shows recorded measurements.")

@@ -9,7 +9,7 @@
 
 constexpr int kDim = 64;
 
-// Rounds like a 16-bit arithmetic unit: every result has the type of the operands.
+// Computes like a 16-bit arithmetic unit: every result is rounded to the type of the operands.
 template <typename T>
 __device__ T rounded(float x) {
     return static_cast<T>(x);

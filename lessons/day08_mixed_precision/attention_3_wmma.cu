@@ -17,8 +17,8 @@ constexpr int kOut = kDim + 4;
 
 using Accumulator = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 
-// Multiplies row r of every fragment by factors[r]. A fragment whose columns are all `factors` holds the factor of a
-// row wherever the others hold an element of that row.
+// Multiplies row r of every fragment by factors[r]. Fragments of one type have one layout. So a fragment whose columns
+// are all `factors` has factors[r] in each place where the other fragments have an element of row r.
 __device__ void multiply_rows(Accumulator (&o)[kDim / 16], const float* factors) {
     Accumulator factor;
     wmma::load_matrix_sync(factor, factors, 0, wmma::mem_col_major);
@@ -29,7 +29,7 @@ __device__ void multiply_rows(Accumulator (&o)[kDim / 16], const float* factors)
 
 template <typename T>
 __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len, int key_len, float scale) {
-    __shared__ __align__(32) float scores[16 * kPitch];  // a column of S is a row of it
+    __shared__ __align__(32) float scores[16 * kPitch];  // column j of S starts at j * kPitch
     __shared__ __align__(32) T weights[16 * kWeights];
     __shared__ __align__(32) float factors[16];
     __shared__ __align__(32) float staged[16 * kOut];

@@ -99,7 +99,7 @@ def dense(length: int, causal: bool = True) -> Pattern:
 
 
 def sliding_window(length: int, window: int, causal: bool = True) -> Pattern:
-    """Build a window of ``window`` keys that ends with the query's own; without ``causal`` also as many after it."""
+    """Build a window of ``window`` keys that ends with the query's own; without ``causal``, also as many later keys."""
     return _ordered(_distance(length).abs() < window, causal)
 
 

@@ -95,13 +95,15 @@ class BlockAllocator:
         held = [0] * self.pages
         for number, sequence in self.sequences.items():
             assert len(set(sequence.table)) == len(sequence.table), f"sequence {number} holds a page twice"
-            assert len(sequence.table) == -(-sequence.length // self.page_size), f"sequence {number} holds too much"
+            assert len(sequence.table) == -(-sequence.length // self.page_size), (
+                f"sequence {number} has not ceil(length / page_size) pages"
+            )
             for page in sequence.table:
                 held[page] += 1
-        assert held == self.owners, "the counts of owners are wrong"
+        assert held == self.owners, "a reference count is not the number of tables that hold the page"
         assert len(set(self._free)) == len(self._free), "a page is in the free list twice"
         unheld = {page for page, owners in enumerate(held) if owners == 0}
-        assert unheld == set(self._free), "a page is lost, or free although it is held"
+        assert unheld == set(self._free), "a page is neither held nor free, or both"
 
     def _take(self) -> int:
         page = self._free.pop()

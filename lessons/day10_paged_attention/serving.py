@@ -16,7 +16,7 @@ from allocator import BlockAllocator, OutOfPages
 
 @dataclass
 class Request:
-    """A request: the tokens of its prompt, and of its output, whose number the server does not know."""
+    """A request: the number of tokens of its prompt and of its output. The server does not know the latter."""
 
     prompt: int
     output: int
@@ -60,7 +60,7 @@ def contiguous(todo: list[Request], tokens: int, longest: int) -> list[Step]:
 
 @dataclass(frozen=True)
 class Placement:
-    """The memory of a request, and the steps in which it held it: ``begin`` up to, but without, ``end``."""
+    """The memory of a request, and the steps during which the request held it: ``begin`` to ``end`` - 1."""
 
     address: int
     size: int
