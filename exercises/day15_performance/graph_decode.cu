@@ -1,5 +1,5 @@
-// Attention of one token after another, each step a CUDA graph: append the key and the value, then attend to all so
-// far.
+// Attention of one token after another. Each step is one launch of a CUDA graph: append the key and the value, then
+// attend to all tokens so far.
 //
 //   q, k, v, out: [steps, heads, head_dim]     k_cache, v_cache: [tokens, heads, head_dim]     length: [1]
 //
@@ -11,7 +11,7 @@
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 128;
-constexpr int kEach = 4;  // elements of a head per lane: head_dim is at most 128
+constexpr int kEach = 4;  // elements of a head per lane, because head_dim is at most 128
 
 // Append the step's key and value, `width` numbers each, after the first `known` tokens.
 __global__ void append(const float* k, const float* v, float* k_cache, float* v_cache, int known, int prompt,

@@ -2,7 +2,7 @@
 //
 //   x, out: [rows, cols]     weight: [cols]     cols: a multiple of 4, at most 8192
 //
-// Correct, but idle most of the time: while a block reduces and stores a row, no load is in flight.
+// The kernel is correct, but slow: while a block reduces and stores a row, no load is in flight.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -32,14 +32,14 @@ __global__ void __launch_bounds__(kThreads)
         for (int i = threadIdx.x; i < vectors; i += kThreads) squares += sum_of_squares(row[i]);
         const float scale = rsqrtf(llmk::block_sum(squares) / (4.0f * vectors) + eps);
         for (int i = threadIdx.x; i < vectors; i += kThreads) out[start + i] = scaled(row[i], scale, weight[i]);
-        __syncthreads();  // block_sum may be called again
+        __syncthreads();  // all threads have left block_sum before it is called again
     }
 }
 
 extern "C" void pipelined_norm(const float* x, const float* weight, float* out, int rows, int cols, float eps,
                                int max_blocks, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
-    const int bytes = cols * static_cast<int>(sizeof(float));  // the row that a block holds
+    const int bytes = cols * static_cast<int>(sizeof(float));  // of the row that a block holds in shared memory
     cudaFuncSetAttribute(norm_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     norm_rows<<<std::min(rows, max_blocks), kThreads, bytes, stream>>>(
         reinterpret_cast<const float4*>(x), reinterpret_cast<const float4*>(weight), reinterpret_cast<float4*>(out),

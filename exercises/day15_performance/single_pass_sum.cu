@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     const float sum = llmk::block_sum(mine);
 
-    // TODO: store the sum in partials, and let every thread of the block know if this block is the last to do so.
+    // TODO: store the sum in partials, and tell all threads of the block whether it is the last block to do so.
     // TODO: the last block adds the partials up, in an order that depends on n only, and resets counter.
 }
 

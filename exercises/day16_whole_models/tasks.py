@@ -8,7 +8,7 @@ from grader.course.task import Bar, Case, Exercise, Input, Output, between, cons
 def second_half(
     x, attention, norm_weight, norm_bias, up, up_bias, down, down_bias, hidden, feed_forward, eps, parallel
 ):
-    """Return x + attention + mlp(norm(x)), or with the norm of x + attention if the residual is serial."""
+    """Return x + attention + mlp(norm(r)), with r = x if ``parallel``, otherwise r = x + attention."""
     read = x if parallel else x + attention
     y = torch.nn.functional.layer_norm(read, (hidden,), norm_weight, norm_bias, eps) if hidden else read
     inside = torch.nn.functional.gelu(y @ up.T + up_bias)
@@ -21,7 +21,7 @@ def block(rows, hidden, feed_forward, parallel, eps=1e-5):
 
 
 def weight_bytes(d):
-    """Return the bytes of every weight once, and of three activations per row."""
+    """Return the minimum bytes: every weight once, and three vectors per row (x, attention and out)."""
     c, f = d["hidden"], d["feed_forward"]
     return 4 * (2 * c * f + 3 * c + f + 3 * d["rows"] * c)
 
@@ -31,8 +31,8 @@ neox_parallel_residual = Exercise(
 Fix the second half of a GPT-NeoX block: out = x + attention + mlp(norm(r)), with mlp(y) = down gelu(up y + up_bias) +
 down_bias, the exact GELU, and norm a LayerNorm with norm_weight, norm_bias and eps. config.json's
 use_parallel_residual, here `parallel`, selects r: x in the parallel residual, x + attention in the serial one. The
-given kernel has one fault. Find it from the report, and correct it. f32; any rows, hidden and feed_forward whose
-vectors fit into shared memory; with no rows, return at once.""",
+given kernel has one fault. Find it from the report, and correct it. All tensors are f32. There is any number of rows; a
+row of hidden and a row of feed_forward fit into shared memory together. With no rows, return at once.""",
     launchers="void neox_parallel_residual(const float* x, const float* attention, const float* norm_weight, "
     "const float* norm_bias, const float* up, const float* up_bias, const float* down, const float* down_bias, "
     "float* out, int rows, int hidden, int feed_forward, float eps, bool parallel, cudaStream_t stream)",
@@ -51,9 +51,9 @@ vectors fit into shared memory; with no rows, return at once.""",
     trivial=[lambda x, attention: x + attention],
     cases=[
         Case("serial, one row", **block(1, 64, 256, False)),
-        Case("serial, rows and sizes that nothing divides", **block(3, 67, 129, False)),
+        Case("serial, odd sizes", **block(3, 67, 129, False)),
         Case("parallel, one row", **block(1, 64, 256, True)),
-        Case("parallel, rows and sizes that nothing divides", **block(5, 129, 67, True)),
+        Case("parallel, odd sizes", **block(5, 129, 67, True)),
         Case("parallel, a large mean", inputs={"x": normal(mean=300.0)}, **block(2, 128, 64, True)),
         Case("a large eps", **block(2, 31, 64, True, eps=0.5)),
         Case("two channels", **block(2, 2, 3, False)),
@@ -66,14 +66,14 @@ vectors fit into shared memory; with no rows, return at once.""",
     efficient=Case("one row, 128 x 512", **block(1, 128, 512, True)),
     minimum_bytes=weight_bytes,
     bars=[
-        Bar("global_bytes / minimum", at_most=1.15, look="Is a weight read twice?"),
+        Bar("global_bytes / minimum", at_most=1.15, look="Read each weight once."),
         Bar(
             "sectors / ideal",
             at_most=1.15,
-            look="The lanes of a warp should read neighboring elements of a row of the weights.",
+            look="Let the lanes of a warp read neighboring elements of a row of the weights.",
         ),
-        Bar("launches", at_most=1, look="The intermediate values of the MLP can stay in shared memory."),
-        Bar("scratch_bytes", at_most=0, look="The intermediate values of the MLP can stay in shared memory."),
+        Bar("launches", at_most=1, look="Keep the intermediate values of the MLP in shared memory."),
+        Bar("scratch_bytes", at_most=0, look="Keep the intermediate values of the MLP in shared memory."),
     ],
     flops=lambda d: 4.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )
@@ -83,14 +83,14 @@ vectors fit into shared memory; with no rows, return at once.""",
 
 
 def pages_in_use(shape, dims, inputs, generator):
-    """Return random pages, each for one sequence and never page 0; -1 where a sequence needs no more."""
+    """Draw a block table: each sequence has random pages of its own, never page 0; unused entries are -1."""
     tables = 1 + torch.randperm(max(dims["pages"] - 1, 0), generator=generator)[: shape[0] * shape[1]].view(shape)
     needed = -(-inputs["lengths"] // dims["page_size"])
     return torch.where(torch.arange(shape[1]) < needed[:, None], tables, -1)
 
 
 def turned(x, positions, theta):
-    """Apply RoPE to [batch, heads, head_dim], rotate-half."""
+    """Apply RoPE with the rotate-half pairing to x [batch, heads, head_dim]."""
     half = x.shape[-1] // 2
     angle = positions[:, None] * theta ** (-torch.arange(half, dtype=torch.float64) / half)
     cos, sin = angle.cos()[:, None], angle.sin()[:, None]
@@ -99,7 +99,7 @@ def turned(x, positions, theta):
 
 
 def normed(x, weight, eps):
-    """Apply RMSNorm."""
+    """Return the RMSNorm of the last axis of x, times the weight."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
 
@@ -107,7 +107,7 @@ def one_step(
     ids, lengths, block_tables, table, norm_1, qkv_weight, qkv_bias, out_weight, norm_2, gate_up_weight, down_weight, last_norm,
     k_cache, v_cache, heads, kv_heads, head_dim, page_size, layers, eps, theta,
 ):  # fmt: skip
-    """Run one token of each sequence through all layers."""
+    """Return the logits and the caches after one token of each sequence has passed all layers."""
     k_cache, v_cache, x = k_cache.clone(), v_cache.clone(), table[ids]
     for i in range(layers):
         rows = normed(x, norm_1[i], eps) @ qkv_weight[i].T + qkv_bias[i]
@@ -130,14 +130,14 @@ def one_step(
 
 
 def model(layers=1, batch=1, longest=5, heads=4, kv_heads=2, head_dim=8, hidden=24, feed_forward=40, **more):
-    """Return the sizes of a case; longest is the most keys of a sequence, including the new one."""
+    """Return the sizes of a case; ``longest`` is the maximum number of keys of a sequence, including the new one."""
     sizes = dict(layers=layers, batch=batch, longest=longest, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
     sizes |= dict(hidden=hidden, feed_forward=feed_forward, vocabulary=37, page_size=4, eps=1e-6, theta=10000.0)
     return {**sizes, **more}
 
 
 def step_bytes(d):
-    """Return the bytes of every weight once, a table row per token, and the longest sequence's keys and values."""
+    """Return the bytes of a step: every weight, one embedding row per token, and ``longest`` keys and values each."""
     c, f, q, kv = d["hidden"], d["feed_forward"], d["heads"] * d["head_dim"], d["kv_heads"] * d["head_dim"]
     layer = 2 * c + (c + 1) * (q + 2 * kv) + c * q + 3 * c * f + 2 * d["batch"] * d["longest"] * kv
     return 4 * (d["layers"] * layer + c + d["vocabulary"] * (c + d["batch"]) + d["batch"] * c)
@@ -152,9 +152,9 @@ values go to the paged caches, and the result is logits [batch, vocabulary]. The
 correct. Three parts are missing. First, the position of the new token (lengths includes it). Second, its place in the
 cache [layers, pages, kv_heads, page_size, head_dim], where block_tables[b, i] is the page of positions i * page_size
 and up. Third, the launches of each layer in order, all in the given stream: x = x + attention(norm_1(x)), then x = x +
-mlp(norm_2(x)); at the end the last norm, and the table again as the output layer. q, k and v have biases; attention's
-output layer and the MLP have none. `work` has room for all intermediate tensors, and nothing goes through the host.
-With no layers, the logits are those of the normalized embedding; with no sequences, return at once.""",
+mlp(norm_2(x)); at the end the last norm, and the embedding table as the output layer. q, k and v have biases;
+attention's output layer and the MLP have none. `work` has room for all intermediate tensors, and nothing goes through
+the host. With no layers, the logits are those of the normalized embedding; with no sequences, return at once.""",
     launchers="void qwen2_decode(const int* ids, const int* lengths, const int* block_tables, const float* table, "
     "const float* norm_1, "
     "const float* qkv_weight, const float* qkv_bias, const float* out_weight, const float* norm_2, const float* "
@@ -194,11 +194,11 @@ With no layers, the logits are those of the normalized embedding; with no sequen
         Case("one layer, the first token", **model(longest=1)),
         Case("one layer, some tokens before it", inputs=FULL, **model()),
         Case("two layers, the first token", **model(layers=2, longest=1)),
-        Case("two layers, a page begins", inputs=FULL, **model(layers=2, longest=9)),
-        Case("three sequences, each its own length", **model(layers=2, batch=3, longest=11)),
+        Case("two layers, the new token begins a page", inputs=FULL, **model(layers=2, longest=9)),
+        Case("three sequences of different lengths", **model(layers=2, batch=3, longest=11)),
         Case("groups of 7", inputs=FULL, **model(longest=6, heads=7, kv_heads=1)),
         Case(
-            "every head its own keys, sizes that nothing divides",
+            "every query head has its own key/value head, odd sizes",
             **model(1, 2, 5, 3, 3, 6, hidden=33, feed_forward=131),
         ),
         Case("head_dim 128", **model(longest=3, heads=2, kv_heads=1, head_dim=128, hidden=16)),
@@ -215,7 +215,7 @@ With no layers, the logits are those of the normalized embedding; with no sequen
         Bar(
             "global_bytes / minimum",
             at_most=7,
-            look="Is a linear layer computed twice, or for more rows than there are tokens?",
+            look="Compute each linear layer once, and only for the rows of the tokens.",
         ),
         Bar(
             "launches - 16 * layers",
@@ -225,10 +225,10 @@ With no layers, the logits are those of the normalized embedding; with no sequen
         Bar(
             "submissions - launches",
             at_most=0,
-            look="Every kernel writes all of its output: clear or copy nothing.",
+            look="Do not clear or copy buffers: every kernel writes all of its output.",
             naive="buffers that are overwritten are cleared first in every layer",
         ),
-        Bar("scratch_bytes", at_most=0, look="work has room for all intermediate tensors."),
+        Bar("scratch_bytes", at_most=0, look="Allocate nothing: `work` has room for all intermediate tensors."),
     ],
     flops=lambda d: 2.0 * d["batch"] * (step_bytes(d) / 4 - d["hidden"]),
 )
@@ -251,14 +251,14 @@ def half_block(rows, hidden, feed_forward, eps=1e-6):
 
 
 def one_channel_of_thousands(shape, generator):
-    """Generate small numbers, and one channel of 3,000 in every row, as in large models."""
+    """Draw rows of small numbers in which one channel is 3,000, as in large models."""
     x = torch.randn(shape, generator=generator)
     x[:, shape[1] // 3] = 3000.0
     return x
 
 
 def large_ones_first(shape, generator):
-    """Generate rows of one sign: the first 32 products sum to over 1,024, where the others are below half a step."""
+    """Draw rows of one sign. The first 32 products sum to over 1,024; adding a later one in f16 changes nothing."""
     sizes = torch.where(torch.arange(shape[1]) < 32, 24.0, 0.0065)
     signs = torch.randint(0, 2, (shape[0], 1), generator=generator) * 2 - 1
     return signs * sizes * (0.9 + 0.2 * torch.rand(shape, generator=generator))
@@ -268,10 +268,10 @@ fits_in_fp16 = Exercise(
     summary="""\
 Fix the second half of a Qwen2 block in f16, out = x + down(silu(gate(y)) * up(y)) with y = x / sqrt(mean(x^2) + eps) *
 norm_weight. gate and up are the two halves of gate_up, and no layer has a bias. The kernel keeps all intermediate
-values in f16, so some rows are infinite, and others are farther from float64 than the type explains. transformers' own
-f16 block, with sums in f32, has relative errors of 1e-4 to 1e-3 where it does not overflow. Widen to f32 those of the
-four kinds of values that need it, and no others: wider values take more bytes. Any rows; a row of hidden and of
-feed_forward fits into shared memory; out fits into f16.""",
+values in f16, so some rows are infinite, and others have larger errors than rounding the result to f16 explains.
+transformers' own f16 block, with sums in f32, has relative errors of 1e-4 to 1e-3 where it does not overflow. The
+kernel has four kinds of intermediate values. Widen to f32 those that need it, and no others: wider values take more
+bytes. Any rows; a row of hidden and of feed_forward fits into shared memory; out fits into f16.""",
     launchers="void fits_in_fp16(const __half* x, const __half* norm_weight, const __half* gate_up, const __half* "
     "down, __half* out, "
     "int rows, int hidden, int feed_forward, float eps, cudaStream_t stream)",
@@ -288,20 +288,20 @@ feed_forward fits into shared memory; out fits into f16.""",
     tolerance={"f16": 1.5e-3},
     cases=[
         Case("ordinary numbers", **half_block(2, 64, 96)),
-        Case("a stream of hundreds", inputs={"x": normal(scale=300.0)}, **half_block(2, 64, 48)),
-        Case("one channel of thousands", inputs={"x": one_channel_of_thousands}, **half_block(2, 96, 32)),
-        Case("small numbers, no eps to speak of", inputs={"x": normal(scale=1e-4)}, **half_block(1, 64, 32, 1e-12)),
+        Case("x of magnitude 300", inputs={"x": normal(scale=300.0)}, **half_block(2, 64, 48)),
+        Case("one channel of 3,000", inputs={"x": one_channel_of_thousands}, **half_block(2, 96, 32)),
+        Case("x of magnitude 1e-4, a tiny eps", inputs={"x": normal(scale=1e-4)}, **half_block(1, 64, 32, 1e-12)),
         Case(
             "a gate and an up of hundreds",
             inputs={"gate_up": normal(scale=25.0), "down": normal(scale=1e-3)},
             **half_block(2, 128, 64),
         ),
         Case(
-            "large products first, small ones behind",
+            "large products first, then small ones",
             inputs={"x": uniform(0.5, 1.5), "gate_up": uniform(0.02, 0.1), "down": large_ones_first},
             **half_block(1, 128, 1024),
         ),
-        Case("sizes that nothing divides", **half_block(3, 67, 129)),
+        Case("odd sizes", **half_block(3, 67, 129)),
         Case("two channels", **half_block(2, 2, 3)),
         Case("random sizes", **half_block(between(1, 3), between(2, 140), between(1, 150))),
         Case("no row", **half_block(0, 64, 32)),
@@ -309,14 +309,14 @@ feed_forward fits into shared memory; out fits into f16.""",
     efficient=Case("one row, 128 x 512", **half_block(1, 128, 512)),
     minimum_bytes=lambda d: 2 * (3 * d["hidden"] * d["feed_forward"] + d["hidden"] + 2 * d["rows"] * d["hidden"]),
     bars=[
-        Bar("global_bytes / minimum", at_most=1.15, look="Is a weight read twice?"),
+        Bar("global_bytes / minimum", at_most=1.15, look="Read each weight once."),
         Bar(
             "shared_bytes / (rows * hidden * feed_forward)",
             at_most=9,
-            look="y is read twice per feature: keep it at two bytes per element.",
+            look="Store y in f16: it is read twice per feature.",
         ),
-        Bar("launches", at_most=1, look="The intermediate values of the MLP can stay in shared memory."),
-        Bar("scratch_bytes", at_most=0, look="The intermediate values of the MLP can stay in shared memory."),
+        Bar("launches", at_most=1, look="Keep the intermediate values of the MLP in shared memory."),
+        Bar("scratch_bytes", at_most=0, look="Keep the intermediate values of the MLP in shared memory."),
     ],
     flops=lambda d: 6.0 * d["rows"] * d["hidden"] * d["feed_forward"],
 )

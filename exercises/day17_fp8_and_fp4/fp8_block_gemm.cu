@@ -17,8 +17,8 @@
 // TODO: a kernel in which a stage of the ring is one group of k:
 // TODO:   - four wgmma into accumulators that begin at zero in each group
 // TODO:   - wait for them, release the stage, and add scale * partial to f32 registers
-// TODO:   - two warpgroups with 64 x 128 of y each: 64 partial sums and 64 sums to a thread
-// TODO:   - a few rows make few tiles: then clusters of blocks can divide k
+// TODO:   - two warpgroups with 64 x 128 of y each: 64 partial sums and 64 sums per thread
+// TODO:   - few rows make few tiles: then let the blocks of a cluster divide k
 
 extern "C" void fp8_block_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales,
                                const float* w_scales, __nv_bfloat16* y, int rows, int in_features, int out_features,

@@ -1,7 +1,7 @@
 """The exercises of day 17.
 
-Numbers of 8 bits and less are bytes (u8) here, so that the grader compares bit patterns, NaN included. Two numbers of 4
-bits share a byte, the first in its lower half.
+Numbers of 8 or 4 bits are stored as bytes (u8), so that the grader compares their bit patterns, NaN included. A byte
+holds two numbers of 4 bits, the first in its lower half.
 """
 
 import torch
@@ -30,13 +30,13 @@ SMALLEST_AMAX = 1e-10
 
 
 def to_e4m3(x):
-    """Return the patterns of e4m3 for f32 numbers: to nearest even, saturating, every NaN 0x7f."""
+    """Convert f32 numbers to bit patterns of e4m3: round to nearest even, saturate, and convert each NaN to 0x7f."""
     patterns = x.clamp(-E4M3_LARGEST, E4M3_LARGEST).to(torch.float8_e4m3fn).view(torch.uint8)
     return torch.where(x.isnan(), E4M3_NAN, patterns.to(torch.int64))
 
 
 def grouped(x, size):
-    """Return x [..., columns] as [..., groups, size], filled up with zeros."""
+    """Reshape x [..., columns] to [..., groups, size]; pad the last group with zeros."""
     columns = x.shape[-1]
     return torch.nn.functional.pad(x, (0, -columns % size)).unflatten(-1, (-1, size))
 
@@ -47,12 +47,12 @@ GROUP = 128
 
 
 def groups_of(dims):
-    """Return the groups of a row; the last one may be smaller than the others."""
+    """Return the number of groups in a row; the last one may be smaller than the others."""
     return -(-dims["columns"] // GROUP)
 
 
 def fp8_groups(x, columns):
-    """Return patterns [rows, columns] and scales [rows, groups], computed in f32 as the kernel must."""
+    """Quantize x to bit patterns [rows, columns] and scales [rows, groups], in f32 as the kernel must."""
     groups = grouped(x.float(), GROUP)
     amax = groups.abs().nan_to_num(nan=0.0, posinf=0.0).amax(dim=-1, keepdim=True).clamp(min=SMALLEST_AMAX)
     largest = torch.full_like(amax, E4M3_LARGEST)
@@ -61,7 +61,7 @@ def fp8_groups(x, columns):
 
 
 def with_places(values):
-    """Return a distribution: normal numbers with some values at places {(row, column): value}."""
+    """Return a generator of normal numbers that sets each element (row, column) of ``values`` to its value."""
 
     def draw(shape, generator):
         x = torch.randn(shape, generator=generator)
@@ -73,7 +73,7 @@ def with_places(values):
 
 
 def zero_groups(shape, generator):
-    """Return normal numbers whose second group of each row is zero, with a minus here and there."""
+    """Draw normal numbers. In each row, the second group is zero: every third element -0, the others +0."""
     x = torch.randn(shape, generator=generator)
     x[:, 128:256] = 0.0
     x[:, 128:256:3] = -0.0
@@ -81,7 +81,7 @@ def zero_groups(shape, generator):
 
 
 def midpoints(shape, generator):
-    """Return numbers between two neighbors of e4m3 at the same distance, beside an amax of 448."""
+    """Draw numbers halfway between two e4m3 numbers, and 448 once per group, so that the scale is 1."""
     x = torch.randint(8, 16, shape, generator=generator).float() + 0.5
     x *= 2.0 ** torch.randint(-6, 4, shape, generator=generator)
     x[:, ::128] = E4M3_LARGEST
@@ -95,8 +95,8 @@ last group of a row may be smaller. Let amax be the largest finite |x| of the gr
 (448 / amax), computed in float, rounded to the nearest e4m3 (ties to even) and saturated at 448, and scales[row, group]
 = amax / 448; scales is [rows, ceil(columns / 128)]. Infinities become +-448, and NaN becomes 0x7f; neither changes the
 scale of its group. columns is a multiple of 8, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
-though in no case here. With no rows or no columns there is nothing to do. (Goal on a GPU: 0.92 of the bandwidth of a
-copy.)""",
+though in no case here. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
+of a copy.""",
     launchers="void fp8_quantize(const {T}* x, unsigned char* q, float* scales, int rows, int columns, "
     "cudaStream_t stream)",
     dtypes=("bf16",),
@@ -114,7 +114,7 @@ copy.)""",
         Case("groups of zeros", inputs={"x": zero_groups}, rows=2, columns=384),
         Case("numbers below 1e-10", inputs={"x": normal(scale=1e-12)}, rows=1, columns=256),
         Case(
-            "the largest of a group is negative",
+            "the largest magnitude of a group is negative",
             inputs={"x": with_places({(0, 127): -9.0, (1, 0): -700.0})},
             rows=2,
             columns=128,
@@ -134,13 +134,13 @@ copy.)""",
             look="Read x once: keep a group in registers while you find its amax.",
             naive="x is read a second time",
         ),
-        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read and write neighboring elements."),
+        Bar("sectors / ideal", at_most=1.2, look="Let neighboring lanes read and write neighboring elements."),
         Bar(
             "requests * 512 / minimum",
             at_most=4.5,
             look="Read at least 8 bytes, and write at least 4, with each access.",
         ),
-        Bar("launches", at_most=1, look="One kernel."),
+        Bar("launches", at_most=1, look="Use one kernel."),
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
@@ -156,7 +156,7 @@ copy.)""",
 
 
 def delayed_scaling(x, history):
-    """Return patterns, the scale of the earlier steps, and this step's amax."""
+    """Quantize x with the scale of the earlier steps; return the bit patterns, that scale, and the amax of x."""
     x, largest = x.float(), torch.full_like(history[:1], E4M3_LARGEST).float()
     earlier = history.float().amax(keepdim=True).clamp(min=SMALLEST_AMAX)
     amax = x.abs().nan_to_num(nan=0.0, posinf=0.0).flatten()
@@ -165,19 +165,19 @@ def delayed_scaling(x, history):
 
 
 def steps_of(*values):
-    """Return a distribution: these numbers."""
+    """Return a generator of exactly these amax values, one per step."""
     return lambda shape: torch.tensor(values, dtype=torch.float32).expand(shape)
 
 
 def negative_largest(shape, generator):
-    """Return normal numbers whose largest magnitude, the last one, is negative."""
+    """Draw normal numbers whose last element is -50, the largest magnitude."""
     x = torch.randn(shape, generator=generator)
     x[-1] = -50.0
     return x
 
 
 def not_finite(shape, generator):
-    """Return normal numbers with a NaN and both infinities."""
+    """Draw normal numbers, but make one of them NaN, one infinity and one minus infinity."""
     x = torch.randn(shape, generator=generator)
     x[1], x[9], x[-1] = torch.nan, torch.inf, -torch.inf
     return x
@@ -185,12 +185,13 @@ def not_finite(shape, generator):
 
 fp8_delayed_scaling = Exercise(
     summary="""\
-Quantize x [n] to e4m3 with a scale that is known before x is read: that of the earlier steps of training. history
-[steps] has the amax of each, and scale = max(history, 1e-10) / 448. q = x * (448 / max(history, 1e-10)), computed in
+Quantize x [n] to e4m3 with a scale that is known before x is read, because it comes from earlier training steps.
+history [steps] is the amax of each earlier step, and scale = max(history, 1e-10) / 448. q = x * (448 / max(history, 1e-10)), computed in
 float, rounded to the nearest e4m3, and saturated at 448. Infinities become +-448, and NaN becomes 0x7f. amax [1] is the
-largest finite |x| of this step, and 0 if there is none: the history of the next step. n is a multiple of 8, steps at
-least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, though in no case here. With n = 0, scale
-and amax are still written. The given kernel has several faults. Find them from the report, and correct all.""",
+largest finite |x| of this step, and 0 if there is none; the next step takes it as history. n is a multiple of 8, steps
+at least 1, and x and q are 16-byte aligned. x may have more than 2^31 elements, though in no case here. With n = 0,
+scale and amax are still written. The given kernel has several faults. Find them from the report, and correct them
+all.""",
     launchers="void fp8_delayed_scaling(const {T}* x, const float* history, unsigned char* q, float* scale, float* amax, "
     "long long n, int steps, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -207,17 +208,17 @@ and amax are still written. The given kernel has several faults. Find them from 
         Case("several blocks", n=5000, steps=3),
         Case("the largest step is not the last", inputs={"history": steps_of(2.0, 9.0, 3.0)}, n=256, steps=3),
         Case("x exceeds its history", inputs={"x": normal(scale=20.0)}, n=2056, steps=2),
-        Case("the largest of x is negative", inputs={"x": negative_largest}, n=3000, steps=2),
+        Case("the largest magnitude of x is negative", inputs={"x": negative_largest}, n=3000, steps=2),
         Case("NaN and infinities", inputs={"x": not_finite}, n=520, steps=2),
-        Case("zeros before", inputs={"history": constant(0.0)}, n=128, steps=4),
+        Case("a history of zeros", inputs={"history": constant(0.0)}, n=128, steps=4),
         Case("random sizes", n=one_of(16, 248, 1024, 2504), steps=between(1, 40)),
         Case("no numbers", n=0, steps=2),
     ],
     efficient=Case("65,536 numbers, 16 steps", n=65536, steps=16),
     bars=[
         Bar("global_bytes / minimum", at_most=1.2, look="Read x once."),
-        Bar("sectors / ideal", at_most=1.2, look="Neighboring lanes should read and write neighboring elements."),
-        Bar("launches", at_most=2, look="One kernel; clearing amax may be another launch."),
+        Bar("sectors / ideal", at_most=1.2, look="Let neighboring lanes read and write neighboring elements."),
+        Bar("launches", at_most=2, look="Use one kernel, and at most a second launch that clears amax."),
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
 )
@@ -230,30 +231,30 @@ E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 
 
 def to_e2m1(x):
-    """Return the patterns of e2m1 for f32 numbers: to nearest even, saturating at 6."""
+    """Convert f32 numbers to bit patterns of e2m1: round to nearest even, saturate at 6."""
     size = x.abs()
     even_up = [(size > 0.25), (size >= 0.75), (size > 1.25), (size >= 1.75), (size > 2.5), (size >= 3.5), (size > 5.0)]
     return sum(step.to(torch.int64) for step in even_up) + 8 * x.signbit().to(torch.int64)
 
 
 def from_e2m1(patterns):
-    """Return the f32 numbers of patterns."""
+    """Convert bit patterns of e2m1 to f32 numbers."""
     table = torch.cat([E2M1, -E2M1]).to(patterns.device)
     return table[patterns.long()]
 
 
 def pairs(patterns):
-    """Return bytes of two patterns each, the first in the lower half."""
+    """Pack each pair of 4-bit patterns into a byte, the first in its lower half."""
     return patterns[..., ::2] | patterns[..., 1::2] << 4
 
 
 def from_pairs(bytes_):
-    """Return the patterns of bytes, twice as many."""
+    """Unpack each byte into its two 4-bit patterns, the lower half first."""
     return torch.stack([bytes_ & 15, bytes_ >> 4], dim=-1).flatten(-2)
 
 
 def nvfp4(x, amax):
-    """Return q and scales, in f32 with IEEE divisions, as the kernel must."""
+    """Quantize x to NVFP4: q and scales, computed in f32 with IEEE divisions as the kernel must."""
     groups = x.float().unflatten(-1, (-1, NVFP4_GROUP))
     amax = amax.float()
     factor = torch.where(amax > 0, amax.new_tensor([E4M3_LARGEST * E2M1_LARGEST]) / amax, 0.0)
@@ -264,7 +265,7 @@ def nvfp4(x, amax):
 
 
 def nvfp4_numbers(q, scales, amax):
-    """Return e2m1 * scale * (amax / 2688), rounded to f32 and then to bf16."""
+    """Dequantize NVFP4: (e2m1 * scale) * (amax / 2688), in f32, then rounded to bf16."""
     decoded = scales.to(torch.uint8).view(torch.float8_e4m3fn).float()
     exact = from_e2m1(from_pairs(q)).unflatten(-1, (-1, NVFP4_GROUP)) * decoded[..., None]
     amax = amax.float()
@@ -272,12 +273,12 @@ def nvfp4_numbers(q, scales, amax):
 
 
 def whole_amax(x):
-    """Return the largest magnitude of the tensor, [1]; 0 of none."""
+    """Return the largest magnitude of x as a tensor [1]; 0 if x is empty."""
     return torch.cat([x.abs().flatten(), x.new_zeros(1)]).amax(keepdim=True)
 
 
 def some_empty_groups(shape, generator):
-    """Return numbers in which groups are zero, tiny, or a thousand times larger than others."""
+    """Draw rows whose first group is zero, whose second is tiny, and whose third is a thousand times larger."""
     x = torch.randn(shape, generator=generator)
     x[..., :16] = 0.0
     x[..., 16:32] *= 1e-6
@@ -286,7 +287,7 @@ def some_empty_groups(shape, generator):
 
 
 def e2m1_midpoints(shape, generator):
-    """Return halves of steps of e2m1: with an amax of 2688, and 6 in each group, q is x itself."""
+    """Draw numbers halfway between two e2m1 numbers, and 6 once per group: with amax = 2688, all scales are 1."""
     steps = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
     x = steps[torch.randint(0, 7, shape, generator=generator)]
     x *= 1.0 - 2.0 * torch.randint(0, 2, shape, generator=generator)
@@ -300,10 +301,10 @@ Quantize x [rows, columns] to NVFP4: e2m1 with an e4m3 scale for each 16 neighbo
 amax [1] is the largest |x| of the tensor, or an estimate of it. In float, with IEEE division and in this order: factor
 = 2688 / amax, or 0 if amax is 0; scale = (m * factor) / 6 as e4m3, with m the largest |x| of the 16; q = x * (factor /
 scale) as e2m1, or x * 0 if the scale is 0. Both conversions round to nearest even and saturate, at 448 and at 6. q is
-[rows, columns / 2], two numbers to a byte, the first in its lower half; scales is [rows, columns / 16]. All bits must be
+[rows, columns / 2], two numbers per byte, the first in its lower half; scales is [rows, columns / 16]. All bits must be
 right. x is finite, columns is a multiple of 16, and all tensors are 16-byte aligned. x may have more than 2^31 elements,
-though in no case here. With no rows or no columns there is nothing to do. (Goal on a GPU: 0.92 of the bandwidth of a
-copy.)""",
+though in no case here. With no rows or no columns there is nothing to do. The goal on a GPU is 0.92 of the bandwidth
+of a copy.""",
     launchers="void nvfp4_quantize(const {T}* x, const float* amax, unsigned char* q, unsigned char* scales, int rows, "
     "int columns, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -318,7 +319,7 @@ copy.)""",
         Case("two rows of three groups", rows=2, columns=48),
         Case("13 rows", rows=13, columns=176),
         Case("more groups than a block has threads", rows=3, columns=4112),
-        Case("groups of zeros, and of other sizes", inputs={"x": some_empty_groups}, rows=3, columns=64),
+        Case("groups of zeros, tiny and large numbers", inputs={"x": some_empty_groups}, rows=3, columns=64),
         Case(
             "halfway between two numbers of e2m1",
             inputs={"x": e2m1_midpoints, "amax": constant(2688.0)},
@@ -337,11 +338,11 @@ copy.)""",
         Bar(
             "sectors / ideal",
             at_most=1.3,
-            look="Neighboring lanes should read neighboring 16 bytes.",
+            look="Let neighboring lanes read neighboring 16 bytes.",
             naive="two bytes per access",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Read at least 8 bytes with each access."),
-        Bar("launches", at_most=1, look="One kernel."),
+        Bar("launches", at_most=1, look="Use one kernel."),
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
@@ -355,10 +356,10 @@ copy.)""",
 nvfp4_dequantize = Exercise(
     summary="""\
 Convert NVFP4 back to bf16: x = (e2m1 * scale) * (amax / 2688), computed in float in this order, and rounded to bf16. q
-is [rows, columns / 2], two numbers of e2m1 to a byte, the first in its lower half. scales is [rows, columns / 16], e4m3,
+is [rows, columns / 2], two numbers of e2m1 per byte, the first in its lower half. scales is [rows, columns / 16], e4m3,
 never NaN or negative, and amax is one f32. All bits must be right. columns is a multiple of 16, and all tensors are
 16-byte aligned. x may have more than 2^31 elements, though in no case here. With no rows or no columns there is nothing
-to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
+to do. The goal on a GPU is 0.92 of the bandwidth of a copy.""",
     launchers="void nvfp4_dequantize(const unsigned char* q, const unsigned char* scales, const float* amax, {T}* x, "
     "int rows, int columns, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -387,11 +388,11 @@ to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
         Bar(
             "sectors / ideal",
             at_most=1.2,
-            look="Neighboring lanes should write neighboring 16 bytes.",
+            look="Let neighboring lanes write neighboring 16 bytes.",
             naive="two bytes per access",
         ),
         Bar("requests * 512 / minimum", at_most=7, look="Write at least 8 bytes with each access."),
-        Bar("launches", at_most=1, look="One kernel."),
+        Bar("launches", at_most=1, look="Use one kernel."),
         Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
     ],
     bench=[
@@ -406,12 +407,12 @@ to do. (Goal on a GPU: 0.92 of the bandwidth of a copy.)""",
 
 
 def from_e4m3(patterns):
-    """Return the float64 numbers of patterns."""
+    """Convert bit patterns of e4m3 to float64 numbers."""
     return patterns.to(torch.uint8).view(torch.float8_e4m3fn).double()
 
 
 def e4m3_normal(scale, mean=0.0):
-    """Return a distribution: patterns of e4m3 for normal numbers, with the full range of the format."""
+    """Return a generator of e4m3 bit patterns of normal numbers that use the full range of the format."""
     return lambda shape, generator: to_e4m3(mean + scale * torch.randn(shape, generator=generator))
 
 
@@ -422,7 +423,7 @@ FP8_OPERANDS = {
 
 
 def torch_fp8(x, w, x_scales, w_scales):
-    """Return the operands of torch's own FP8 matmul, in its layout."""
+    """Convert the operands to the dtypes and layouts of torch's FP8 matmul."""
     return {
         "left": x.to(torch.uint8).view(torch.float8_e4m3fn),
         "right": w.to(torch.uint8).view(torch.float8_e4m3fn).t(),
@@ -432,7 +433,7 @@ def torch_fp8(x, w, x_scales, w_scales):
 
 
 def torch_scaled_mm(left, right, left_scales, right_scales):
-    """Run torch's own FP8 matmul."""
+    """Run torch's FP8 matmul."""
     return torch._scaled_mm(
         left, right, scale_a=left_scales, scale_b=right_scales, out_dtype=torch.bfloat16, use_fast_accum=True
     )
@@ -470,7 +471,7 @@ w_scales[j]. x [rows, in_features] and w [out_features, in_features] are pattern
 f32, and y is bf16. TMA loads tiles, wgmma multiplies them with f32 accumulators, and the epilogue applies the scales.
 in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are 16-byte
 aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is nothing to
-do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
+do. The goal on a GPU is the speed of torch's matmul with one scale per row.""",
     launchers="void fp8_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
     "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -511,24 +512,24 @@ do. (Goal on a GPU: as fast as torch's matmul with scales per row.)""",
 
 
 def spread(scales, size, length, dim):
-    """Return scales repeated `size` times along an axis, of which `length` elements are kept."""
+    """Repeat each scale ``size`` times along axis ``dim``, and keep the first ``length`` elements."""
     return scales.repeat_interleave(size, dim=dim).narrow(dim, 0, length)
 
 
 def block_scaled(x, w, x_scales, w_scales):
-    """Return the matmul of the scaled operands."""
+    """Multiply each operand by its block scales, then multiply the matrices."""
     rows_of_x = from_e4m3(x) * spread(x_scales, GROUP, x.shape[1], 1)
     rows_of_w = from_e4m3(w) * spread(spread(w_scales, GROUP, w.shape[1], 1), GROUP, w.shape[0], 0)
     return rows_of_x @ rows_of_w.T
 
 
 def rising_scales(shape, generator):
-    """Return scales that differ much from group to group: the last ones are a thousand times the first ones."""
+    """Draw scales that rise along the groups of k: the last ones are a thousand times the first ones."""
     exponents = torch.linspace(-10, 0, shape[-1]).expand(shape)
     return torch.rand(shape, generator=generator) * 2.0**exponents
 
 
-# torch's matmul with scales per row is the yardstick, so all scales are the same when it is timed.
+# Timings compare with torch's matmul, which has one scale per row only, so all block scales are equal in benchmarks.
 ONE_SCALE = {"x_scales": constant(0.005), "w_scales": constant(0.005)}
 
 fp8_block_gemm = Exercise(
@@ -536,10 +537,10 @@ fp8_block_gemm = Exercise(
 Compute y = X W^T in FP8 with block scales, as DeepSeek-V3 does: X[i, k] = x[i, k] * x_scales[i, k / 128] and W[j, k] =
 w[j, k] * w_scales[j / 128, k / 128]. x [rows, in_features] and w [out_features, in_features] are patterns of e4m3,
 without NaN. x_scales is f32 [rows, groups], with groups = ceil(in_features / 128), and w_scales f32 [ceil(out_features /
-128), groups]. y is bf16. wgmma sums 128 of k; multiply its sums by the scales and add them up in f32 registers.
-in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are 16-byte
-aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is nothing to
-do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
+128), groups]. y is bf16. Let wgmma sum over 128 values of k; multiply these sums by the scales, and add them in f32
+registers. in_features is a multiple of 16 and not 0, out_features a multiple of 8, rows any number, and all tensors are
+16-byte aligned. y may have more than 2^31 elements, though in no case here. With no rows or no out_features there is
+nothing to do. The goal on an H200 is 1,300 TFLOP/s at 8192 x 8192 x 8192.""",
     launchers="void fp8_block_gemm(const unsigned char* x, const unsigned char* w, const float* x_scales, "
     "const float* w_scales, {T}* y, int rows, int in_features, int out_features, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -560,9 +561,9 @@ do. (Goal on an H200: 1,300 TFLOP/s at 8192 x 8192 x 8192.)""",
         Case("a little more than a tile", **matmul_sizes(131, 144, 136)),
         Case("in_features longer than the ring of tiles", **matmul_sizes(67, 1296, 136)),
         Case("two rows of tiles", **matmul_sizes(300, 160, 40)),
-        Case("few tiles, and 17 groups of k", **matmul_sizes(20, 2064, 136)),
+        Case("few tiles, 17 groups of k", **matmul_sizes(20, 2064, 136)),
         Case(
-            "scales that differ a thousand times",
+            "scales that differ by a factor of 1000",
             inputs={"x_scales": rising_scales, "w_scales": rising_scales},
             **matmul_sizes(20, 512, 264),
         ),
@@ -591,13 +592,13 @@ E8M0_BIAS = 127
 
 
 def mxfp4_weights(w, w_scales):
-    """Return the float64 weights [out_features, in_features]."""
+    """Convert MXFP4 weights to float64 [out_features, in_features]."""
     numbers = from_e2m1(from_pairs(w)).double().unflatten(-1, (-1, MX_GROUP))
     return (numbers * 2.0 ** (w_scales.double() - E8M0_BIAS)[..., None]).flatten(-2)
 
 
 def mxfp4_bytes(d):
-    """Return the bytes that a matmul must move: weights and scales once, x and y once."""
+    """Return the minimum bytes of a matmul: each weight, scale and element of x and y once."""
     k, n = d["in_features"], d["out_features"]
     return k * n // 2 + k * n // MX_GROUP + 2 * d["rows"] * (k + n)
 
@@ -605,12 +606,12 @@ def mxfp4_bytes(d):
 mxfp4_gemm = Exercise(
     summary="""\
 Compute y = x W^T with bf16 rows and MXFP4 weights: W[j, k] = e2m1(w[j, k]) * 2^(w_scales[j, k / 32] - 127). w is
-[out_features, in_features / 2], two patterns of e2m1 to a byte, the first in its lower half; w_scales is [out_features,
+[out_features, in_features / 2], two patterns of e2m1 per byte, the first in its lower half; w_scales is [out_features,
 in_features / 32], patterns of e8m0 from 70 to 180. Convert the weights to bf16 in the main loop, which is exact, and
 multiply on tensor cores with f32 sums. This is how GPUs without FP4 tensor cores run such models. in_features is a
 multiple of 32, out_features a multiple of 8, rows any number, and x and w are 16-byte aligned. w may have more than 2^31
 elements, though in no case here. With in_features = 0 the result is 0; with no rows or no out_features there is nothing
-to do. (Goal on a GPU: for 1 and 16 rows twice as fast as torch's matmul with bf16 weights.)""",
+to do. The goal on a GPU, for 1 and 16 rows, is twice the speed of torch's matmul with bf16 weights.""",
     launchers="void mxfp4_gemm(const {T}* x, const unsigned char* w, const unsigned char* w_scales, {T}* y, int rows, "
     "int in_features, int out_features, cudaStream_t stream)",
     dtypes=("bf16",),
@@ -644,11 +645,13 @@ to do. (Goal on a GPU: for 1 and 16 rows twice as fast as torch's matmul with bf
         Bar(
             "tensor_operations / flops_needed",
             at_least=1,
-            look="Multiply on tensor cores: with sixteen rows, the conversion of a weight is used sixteen times.",
+            look="Multiply on tensor cores, and use each converted weight for sixteen rows.",
             naive="one thread per output",
         ),
-        Bar("global_bytes / minimum", at_most=6, look="Read each weight once. How many columns share a read of x?"),
-        Bar("launches", at_most=2, look="One kernel, and at most a second one that adds the parts."),
+        Bar(
+            "global_bytes / minimum", at_most=6, look="Read each weight once, and use each read of x for more columns."
+        ),
+        Bar("launches", at_most=2, look="Use one kernel, and at most a second one that adds partial sums."),
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
     bench=[
@@ -666,20 +669,20 @@ to do. (Goal on a GPU: for 1 and 16 rows twice as fast as torch's matmul with bf
 
 
 def stored_tokens(shape, generator, inputs):
-    """Return a cache of patterns: numbers up to the length of each sequence, NaN after it."""
+    """Draw a cache of e4m3 bit patterns: finite numbers in the first lengths[b] positions, NaN after them."""
     patterns = to_e4m3(100 * torch.randn(shape, generator=generator))
     position = torch.arange(shape[2])[None, None, :, None]
     return torch.where(position < inputs["lengths"][:, None, None, None], patterns, E4M3_NAN)
 
 
 def stored_scales(shape, generator, inputs):
-    """Return the scales of stored tokens, and 1e30 after them."""
+    """Draw the scales of the stored tokens; the unused positions after them have 1e30."""
     scales = 0.005 + 0.01 * torch.rand(shape, generator=generator)
     return torch.where(torch.arange(shape[2]) < inputs["lengths"][:, None, None], scales, 1e30)
 
 
 def decode_step(q, k_new, v_new, lengths, k_cache, v_cache, k_scales, v_scales, scale):
-    """Append the quantized token of each sequence, and attend to all of its tokens."""
+    """Quantize and append the new token of each sequence, then attend to all its tokens."""
     kept = {}
     sequences = torch.arange(q.shape[0], device=q.device)
     for name, new, cache, scales in (("k", k_new, k_cache, k_scales), ("v", v_new, v_cache, v_scales)):
@@ -702,19 +705,19 @@ def decode_step(q, k_new, v_new, lengths, k_cache, v_cache, k_scales, v_scales, 
 
 
 def decode_sizes(batch, heads, kv_heads, head_dim, length, splits=1, **more):
-    """Return the sizes of a step; `length` tokens at most are stored before it."""
+    """Return the sizes of a decode step, before which each sequence has at most ``length`` tokens."""
     sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "length": length}
     return {**sizes, "max_length": length + 3, "splits": splits, "scale": head_dim**-0.5, **more}
 
 
 def decode_bytes(d):
-    """Return the bytes of a step: all tokens of the cache with their scales once, queries and outputs."""
+    """Return the minimum bytes of a decode step: cached tokens with their scales, queries and outputs, each once."""
     tokens = d["batch"] * d["kv_heads"] * (d["length"] + 1)
     return 2 * tokens * (d["head_dim"] + 4) + 4 * d["batch"] * d["head_dim"] * (d["heads"] + d["kv_heads"])
 
 
 def torch_bf16_cache(q, k_cache, v_cache, k_scales, v_scales, lengths):
-    """Return a bf16 cache with the same tokens, for torch; all sequences have one length."""
+    """Convert the cache to bf16 for torch. All sequences must have the same length."""
     end = int(lengths.max())
     keys, values = (
         (from_e4m3(cache[:, :, :end]) * scales[:, :, :end, None]).bfloat16()
@@ -724,7 +727,7 @@ def torch_bf16_cache(q, k_cache, v_cache, k_scales, v_scales, lengths):
 
 
 def torch_bf16_decode(queries, keys, values):
-    """Attend to the tokens of a bf16 cache that have been there before the step."""
+    """Run torch's attention to the tokens of a bf16 cache, without the new token."""
     out = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, enable_gqa=True)
     return {"out": out[:, :, 0]}
 
@@ -743,8 +746,8 @@ q k^T) v over the lengths[b] + 1 tokens, the new one as it was stored. Query hea
 and at most 8 query heads share one. head_dim is 64 or 128, lengths[b] < max_length, k_new and v_new are finite, and all
 tensors are 16-byte aligned. Positions after the new one may hold anything, also NaN, and must not change. `parts` f32
 [splits, batch * heads, head_dim + 2] is working memory, for kernels that divide the keys of a sequence among `splits`
-blocks. The caches may have more than 2^31 elements, though in no case here. With batch = 0 there is nothing to do. (Goal
-on a GPU: half the time of a bf16 cache.)""",
+blocks. The caches may have more than 2^31 elements, though in no case here. With batch = 0 there is nothing to do. The
+goal on a GPU is half the time of a bf16 cache.""",
     launchers="void fp8_kv_cache(const {T}* q, const {T}* k_new, const {T}* v_new, const int* lengths, "
     "unsigned char* k_cache, unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, {T}* out, "
     "int batch, int heads, int kv_heads, int head_dim, int max_length, int splits, float scale, cudaStream_t stream)",
@@ -766,11 +769,11 @@ on a GPU: half the time of a bf16 cache.)""",
     reference=decode_step,
     cases=[
         Case("the first token", **decode_sizes(1, 1, 1, 64, 0)),
-        Case("one token before, a group of two", **decode_sizes(2, 2, 1, 128, 1)),
-        Case("15 tokens before: a whole tile of 16", **decode_sizes(1, 4, 2, 64, 15)),
+        Case("one earlier token, a group of two", **decode_sizes(2, 2, 1, 128, 1)),
+        Case("16 tokens, a whole tile", **decode_sizes(1, 4, 2, 64, 15)),
         Case("sequences of different lengths", inputs=ANY_LENGTHS, **decode_sizes(5, 8, 2, 64, 71)),
         Case("a group of eight", **decode_sizes(2, 8, 1, 128, 67)),
-        Case("the keys in three parts", inputs=ANY_LENGTHS, **decode_sizes(3, 4, 1, 128, 150, splits=3)),
+        Case("keys in three parts", inputs=ANY_LENGTHS, **decode_sizes(3, 4, 1, 128, 150, splits=3)),
         Case("more parts than tiles", **decode_sizes(1, 3, 3, 64, 20, splits=7)),
         Case("the new key is zero", inputs={"k_new": constant(0.0)}, **decode_sizes(1, 2, 1, 64, 4)),
         Case(
@@ -798,11 +801,11 @@ on a GPU: half the time of a bf16 cache.)""",
         Bar(
             "global_bytes / minimum",
             at_most=1.6,
-            look="The query heads of a group share each key and value: read it once for all of them.",
+            look="Read each key and value once for all query heads of its group.",
             naive="a block for each query head",
         ),
-        Bar("sectors / ideal", at_most=1.6, look="Neighboring lanes should read neighboring bytes of a key."),
-        Bar("launches", at_most=3, look="Append, attend, and put the parts together."),
+        Bar("sectors / ideal", at_most=1.6, look="Let neighboring lanes read neighboring bytes of a key."),
+        Bar("launches", at_most=3, look="Use at most three kernels: append, attend, and combine the parts."),
     ],
     bench=[
         Bench("64 sequences of 4096", **decode_sizes(64, 32, 8, 128, 4096, splits=3)),

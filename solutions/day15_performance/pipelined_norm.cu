@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
         const float scale = rsqrtf(llmk::block_sum(squares) / (4.0f * vectors) + eps);
         float4* to = out + static_cast<long long>(r) * vectors;
         for (int i = threadIdx.x; i < vectors; i += kThreads) to[i] = scaled(row[i], scale, weights[i]);
-        __syncthreads();  // block_sum may be called again
+        __syncthreads();  // all threads have left block_sum before it is called again
     }
 }
 

@@ -5,7 +5,7 @@
 //   up: [feed_forward, hidden]     down: [hidden, feed_forward]
 //
 // A block handles one row: first its LayerNorm, then the MLP. One warp computes each output of the MLP; its lanes read
-// a row of the weights side by side.
+// neighboring elements of a row of the weights.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -24,7 +24,7 @@ __global__ void second_half(const float* x, const float* attention, const float*
                             float* out, int hidden, int feed_forward, float eps, bool parallel) {
     extern __shared__ float shared[];
     float* y = shared;           // [hidden], the input of the MLP
-    float* h = shared + hidden;  // [feed_forward], inside the MLP
+    float* h = shared + hidden;  // [feed_forward], the activations inside the MLP
     __shared__ float mean, scale;
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
@@ -36,7 +36,7 @@ __global__ void second_half(const float* x, const float* attention, const float*
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) y[i] = parallel ? x[i] : x[i] + attention[i];
     __syncthreads();
 
-    if (warp == 0) {  // first the mean, then the squares around it: no cancellation for a large mean
+    if (warp == 0) {  // first the mean, then the squared distances from it, so that a large mean cancels nothing
         float sum = 0, squares = 0;
         for (int i = threadIdx.x; i < hidden; i += 32) sum += y[i];
         const float average = llmk::warp_sum(sum) / hidden;

@@ -18,19 +18,19 @@ constexpr int kThreads = 128, kWarps = kThreads / 32;
 
 // Buffers between the kernels. Each has one row per sequence.
 struct Work {
-    float *x, *normed, *added;  // [hidden]: the residual stream; a norm of it; what is added to it
+    float *x, *normed, *added;  // [hidden]: the residual stream; its norm; the output of a layer, to be added to it
     float *qkv, *attended;      // [(heads + 2 kv_heads) * head_dim], [heads * head_dim]
     float *gate_up, *inside;    // [2 * feed_forward], [feed_forward]
 };
 
-// Return the position of a sequence's new token in its text: the first token has position 0.
+// Return the position of a sequence's new token; the sequence's first token has position 0.
 __device__ int position_of(const int* lengths, int sequence) {
     int position = 0;
     position = lengths[sequence] - 1;
     return position;
 }
 
-// Return the offset of a position's head_dim numbers in a layer's cache. block_table: [max_pages], of this sequence.
+// Return the offset of a position's head_dim numbers in a layer's cache. block_table: [max_pages], one sequence's row.
 __device__ size_t place_of(const int* block_table, int position, int kv_head, int kv_heads, int head_dim,
                            int page_size) {
     size_t place = 0;
@@ -52,7 +52,7 @@ __global__ void rope(float* rows, const int* lengths, int row_size, int head_dim
 }
 
 // Write the key and value of each new token to a layer's cache, with one block per key/value head (gridDim.x).
-// k, v: of the first sequence; those of the next are row_size further.
+// k, v: the rows of the first sequence; the rows of the next sequence are row_size elements further.
 __global__ void append(const float* k, const float* v, const int* lengths, const int* block_tables, float* k_cache,
                        float* v_cache, int row_size, int head_dim, int page_size, int max_pages) {
     const size_t from = static_cast<size_t>(blockIdx.y) * row_size + blockIdx.x * head_dim;
@@ -66,7 +66,7 @@ __global__ void append(const float* k, const float* v, const int* lengths, const
 
 // Attention of each new token over all tokens of its sequence, with one warp per query head (gridDim.x) and day 6's
 // online softmax.
-// q: as k in append. out: [batch, heads, head_dim]; head_dim is at most 128.
+// q: the first sequence's row, with row_size as in append. out: [batch, heads, head_dim]; head_dim is at most 128.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, const int* lengths,
                        const int* block_tables, float* out, int row_size, int kv_heads, int head_dim, int page_size,
                        int max_pages) {
@@ -109,7 +109,7 @@ extern "C" void qwen2_decode(const int* ids, const int* lengths, const int* bloc
     w.attended = w.qkv + batch * qkv_size;
     w.gate_up = w.attended + batch * q_size;
     w.inside = w.gate_up + batch * 2 * feed_forward;
-    // Grids of add and swiglu, and of linear.
+    // The grids of add and swiglu (elementwise), and of linear (one warp per output).
     const auto blocks = [](int count) { return (count + kThreads - 1) / kThreads; };
     const auto products = [batch](int out_features) { return dim3((out_features + kWarps - 1) / kWarps, batch); };
 

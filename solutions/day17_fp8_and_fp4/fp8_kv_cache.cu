@@ -1,8 +1,9 @@
 // A step of decoding with a KV cache in e4m3: quantize the new key and value, append them, and attend to all tokens.
 //
-//   q, out: [batch, heads, head_dim]     k_new, v_new: [batch, kv_heads, head_dim]     lengths: [batch], before the step
+//   q, out: [batch, heads, head_dim]     k_new, v_new: [batch, kv_heads, head_dim]
+//   lengths: [batch], the numbers of tokens before the step
 //   k_cache, v_cache: [batch, kv_heads, max_length, head_dim]     k_scales, v_scales: [batch, kv_heads, max_length]
-//   parts: [splits, batch * heads, head_dim + 2], the output of each part of the keys, its maximum, and its sum
+//   parts: [splits, batch * heads, head_dim + 2], for each part of the keys its output, its maximum and its sum
 //
 // A block has one sequence, one key head with its up to eight query heads, and a part of the keys. A warp takes 16 keys
 // at a time, by mma.sync in bf16, which holds every e4m3. The queries are operand A, in rows 0 to 7. Scales of keys

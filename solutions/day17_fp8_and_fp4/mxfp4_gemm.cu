@@ -1,6 +1,6 @@
 // y = x w^T with weights in MXFP4, which become bf16 in registers, right before mma.sync.
 //
-//   x: [rows, in]     w: [out, in / 2], two patterns of e2m1 to a byte     w_scales: [out, in / 32], e8m0     y: [rows, out]
+//   x: [rows, in]     w: [out, in / 2], two patterns of e2m1 per byte     w_scales: [out, in / 32], e8m0     y: [rows, out]
 //
 // A warp multiplies 16 rows of w, as operand A, by up to 8 kTiles rows of x, as operand B. A lane loads 16 bytes of w,
 // which are the 32 numbers of one scale. The order of k in an mma is free if both operands agree. So k 8 i ... 8 i + 7 of

@@ -1,6 +1,6 @@
 // From NVFP4 to bf16: x = (e2m1 * scale) * (amax / 2688).
 //
-//   q: [rows, columns / 2], two patterns to a byte     scales: [rows, columns / 16], e4m3     amax: [1]
+//   q: [rows, columns / 2], two patterns per byte     scales: [rows, columns / 16], e4m3     amax: [1]
 //   x: [rows, columns]
 //
 // A lane converts eight numbers: four bytes become 16. It has kPieces of them in flight.

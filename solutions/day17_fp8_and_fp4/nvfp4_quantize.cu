@@ -1,6 +1,6 @@
 // Quantize to NVFP4: e2m1, with an e4m3 scale for each 16 neighbors and one f32 scale for the tensor.
 //
-//   x: [rows, columns]     amax: [1]     q: [rows, columns / 2], two patterns to a byte     scales: [rows, columns / 16]
+//   x: [rows, columns]     amax: [1]     q: [rows, columns / 2], two patterns per byte     scales: [rows, columns / 16]
 //
 // A group never spans two rows, so all tensors are flat here. Two lanes share a group, and each holds eight numbers of
 // it. They shuffle once to find the group's largest. Before Blackwell a GPU has no instruction that converts to e2m1, so
