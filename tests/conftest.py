@@ -16,21 +16,21 @@ from tests.seeds import FIXED, SEED, VARIABLE
 # With default thresholds, garbage collection takes a seventh of the time of importing torch.
 gc.set_threshold(50_000)
 
-# Set before torch is imported, so that its idle threads sleep and leave the processor to compilers and kernels.
+# Idle threads of torch sleep instead of spinning, which leaves the cores to compilers. Set before torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the same for NumPy
 
-# Programs started by tests find the course's packages from any folder.
+# Programs that tests start can import the course's packages from any folder.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
-# With a read-only home folder, matplotlib and the grader print warnings into outputs that tests compare.
+# If the home folder is read-only, matplotlib and the grader print warnings, which would change compared outputs.
 if not os.access(os.path.expanduser("~"), os.W_OK):
     os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
 
 # Compiling 600 kernels with nvcc would take minutes and test nothing new. tests/judge/test_nvcc.py tests nvcc.
 os.environ.setdefault("GRADER_CHECK_NVCC", "off")
 
-# Hypothesis has its own seed. It is fixed like ours, and no examples are kept from one run to the next.
+# Hypothesis draws from its own seed. Fix that seed, too, and store no examples between runs.
 settings.register_profile("course", derandomize=SEED == FIXED, database=None, deadline=None)
 settings.load_profile("course")
 
@@ -54,11 +54,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_header() -> str:
-    """Return a line with the seed, which repeats a run."""
+    """Return a line for the header that names the seed of this run."""
     return f"inputs drawn by {VARIABLE}={SEED}"
 
 
 def pytest_collection_finish() -> None:
-    """Exempt all modules loaded so far from garbage collection, which took a fifth of Python's time."""
+    """Exclude all objects that exist so far from garbage collection, which took a fifth of Python's time."""
     gc.collect()
     gc.freeze()

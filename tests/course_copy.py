@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def copy_course(root: Path) -> Path:
-    """Copy lessons, exercises and solutions, without files of a learner."""
+    """Copy lessons, exercises and solutions, but no files that a learner or a program created."""
     for folder in ("exercises", "lessons", "solutions"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("*.bak", ".*", "__pycache__"))
     return root

@@ -24,7 +24,7 @@ CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 LACKING = [name for name in ("playwright", "axe_playwright_python") if importlib.util.find_spec(name) is None]
 DESKTOP, PHONE = (1280, 800), (390, 844)
 SECONDS = 180
-"""Timeout for every wait, generous because the machine may be busy."""
+"""The timeout of every wait. It is long, because the machine may be busy."""
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +84,7 @@ def tab_to(page: Page, selector: str, key: str = "Tab") -> None:
 
 
 def outside(url: str) -> list[str]:
-    """Return a message if a request leaves this machine, otherwise nothing."""
+    """Return a message if a request goes to another host, otherwise nothing."""
     parts = urlsplit(url)
     inside = parts.scheme in ("file", "data", "blob", "about") or parts.hostname in ("localhost", "127.0.0.1")
     return [] if inside else [f"request: {url}"]

@@ -120,11 +120,11 @@ def test_search(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
 
 SQUEEZED = """() => [...document.querySelectorAll('article table.docutils td')]
     .filter(cell => cell.innerText.length > 60 && cell.clientWidth < 200).map(cell => cell.innerText)"""
-"""JavaScript that returns the long texts in narrow cells of a page's tables."""
+"""JavaScript that returns the texts of table cells that are too narrow for their length."""
 
 
 def test_wide_parts_on_a_phone(open_page: OpenPage, book: Path) -> None:
-    """Formulas and pictures are legible and scroll by themselves, also by keyboard; tables do not squeeze text."""
+    """Wide formulas and pictures scroll on their own, also by keyboard. No table cell is too narrow for its text."""
     page = open_page(PHONE)
     for lesson, part in (("day02_reductions", "div.math"), ("day01_residual_add", "div.picture")):
         page.goto(file_url(book / "lessons" / lesson / "lesson.html"))
@@ -142,9 +142,10 @@ def test_wide_parts_on_a_phone(open_page: OpenPage, book: Path) -> None:
 
 LEAVE_THREE = """for (const kind of ['.highlight', 'mjx-container'])
     [...document.querySelectorAll(kind)].slice(3).forEach(each => each.remove())"""
-"""JavaScript that keeps only three listings and formulas of a page for axe-core.
+"""JavaScript that removes all but three listings and three formulas from a page before axe-core checks it.
 
-A page has hundreds that are generated alike, and axe-core is slow for each of their words.
+A page has hundreds of them, all generated in the same way, and axe-core is slow for each word in them.
+
 """
 
 

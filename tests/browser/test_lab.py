@@ -32,7 +32,7 @@ WRONG = SOLUTION.replace("a.get(j) + b.get(j)", "a.get(j) - b.get(j)")
 
 @dataclass
 class Lab:
-    """A JupyterLab server in a folder with the course; its settings are in another folder."""
+    """A running JupyterLab server. Its folder contains the course; its settings are in another folder."""
 
     root: Path
     url: str
@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, browser: object) -> Iterator[L
         "JUPYTER_TOKEN": token,
         "PYTHONPATH": str(ROOT),
     }
-    # HOME changes, but the build cache stays in its usual folder.
+    # The server gets another HOME, but uses the usual build cache.
     environment.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
     environment |= {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1"]
@@ -137,7 +137,7 @@ def test_day_1_runs_to_its_end(open_page: OpenPage, lab: Lab) -> None:
     expect(prompts).to_have_count(len(cells))
     # A collapsed cell has a prompt without a number.
     shown = [n for n, cell in enumerate(cells) if not cell.metadata.get("jupyter", {}).get("source_hidden")]
-    for number in reversed(shown):  # the last one first: after it, all others have run
+    for number in reversed(shown):  # wait for the last cell first: then all others have run
         expect(prompts.nth(number)).to_have_text(re.compile(rf"\[{number + 1}\]:"))
     assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count() == 0
     assert page.locator("mjx-merror").count() == 0
@@ -179,7 +179,8 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, lab: Lab, size: tuple[int
     page.keyboard.type("120")
     page.keyboard.press("Enter")
     expect(first.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
-    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)  # the keys 1, 2 and 0 had no effect as shortcuts
+    # JupyterLab did not take the keys 1, 2 and 0 as shortcuts.
+    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 

@@ -85,7 +85,7 @@ def test_keys_and_focus(opened: Open, races: str) -> None:
     page.focus("#scrub")
     page.keyboard.press("ArrowRight")
     assert step_of(page) == 2
-    # A button that becomes disabled moves the focus to another control.
+    # At the last step, the focused button becomes disabled, so the focus moves to another button.
     page.focus("#last")
     page.keyboard.press("Enter")
     assert step_of(page) == last_step(page)
@@ -98,7 +98,7 @@ def test_playing_and_pausing(opened: Open, races: str) -> None:
     page.keyboard.press("Escape")
     page.click("#play")
     assert page.get_attribute("#summary", "aria-live") == "off"
-    page.locator("#play:text-is('Play')").wait_for()  # it stops automatically at the last step
+    page.locator("#play:text-is('Play')").wait_for()  # playing stops at the last step
     assert step_of(page) == last_step(page)
     assert page.get_attribute("#summary", "aria-live") == "polite"
 
@@ -162,7 +162,7 @@ def test_costs_are_the_counters_of_the_simulator(opened: Open, name: str) -> Non
 
 
 def test_scrubbing_back_shows_the_earlier_state(opened: Open) -> None:
-    """The state at a step must not depend on the order of steps, also in a recording of 5,000 steps."""
+    """A step shows the same state after a jump back as after playing from the start, also with 5,000 steps."""
     recording, source, findings = record("copies", torch.arange(256.0), torch.zeros(64))
     long, text, found = record("endless", torch.zeros(128), 500)
     page = opened(player.page(recording, source, findings))

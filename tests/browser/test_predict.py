@@ -90,7 +90,7 @@ def asked(day: Day) -> list[str]:
 
 
 def data_of(question: str) -> dict[str, Any]:
-    """Return what the frame of a question knows: its answer and its choices."""
+    """Return the data in the frame of a question, such as its answer and its choices."""
     frame = html.unescape(question)
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', frame, re.DOTALL)
     assert found
@@ -99,12 +99,12 @@ def data_of(question: str) -> dict[str, Any]:
 
 
 FITS = "body => [body.scrollWidth <= window.innerWidth, body.scrollHeight <= window.innerHeight]"
-"""JavaScript that returns whether a frame shows all of its content: across and down."""
+"""JavaScript that returns two booleans: whether all of a frame's content is visible in width and in height."""
 
 
 @pytest.mark.parametrize("day", Course(shipped.COURSE).days, ids=lambda day: day.folder)
 def test_a_lesson_is_answered_with_the_keyboard(opened: Open, day: Day) -> None:
-    """Tab goes from question to question, Enter compares, and every answer can be read whole, on a phone as well."""
+    """Tab moves to the next question, Enter shows the comparison, and each answer is fully visible, also on a phone."""
     questions = asked(day)
     assert questions
     page = opened(PAGE.format("".join(questions)))

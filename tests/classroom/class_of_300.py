@@ -1,8 +1,8 @@
 """Grading a class of 300 students: ``python -m tests.classroom.class_of_300``. Run it on an idle machine.
 
-The class has correct, wrong, slow, crashing and endless kernels, and files that are not C++. All sources differ, as
-those of students do. They are in folders and archives, with names that learning systems use. The command prints the
-wall time, processor time, peak memory and the number of students per verdict. It fails if a verdict is undeserved.
+The class has correct, wrong, slow, crashing and endless kernels, and files that are not C++. No two sources are equal,
+as in a real class. They are in folders and archives, with names that learning systems use. The command prints the wall
+time, processor time, peak memory and the number of students per verdict. It fails if a student gets a wrong verdict.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMIT_SECONDS = 600
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
-    """Return sources that students write, each with the stages that may reject it ("" if it is correct)."""
+    """Return kernels as students write them, each with the stages at which it may fail ("" if it is correct)."""
     entry = COURSE.find(name)
     solution = entry.solution.read_text()
     head, brace, tail = solution.partition("{\n")

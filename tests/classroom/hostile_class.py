@@ -2,7 +2,7 @@
 
 ``python -m tests.classroom.hostile_class``.
 
-It fails if a hostile student gets a point, an honest student lacks a deserved point, or a file is missing.
+It fails if a hostile student gets a point, an honest student gets too few points, or a file is missing.
 """
 
 from __future__ import annotations

@@ -25,15 +25,18 @@ read -r address
 ip address add "$address/24" dev eth0
 ip link set eth0 up
 ip route add default dev eth0"""
-"""Commands of a new machine, which waits for its cable. Programs find their own address from the default route."""
+"""The shell commands that start a machine.
+
+It waits for a line with its address, which arrives when its cable exists.
+"""
 
 
 class NotToBeHad(Exception):
-    """This system cannot create such machines."""
+    """This system cannot create simulated machines."""
 
 
 class Machines:
-    """Machines 1, 2, ..., which share all files except Ray's with the host."""
+    """Simulated machines with the numbers 1, 2, ... They share all files with the host, except those of Ray."""
 
     def __init__(self, count: int) -> None:
         self._holders: list[subprocess.Popen[str]] = []
@@ -50,11 +53,13 @@ class Machines:
                 _answer(holder)
         except (OSError, subprocess.SubprocessError, NotToBeHad) as error:
             self.close()
-            raise NotToBeHad(f"no networks in namespaces: {getattr(error, 'stderr', None) or error}") from error
+            raise NotToBeHad(
+                f"this system cannot create network namespaces: {getattr(error, 'stderr', None) or error}"
+            ) from error
 
     @staticmethod
     def address(machine: int) -> str:
-        """Return a machine's address in the common network."""
+        """Return a machine's IP address."""
         return f"10.77.0.{machine}"
 
     def start(self, machine: int, command: list[str], **options: Any) -> subprocess.Popen[str]:
@@ -78,7 +83,7 @@ class Machines:
         self.close()
 
     def _hold(self, namespaces: list[str], begin: str) -> subprocess.Popen[str]:
-        """Start a shell in new namespaces, which exist until its input is closed."""
+        """Start a shell in new namespaces. They exist until its standard input is closed."""
         shell = [*namespaces, "sh", "-ec", f"{begin}\necho there\nexec cat >&2"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         self._holders.append(subprocess.Popen(shell, text=True, **pipes))
@@ -98,5 +103,5 @@ def _answer(holder: subprocess.Popen[str]) -> subprocess.Popen[str]:
     assert holder.stdout
     said = holder.stdout.readline().strip()
     if said != "there":
-        raise NotToBeHad(said or "a shell in new namespaces ends")
+        raise NotToBeHad(said or "the shell in the new namespaces ended without a message")
     return holder

@@ -13,7 +13,10 @@ import psutil
 
 ATTEMPTS = 3
 PATIENT = {"health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20}
-"""Health check settings that tolerate slow nodes. A dead node closes its connection, which Ray notices at once."""
+"""Health check settings that tolerate slow nodes.
+
+Ray still notices a dead node at once, because its connection closes.
+"""
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_raylet_start_wait_time_s": "60",
@@ -28,7 +31,7 @@ class NotStarted(Exception):
 
 @contextlib.contextmanager
 def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
-    """Start a cluster with one node for each element of ``gpus``, its number of GPUs (Ray believes any number).
+    """Start a cluster with one node for each element of ``gpus``: the number of GPUs that Ray assumes on the node.
 
     The first node is the head. Ray waits only 15 seconds for each of its processes, which may be too short on a busy
     machine, so starting is retried a few times before NotStarted is raised.
@@ -44,7 +47,7 @@ def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
                 for number, count in enumerate(gpus):
                     nodes.add_node(num_cpus=cores, num_gpus=count, **memory, **({} if number else head))
                 break
-            except Exception as error:  # Ray has no specific exception for this
+            except Exception as error:  # Ray raises a plain Exception if a start fails
                 nodes.shutdown()
                 if not left:
                     raise NotStarted(f"Ray did not start in {ATTEMPTS} attempts: {error}") from error

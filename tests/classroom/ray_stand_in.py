@@ -1,6 +1,6 @@
 """A stand-in for Ray in this process.
 
-It tests the requests of cluster.py and its handling of results on machines without Ray.
+With it, machines without Ray can test the calls that cluster.py makes and its handling of results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ERRORS = {
 
 @dataclass(frozen=True)
 class Remote:
-    """A remote function, or, after a call, the reference to its result."""
+    """A remote function. After a call, it also serves as the reference to the result."""
 
     ray: StandIn
     function: Callable[..., Any]
@@ -57,7 +57,7 @@ class Remote:
 
 
 class StandIn:
-    """A cluster of one node. ``ends`` has an exception for each call that fails, and None for each that runs."""
+    """A cluster of one node. ``ends``: for each call in order, the exception that it raises, or None."""
 
     def __init__(self, folder: Path, ends: Iterable[Exception | None] = ()) -> None:
         self.exceptions = SimpleNamespace(RayError=RayError, **ERRORS)
@@ -70,7 +70,7 @@ class StandIn:
         self.over = False
 
     def init(self, **settings: Any) -> None:
-        """Copy the working folder to the node, because it is deleted soon."""
+        """Copy the working folder to the node, because the caller deletes it after this call."""
         self.settings = settings
         shutil.copytree(settings["runtime_env"]["working_dir"], self.folder)
 
@@ -86,7 +86,7 @@ class StandIn:
     def wait(
         self, references: Sequence[Remote], num_returns: int, timeout: float
     ) -> tuple[Sequence[Remote], Sequence[Remote]]:
-        """Return references as finished."""
+        """Return the first ``num_returns`` references as finished."""
         return references[:num_returns], references[num_returns:]
 
     def get(self, reference: Remote) -> Any:
@@ -110,7 +110,7 @@ class StandIn:
 
 
 def task_error(cause: Exception) -> Exception:
-    """Return the exception that Ray makes of an exception in the function."""
+    """Return the exception into which Ray converts an exception of a remote function."""
     error = ERRORS["RayTaskError"](repr(cause))
     error.cause = cause  # type: ignore[attr-defined]
     return error

@@ -7,8 +7,8 @@ that contains the grader's own libraries (``--cold``: an empty cache). With ``--
 proportional to the number of workers, so that one worker does not take hours; compare rates, not times.
 
 It records seconds, kernels per second, efficiency (relative to one worker, per worker), the workers' utilization, and
-memory. Two baselines measure how well the machine itself runs that many processes: Python only, and compilers only.
-Nothing else should run meanwhile.
+memory. For comparison, it runs the same number of processes that only compute in Python, and that only compile. No
+other programs should run during the measurement.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Memory(threading.Thread):
             return 0.0
         except FileNotFoundError:
             if Path(f"/proc/{process}").exists():
-                self.measure = "resident, less pages of files"
+                self.measure = "resident memory without pages of files"
         except OSError:
             pass
         try:

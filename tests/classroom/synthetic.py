@@ -1,6 +1,6 @@
 """A generated class.
 
-It has correct, wrong, hostile and endless kernels for each exercise, each with a different source.
+For each exercise, it has correct, wrong, hostile and endless kernels, all with different sources.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def kernels(course: Course, name: str, first_hostile: int = 0) -> list[str]:
 
 
 def hand_in(folder: Path, course: Course, exercises: tuple[str, ...], students: int, mark: str) -> int:
-    """Write the class and return its number of kernels. ``mark`` makes the sources differ from other classes."""
+    """Write the class and return its number of kernels.
+
+    ``mark``: a text that makes its sources differ from those of other classes.
+    """
     made = {name: kernels(course, name, 2 * index) for index, name in enumerate(exercises)}
     for number in range(students):
         place = folder / f"student{number:05}"

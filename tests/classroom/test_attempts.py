@@ -106,9 +106,9 @@ def test_a_lost_job_is_reported_when_no_attempt_is_left(two: Attempts) -> None:
 
 
 class Nodes:
-    """A stand-in for Ray: three nodes with one core each; ``silent`` ones do not answer.
+    """A stand-in for Ray: three nodes with one core each.
 
-    The clock advances when no node has a result.
+    Nodes in ``silent`` do not answer. The fake clock advances when no node has a result.
     """
 
     exceptions = SimpleNamespace()
@@ -160,7 +160,7 @@ def no_ray(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Any:
     return lambda nodes: monkeypatch.setattr(cluster, "_ray", lambda: nodes)
 
 
-@pytest.mark.parametrize("wakes", [1e9, LATE], ids=["for good", "until others begin its jobs"])
+@pytest.mark.parametrize("wakes", [1e9, LATE], ids=["forever", "until other nodes start its jobs"])
 def test_a_node_falls_silent(course: Course, hand_in, tmp_path: Path, no_ray, clock: Clock, wakes: float) -> None:
     for number in range(12):
         folder = hand_in(f"student{number:02}", f"// {number}")

@@ -59,7 +59,7 @@ why = "<b>found a mistake</b>"
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield the results folder of a class in which every fifth student is hostile; commands run in the course."""
+    """Yield the results folder of a class in which every fifth student is hostile. The current folder is the course."""
     place = tmp_path_factory.mktemp("hostile")
     course, folder = place / "course", place / "class"
     stages = 'stages = ["builds", "correct", "safe", "efficient"]'
@@ -214,7 +214,7 @@ def test_moodle_worksheet_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
         assert new == [*old[:4], grade, *old[5:]]
     with zipfile.ZipFile(tmp_path / "up/moodle-feedback.zip") as archive:
         places = archive.namelist()
-        # As mod/assign/feedback/file/importziplib.php reads them: name_number_type_plugin_, then the file.
+        # Moodle's importziplib.php expects names of the form name_number_type_plugin_, followed by the file name.
         read = [[*place.split("/")[0].split("_", 4), place.partition("/")[2]] for place in places]
         assert [(number, kind, plugin, file) for _, number, kind, plugin, _, file in read] == [
             (number, "assignfeedback", "file", "feedback.html") for number in ("101", "102", "103", "104")
@@ -272,7 +272,7 @@ def test_canvas_gradebook_and_feedback(graded: Path, tmp_path: Path, capsys: pyt
     ]
     with zipfile.ZipFile(tmp_path / "up/canvas-feedback.zip") as archive:
         assert archive.namelist() == ["doeeve_LATE_12_345_work.zip"]
-        # Canvas finds user and attachment by the first two parts that are numbers.
+        # Canvas takes the first number in a file name as the user and the second as the attachment.
         numbers = [part for part in archive.namelist()[0].split("_") if part.isdigit()]
         assert numbers[:2] == ["12", "345"]
         with zipfile.ZipFile(io.BytesIO(archive.read(archive.namelist()[0]))) as inner:
@@ -320,7 +320,7 @@ def test_exports_without_results(graded: Path, tmp_path: Path) -> None:
 
 
 def test_changed_points_need_no_new_grading(graded: Path) -> None:
-    """Points are computed from the existing verdicts."""
+    """A changed instructor file changes the points without grading again."""
     place = graded.parent
     before = {path: path.stat().st_mtime_ns for path in graded.glob("*/results.json")}
     (place / "other.toml").write_text('seed = 7\nexercises = ["twice"]\n[points.twice]\ncorrect = 3\n')

@@ -48,7 +48,7 @@ from grader.cli.app import run
 cluster.BEGIN = 10.0
 sys.exit(run(sys.argv[1:]))
 """
-"""``grader`` with a limit of ten seconds for the cluster's answer."""
+"""A program that runs ``grader`` but waits at most ten seconds for the cluster."""
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     arguments = ["grade", str(folder), "--instructor", str(instructor), "--out"]
     assert run([*arguments, str(tmp_path / "here"), "--workers", "2"]) == 0
     out = tmp_path / "out"
-    # A run writes a plan, then a job and three files for each student: the driver dies at the third file.
+    # A run writes a plan, then a job and three files for each student. The driver is killed at a student's third file.
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_WHILE_WRITING, "24", *arguments, str(out), "--cluster", nodes.address],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
@@ -118,7 +118,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
 
     def kill_a_node(done: int, total: int) -> None:
         assert total == STUDENTS
-        if next(count) == 2:  # startup and one job
+        if next(count) == 2:  # the first call is the start, the second the first job
             nodes.remove_node(nodes.list_all_nodes()[-1], allow_graceful=False)
 
     session = Session(
@@ -170,7 +170,7 @@ def on_a_gpu(job: Job) -> Graded:
 
 @pytest.fixture
 def instead(nodes, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that makes the nodes run a function of this file instead of the worker's."""
+    """Return a function that replaces the nodes' grading function by a function of this file."""
     from ray import cloudpickle
 
     module = sys.modules[__name__]
@@ -210,7 +210,7 @@ def test_a_whole_gpu_for_each_job_on_cuda(nodes, instead, course: Course) -> Non
 
 
 def test_an_error_of_a_node_stops_the_class(nodes, instead, course: Course, monkeypatch) -> None:
-    """A grader of another version could give other grades."""
+    """A node with another version of the grader could give other grades, so the run stops."""
     monkeypatch.setattr(jobs, "code_digest", lambda: "another")
     cluster = Cluster(nodes.address, course)
     try:
@@ -237,7 +237,7 @@ def test_a_head_that_hangs_is_reported(nodes, course: Course, monkeypatch) -> No
 
 
 def test_a_head_that_never_answers_is_reported(nodes, course: Course, hand_in, tmp_path: Path) -> None:
-    """After the network is cut, Ray's address is still known but never answers, and Ray would retry forever."""
+    """After the network is cut, Ray's address no longer answers. Ray alone would retry forever."""
     command = ["grade", str(hand_in("ann")), "--out", str(tmp_path / "out"), "--cluster", "auto"]
     head = Silence(nodes.head_node)
     try:
@@ -255,7 +255,7 @@ def test_a_head_that_never_answers_is_reported(nodes, course: Course, hand_in, t
 
 
 def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process must not wait at exit for a call to Ray that never returns."""
+    """At exit, the process does not wait for a call to Ray that never returns."""
     end, at_exit = threading.Event(), list[Any]()
     monkeypatch.setattr(cluster, "BEGIN", 0.1)
     monkeypatch.setattr(cluster, "_ray", lambda: SimpleNamespace(init=lambda **settings: end.wait()))
@@ -272,7 +272,7 @@ def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.Monkey
     ("address", "says"), [("ray://127.0.0.1:10001", "ray start --address"), ("127.0.0.1:{free}", "Connection refused")]
 )
 def test_an_address_without_a_cluster(course: Course, hand_in, tmp_path: Path, capsys, address: str, says: str) -> None:
-    """The error appears at once, while Ray itself would retry for minutes."""
+    """The error appears at once. Ray alone would retry for minutes."""
     with socket.socket() as bound:  # nothing listens on this port
         bound.bind(("127.0.0.1", 0))
         address = address.format(free=bound.getsockname()[1])

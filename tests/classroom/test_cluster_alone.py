@@ -1,4 +1,4 @@
-"""Requests to Ray and the handling of its results, with a stand-in for Ray.
+"""The calls of cluster.py to Ray and its handling of results, with a stand-in for Ray.
 
 tests/classroom/test_cluster.py uses a real cluster.
 """
@@ -40,7 +40,7 @@ def half_pass(job: Job) -> Graded:
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
     """Replace Ray by a stand-in that runs in this process."""
-    for patience in ("BEGIN", "SILENT"):  # no timeouts on a busy machine
+    for patience in ("BEGIN", "SILENT"):  # a busy machine must not cause a timeout
         monkeypatch.setattr(cluster, patience, 3600.0)
     monkeypatch.setattr(worker, "one_core", lambda: None)
     monkeypatch.setattr(worker, "grade", half_pass)
@@ -129,7 +129,7 @@ def test_a_node_without_a_jail(begin: Begin, course: Course, a_class: Path, tmp_
 
 
 def test_another_grader_on_a_node(begin: Begin, course: Course, a_class: Path, tmp_path: Path, monkeypatch) -> None:
-    """A grader of another version could give other grades."""
+    """A node with another version of the grader could give other grades, so the run stops."""
     ray = begin()
 
     def other_there() -> Cluster:

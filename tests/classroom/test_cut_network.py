@@ -45,7 +45,7 @@ worker.grade = partial(getattr(here, sys.argv[1]), Path(sys.argv[2]))
 attempts.LATE, cluster.SILENT = 5.0, 10.0
 sys.exit(run(sys.argv[3:]))
 """
-"""``grader grade`` with a function of this file instead of the worker's."""
+"""A program that runs ``grader grade`` with a grading function of this file."""
 
 
 def half_pass(job: Job) -> Graded:
@@ -65,9 +65,10 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
-    """Block jobs on the far machine until the network is restored; a retry of such a job ends no sooner.
+    """Block each job on the far machine until the network is restored, and its retry on the head until then, too.
 
-    The head node leaves some jobs to the far machine.
+    The head also waits until the far machine has a job.
+
     """
     import ray
 
@@ -86,7 +87,7 @@ def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
 
 
 def waits_after_a_few(gates: Path, job: Job) -> Graded:
-    """Block jobs after the first few until the network is restored."""
+    """Block all jobs except the first few until the network is restored."""
     (gates / job.key).touch()
     if len(list(gates.iterdir())) > 4:
         until((gates / "mended").exists)
@@ -95,7 +96,7 @@ def waits_after_a_few(gates: Path, job: Job) -> Graded:
 
 @pytest.fixture(scope="module")
 def machines():
-    """Start the head of a cluster with two cores, and a machine with one core."""
+    """Start a Ray cluster of two simulated machines: a head with two cores, and a machine with one core."""
     pytest.importorskip("ray", reason="Ray is not installed: run `make cluster`")
     with contextlib.ExitStack() as stack:
         try:
@@ -155,7 +156,8 @@ def test_a_node_whose_network_is_cut_and_comes_back(machines: Machines, a_class:
     machines.cable(FAR, plugged=False)
     try:
         assert not reaches_the_head(machines)
-        until(lambda: driver.poll() is not None or finished(there) == STUDENTS - 1)  # the last job is on both machines
+        # At the end, both machines try the last job.
+        until(lambda: driver.poll() is not None or finished(there) == STUDENTS - 1)
     finally:
         machines.cable(FAR, plugged=True)
     before = written(there)

@@ -96,9 +96,8 @@ def replace_or_die(*arguments):
 os.replace = replace_or_die
 run(sys.argv[2:])
 """
-"""Kills the process before or after the n-th file is written.
-
-This covers all states of the folder that another run can see.
+"""A program that kills itself before or after it writes the n-th file, to test each state of the folder that can
+remain.
 """
 
 
@@ -138,7 +137,7 @@ def test_killed_and_resumed(course: Course, hand_in, instructor: Path, tmp_path:
     out = tmp_path / "out"
     root = str(Path(__file__).parent.parent.parent)
     done: dict[Path, int] = {}
-    # A run writes its plan, then a job and three files for each student. Each run dies at its first student.
+    # A run writes its plan, then a job and three files for each student. Each run is killed at its first student.
     for moment in Random(SEED).choices(range(1, 11), k=3):
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_WHILE_WRITING, str(moment), *arguments, str(out)],

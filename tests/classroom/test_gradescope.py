@@ -73,11 +73,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def autograder(archive: Path) -> Iterator[Path]:
-    """Yield the folder as in Gradescope's image: setup.sh has run, with stubs that install nothing."""
+    """Yield a folder like /autograder in Gradescope's image, after setup.sh ran with stubs that install nothing."""
     programs = archive.parent / "programs"
     programs.mkdir()
     log = archive.parent / "installed"
-    stubs = {  # programs that install packages; `make` links the tests' environment
+    stubs = {  # replacements of programs that install packages; `make` links the environment of the tests
         "apt-get": f'echo "apt-get $*" >> {log}',
         "make": f'echo "make $*" >> {log}; ln -s {sys.prefix} .venv',
     }

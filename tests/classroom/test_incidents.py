@@ -43,7 +43,7 @@ def end_for_bob(job: Job) -> Graded:
 
 
 def end() -> None:
-    """Replace the startup function of each process: kill it."""
+    """Replace the start function of the worker processes by one that kills its process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -99,7 +99,7 @@ def grade_alone(course: Course, name: str, kernel: bytes) -> tuple[Verdict, list
 
 
 def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Path, monkeypatch) -> None:
-    """The exception is raised in the worker, here by an input distribution of the task."""
+    """An input distribution of the task raises an exception in the worker process."""
     tasks = course.root / "exercises/day01_start/tasks.py"
     text = tasks.read_text()
     other = text[text.index("twice =") :].replace("twice", "broken").replace("normal(mean=1.0)", "fails")
@@ -118,10 +118,7 @@ def test_a_fault_in_one_exercise_leaves_the_others(course: Course, tmp_path: Pat
 
 
 def test_a_fault_while_a_report_is_read(course: Course, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    """The kernel is correct and its report comes from the simulator.
-
-    An error of the grader must not cost points.
-    """
+    """An error of the grader must not cost points: the kernel is correct, but reading the simulator's report fails."""
 
     def fails(self: object) -> None:
         raise IndexError("mine")

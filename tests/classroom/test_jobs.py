@@ -1,4 +1,4 @@
-"""Jobs of a class: identity, order, GPU results, progress, and which are graded again."""
+"""Jobs of a class: their keys, their order, results from a GPU, progress, and grading again on request."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from grader.setup.errors import GraderError
 
 
 def archive(folder: Path, name: str, content: bytes = b"", **changes) -> str:
-    """Return why an archive with one member is refused."""
+    """Return the reason why an archive with one member is refused."""
     info = zipfile.ZipInfo("placeholder")
     info.filename = info.orig_filename = name
     for key, value in changes.items():

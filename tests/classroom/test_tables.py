@@ -13,7 +13,7 @@ from grader.cli.app import run
 from grader.course import Course
 
 HOSTILE = 'O"Neill","=HYPERLINK(1)",'
-"""Without escaping, this text is three cells, one of them a formula."""
+"""Unless it is escaped, this text fills three cells, one of them with a formula."""
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -55,6 +55,6 @@ def test_other_cells_stay_as_they_are() -> None:
 
 
 def test_separators_of_other_locales_begin_no_cell(tmp_path: Path) -> None:
-    """The semicolon: spreadsheets use it as the separator in locales with a decimal comma."""
+    """Spreadsheets use the semicolon as the separator in locales with a decimal comma."""
     write_csv(tmp_path / "x.csv", [["ann;=cmd()", 1.5]])
     assert (tmp_path / "x.csv").read_text() == '"ann;=cmd()","1.5"\n'

@@ -31,9 +31,7 @@ from tests.gpu.compare_counters import versions
 
 RECORDED = Path(__file__).with_name("two_gpus.json")
 EXERCISE = "day04_linear/linear"
-"""An exercise whose benchmark sizes take 0.1 to 16 ms.
-
-For the longer ones, the overhead of a clock outside the kernel's process is small.
+"""An exercise whose benchmark sizes take 0.1 to 16 ms. For long times, the overhead of the grader's clock is small.
 """
 
 
@@ -57,7 +55,10 @@ class Busy(threading.Thread):
 
 
 def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any]:
-    """Grade the class on ``gpus`` GPUs: the same kernel from each student, in sources that are in no cache."""
+    """Grade the class on ``gpus`` GPUs.
+
+    All students have the same kernel, with comments that keep it out of the cache.
+    """
     solution = course.find(EXERCISE)
     folder, out = base / f"class{gpus}", base / f"out{gpus}"
     for number in range(students):

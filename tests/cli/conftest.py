@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def all(self) -> str:
-        """Return both streams with each run of white space as one blank, so that line breaks do not matter."""
+        """Return both output streams with each run of white space replaced by one blank."""
         return " ".join((self.out + " " + self.err).split())
 
 

@@ -1,10 +1,9 @@
 """Measures how long a verdict takes: ``python -m tests.cli.speed``.
 
-Each run grades a kernel with a different comment, so that the kernel is compiled, while the grader's own libraries and
-the headers are cached. *cold* is the time of a ``grader check`` process. *watch* is the time from saving a file to the
-end of the verdict in ``grader watch``. Processor time includes child processes that have ended. ``--first`` needs root
-and runs with priority over all other processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs
-nvcc.
+Each run grades a kernel with a new comment. So it compiles the kernel, but takes the grader's libraries and headers
+from the cache. *cold* is the time of a ``grader check`` process. *watch* is the time from saving a file to the end of
+the verdict in ``grader watch``. Processor time includes child processes that have ended. ``--first`` needs root and
+runs with priority over all other processes (SCHED_RR), which approximates an idle machine. ``--nvcc`` also runs nvcc.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class _Watch:
         self._process.wait(timeout=60)
 
     def verdict(self, save: Callable[[], None]) -> float:
-        time.sleep(0.5)  # a person does not save twice within half a second
+        time.sleep(0.5)  # like a person, pause before the next save
         began = time.monotonic()
         save()
         said = self._until_it_waits()

@@ -94,11 +94,11 @@ def test_list_outside_a_course(grader, tmp_path, monkeypatch) -> None:  # type: 
 
 
 SLOW = ["torch", "numpy", "matplotlib", "IPython", "nbformat", "elftools", "jinja2", "watchfiles"]
-"""Packages that each take longer to import than the list takes to print."""
+"""Packages that `grader list` must not import, because importing any one takes longer than the list."""
 
 
 def test_list_imports_nothing_slow() -> None:
-    """Check the imports, because the time would depend on the load of the machine."""
+    """Check which packages are imported. The time itself would depend on the load of the machine."""
     root = Path(__file__).resolve().parents[2]
     code = f"import sys; from grader.cli.app import run; run(['list']); print(sorted({set(SLOW)} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
@@ -400,7 +400,7 @@ def test_doctor_without_a_gpu_accepts_a_cuda_build_of_torch(monkeypatch, tmp_pat
 
 
 def test_doctor_measures_a_cache_that_changes_meanwhile(monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    """Other runs may add and remove entries while the size of the cache is measured; this must not fail."""
+    """Measuring the cache's size does not fail if other runs add and remove entries meanwhile."""
     (tmp_path / "kept").write_bytes(bytes(2048))
     monkeypatch.setenv("GRADER_CACHE", str(tmp_path))
     ended = threading.Event()

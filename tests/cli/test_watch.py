@@ -116,7 +116,7 @@ def test_a_deleted_file_does_not_end_it(course, judge, monkeypatch) -> None:  # 
 
 
 class Watcher:
-    """The thread that watches exercises/, with marker files that show when it has processed all earlier events."""
+    """The thread that watches exercises/. A saved marker file shows that it has processed all earlier events."""
 
     def __init__(self, course: Course) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
@@ -126,7 +126,7 @@ class Watcher:
         )
         self.thread.start()
         self.marks = 0
-        while self.events.empty():  # the watcher does not announce when it is ready
+        while self.events.empty():  # the watcher does not report when it is ready, so save until an event arrives
             self._mark()
             time.sleep(0.05)
         self.seen()
@@ -178,7 +178,8 @@ def test_a_save_stops_the_check_that_is_running(course, judge) -> None:  # type:
 
     def endless(entry: Entry) -> Verdict:
         loop.grade = last
-        loop.saved(Path("exercises/day01_start/notes.cu").resolve())  # not an exercise, so the check continues
+        # The file is no exercise, so the running check continues.
+        loop.saved(Path("exercises/day01_start/notes.cu").resolve())
         loop.saved(path)
         while True:
             time.sleep(0.1)

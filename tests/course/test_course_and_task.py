@@ -239,7 +239,7 @@ def test_the_roofline_counts_cached_bytes_once() -> None:
     exercise = some_exercise(minimum_bytes=lambda d: 10_000)
     call = exercise.call(exercise.cases[0], "f16", seed=5)
     assert exercise.least_bytes(call) == 10_000
-    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # fewer than 10,000 bytes
+    assert exercise.roofline_bytes(call) == some_exercise().least_bytes(call)  # below the minimum_bytes of 10,000
     own = some_exercise(
         minimum_bytes=lambda d: 90, distinct_bytes=lambda x, rows, item: x.unique().numel() * item + rows
     )
@@ -250,7 +250,7 @@ def test_the_roofline_counts_cached_bytes_once() -> None:
     "name", ["csr_attention", "global_local_random", "block_sparse", "sliding_window", "embedding"]
 )
 def test_the_roofline_of_gathered_rows_counts_each_tensor_at_most_once(name: str) -> None:
-    """Check that gathered rows count once. It uses the benchmark sizes with small inputs."""
+    """Check that roofline bytes count each gathered row once, at the benchmark sizes but with small inputs."""
     task = Course().find(name).load()
     call = task.call(task.efficient or task.cases[0], task.dtypes[0], seed=3)
     once = sum(t.numel() * t.element_size() for t in call.tensors.values())

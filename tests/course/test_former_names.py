@@ -161,7 +161,8 @@ def test_init_moves_changed_files_to_the_new_names(tmp_path: Path) -> None:
     for part in ("exercises", "lessons", "solutions"):
         (course / part / "day02_begin").rename(tmp_path / f"{part}_before")
     renamed_course(course)
-    (course / f"exercises/{NEW}.cu").write_text("// TODO: day02_begin/old\n")  # only renamed, no other change
+    # The course renamed the file without changing it.
+    (course / f"exercises/{NEW}.cu").write_text("// TODO: day02_begin/old\n")
     done = own_copy.write(mine, course)
     assert done.moved == {
         "exercises/day02_begin/kept.cu": f"exercises/{KEPT}.cu",
@@ -169,7 +170,7 @@ def test_init_moves_changed_files_to_the_new_names(tmp_path: Path) -> None:
         "lessons/day02_begin/lesson.ipynb": "lessons/day02_start/lesson.ipynb",
     }
     assert (mine / f"exercises/{NEW}.cu").read_text() == "// my work"
-    assert done.beside == {f"exercises/{KEPT}.cu": f"exercises/{KEPT}.cu.new"}  # its text changed as well
+    assert done.beside == {f"exercises/{KEPT}.cu": f"exercises/{KEPT}.cu.new"}  # the course also changed its text
     assert f"exercises/{OTHER}.cu" in done.written and "exercises/day02_begin/other.cu" in done.removed
     assert not done.left
     assert own_copy.write(mine, course).moved == {}

@@ -62,7 +62,10 @@ def test_what_nvcc_refuses_is_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in REFUSED.items() if "passes_here" in case])
 def test_known_differences_remain_and_are_listed_in_the_lesson(name: str) -> None:
-    """When a difference is fixed, remove `passes_here` and the corresponding line in the lesson."""
+    """Known differences from nvcc are marked `passes_here`.
+
+    If one is fixed, remove the mark and its line in the lesson.
+    """
     rewrite(REFUSED[name]["code"])
     cells = json.loads(LESSON.read_text())["cells"]
     assert any(REFUSED[name]["passes_here"] in " ".join("".join(cell["source"]).split()) for cell in cells)
@@ -86,7 +89,8 @@ def test_nvcc_accepts_what_the_corpus_says(tmp_path: Path) -> None:
 
 def test_nvcc_refuses_what_the_corpus_says(tmp_path: Path) -> None:
     left, said = dict(REFUSED), ""
-    for what in ("-c", "-ptx", "-ptx", "-ptx"):  # an error in one nvcc phase hides errors of later ones
+    # An error in one phase of nvcc hides errors of later phases, so run nvcc again without the cases that it refused.
+    for what in ("-c", "-ptx", "-ptx", "-ptx"):
         if left:
             text, where = together(left)
             said = nvcc(text, tmp_path, what).stderr

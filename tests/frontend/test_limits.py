@@ -125,7 +125,7 @@ extern "C" void h(float* x, cudaStream_t stream) { g<<<dim3(1, 2), 32, 0, stream
 
 
 def test_work_grows_with_the_size_of_a_file_that_has_a_macro(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matching all brackets again for each function would take quadratic time."""
+    """Reading many functions takes linear time: brackets are not matched again for each function."""
     matched = []
     find_partners = Tokens.partners.func
 

@@ -1,4 +1,4 @@
-"""Inline PTX: instructions become calls with the operands in the same order."""
+"""Inline PTX: each instruction becomes a C++ call with the operands in the same order."""
 
 import pytest
 

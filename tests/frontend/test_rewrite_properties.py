@@ -1,4 +1,4 @@
-"""Properties of the rewriter on random programs made of tricky pieces."""
+"""Properties of the rewriter, tested on random programs composed of difficult pieces."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

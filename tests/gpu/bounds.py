@@ -38,9 +38,8 @@ COUNTED, TIMED = FOLDER / "bounds.json", FOLDER / "bounds_h200.json"
 GPU = "H200"
 
 SMALL = "small"
-"""The name of the bench sizes that the simulator runs in seconds.
-
-Day 4's matrix products are left out: they take minutes.
+"""The name of the bench sizes that take the simulator seconds. Day 4's matrix products, which take minutes, are
+excluded.
 """
 
 _ATTENTION = {"batch": 1, "heads": 4, "query_len": 512, "key_len": 512}
@@ -79,11 +78,11 @@ MIDDLE: dict[str, dict[str, Any]] = {
     "hopper_flash_attention": _PACKED,
     "wgmma_linear": {"rows": 1024, "in_features": 512, "out_features": 2048},
 }
-"""Middle sizes by exercise: they replace dimensions of the first bench size, in its first dtype."""
+"""The dimensions that turn an exercise's first bench size, in its first dtype, into its middle size."""
 
 
 def calls(names: list[str]) -> Iterator[tuple[str, Counted]]:
-    """Yield the size's name and the call. Small sizes of the bench have the same name as in a lesson's h200.json."""
+    """Yield each call with the name of its size. Small sizes have the names of the lessons' h200.json."""
     for item in counted(names):
         yield "counted", item
     for entry in Course().exercises:
@@ -180,7 +179,7 @@ def launch_after_launch() -> float:
 
 
 def violations(bounds: list[dict[str, Any]], times: list[dict[str, Any]]) -> list[str]:
-    """Return times that are shorter than their bounds. There must be none."""
+    """Return a line for each time that is shorter than its lower bound, which would be an error."""
     fastest = {(row["name"], row["size"]): row["minimum_us"] for row in times}
     return [
         f"{row['name']}, {row['size']}: {fastest[key]:.4g} us, less than the bound of {row['bound_us']:.4g} us"
@@ -199,7 +198,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the results to this file instead")
     arguments = parser.parse_args()
     if arguments.record and arguments.names:
-        parser.error("--record keeps the figures of all: name none")
+        parser.error("--record needs all figures: omit the names")
     content: dict[str, Any] = {"version": 1, "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")}
     content["command"] = "python -m tests.gpu.bounds" + (" --time" if arguments.time else "") + " --record"
     wrong: list[str] = []
@@ -207,7 +206,7 @@ def main() -> int:
         import torch
 
         if not torch.cuda.is_available():
-            raise GraderError("there is no GPU here to time on", "Without --time the simulator counts.")
+            raise GraderError("this machine has no GPU to measure times on", "Omit --time to count on the simulator.")
         content["gpu"] = torch.cuda.get_device_name()
         content |= measure(arguments.names, arguments.seconds)
         wrong = violations(json.loads(COUNTED.read_text())["rows"], content["rows"])

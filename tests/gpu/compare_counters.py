@@ -24,9 +24,10 @@ from grader.judge.timing.sources import write_record
 from tests.gpu.counted import Counted, build_ahead, counted, runnable
 
 _MULTICAST = "l1tex__m_l1tex2xbar_read_requests_mem_global_op_tma_ld_dest_multicast"
-"""TMA requests whose data go to several blocks of a cluster (multicast).
+"""The metric of TMA multicast requests, whose data go to several blocks of a cluster.
 
-The metric counts each request once, at its source. A count of arriving sectors would count them once for each block.
+It counts a request once. A count of arriving sectors would count the request once for each block.
+
 """
 
 METRICS = {
@@ -67,12 +68,14 @@ METRICS = {
     ],
     "operand_bytes": ["sm__sass_data_bytes_mem_shared_op_gmma"],
 }
-"""The simulator's counters, and for each the metrics of ncu to sum (those that this GPU has).
+"""For each counter of the simulator, the metrics of ncu whose sum it equals; metrics that this GPU lacks are skipped.
 
-``mem_shared`` without an operation does not measure a kernel's accesses: it is not zero in kernels without any. """
+The metrics end in an operation such as ``_ld``, because plain ``mem_shared`` is not zero even in kernels without
+shared memory.
+ """
 
 SECTORS = {f"{_MULTICAST}_size_{bytes}B": bytes // 32 for bytes in (32, 64, 96, 128)}
-"""Sectors for each request of a metric (1 for other metrics)."""
+"""The number of sectors per request, for metrics that count requests of a fixed size."""
 
 ALLOWED = {
     "requests": 0.01,
@@ -90,11 +93,11 @@ neighboring loads of an unrolled loop into a 16-byte load, and g++ does not.
 
 
 MARKER = "spin_kernel"
-"""torch's spin kernel, which marks the start of each call's launches."""
+"""The name of torch's spin kernel, which this program launches before each call as a marker."""
 
 
 def kernels_for(items: list[Counted], device: str) -> dict[Path, Any]:
-    """Return the loaded kernel of each file, which is built once."""
+    """Return the loaded kernel of each file, built in parallel."""
     from grader.execution.in_process.kernel import load_kernel
 
     files = sorted({item.file for item in items})
@@ -240,7 +243,7 @@ def main() -> int:
             item.call(kernels[item.file], "cuda")
             torch.cuda.synchronize()
         return 0
-    build_ahead(item.file for item in items)  # so that ncu does not profile the compiler
+    build_ahead(item.file for item in items)  # before ncu starts, so that ncu does not profile the compiler
     rows = compare(items, on_the_simulator(items), on_the_gpu(arguments.names))
     show(rows)
     if arguments.out:

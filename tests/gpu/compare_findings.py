@@ -78,7 +78,7 @@ def compare(item: CorpusFile) -> dict[str, Any]:
             if isinstance(program, str):
                 row[twin] = {"build": program}
                 continue
-            # The correct twin runs under the tools that found something in the faulty one.
+            # Run the correct twin only under the tools that found something in the faulty kernel.
             tools = [tool for tool in TOOLS if not clean or row["faulty"].get(tool, {}).get("errors")]
             row[twin] = {tool: watch(program, f"{item.path.stem}.cu", tool) for tool in tools}
     found = [tool for tool in TOOLS if row["faulty"].get(tool, {}).get("errors")]

@@ -31,7 +31,7 @@ DAY4 = {
 
 @dataclass
 class Counted:
-    """A call: the file, its launcher, and its arguments on the CPU."""
+    """A call to count: the kernel file, its launcher, and its arguments on the CPU."""
 
     name: str
     file: Path
@@ -42,7 +42,7 @@ class Counted:
     """The oldest GPU architecture that can run it."""
 
     def call(self, kernel: Any, device: str) -> None:
-        """Call the launcher with the arguments on ``device``. They include the outputs."""
+        """Copy the arguments, including outputs, to ``device`` and call the launcher."""
         arguments = [
             on_gpu(value, offset) if device == "cuda" and hasattr(value, "numel") else value
             for value, offset in zip(self.arguments, self.offsets)

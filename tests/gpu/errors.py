@@ -39,7 +39,7 @@ def errors_of(entry: Entry, device: str) -> list[dict[str, Any]]:
             row["passed"] += case.status == PASSED
             for output in case.outputs:
                 if exercise.outputs[output.name].scratch or output.dtype.startswith("i"):
-                    continue  # integers are exact or wrong
+                    continue  # integers have no rounding error
                 row["norm_error"] = max(row["norm_error"], output.norm_error)
                 row["share"] = max(row["share"], output.max_ratio)
                 row["tolerance"] = output.tolerance
@@ -88,7 +88,7 @@ def main() -> int:
     for path in where:
         kept = json.loads(path.read_text(encoding="utf-8"))["rows"] if arguments.names and path.exists() else []
         both = [*(row for row in kept if row["exercise"] not in {new["exercise"] for new in rows}), *rows]
-        both.sort(key=lambda row: places.get(row["exercise"], -1))  # stable: keeps the order of dtypes
+        both.sort(key=lambda row: places.get(row["exercise"], -1))  # sorting is stable, so the dtypes keep their order
         renewed = tuple(f"solutions/{row['exercise']}.cu" for row in rows) if arguments.names else None
         write_record(path, {**content, "rows": both}, course_root(), renewed)
     return 0 if rows and all(row["passed"] == row["cases"] for row in rows) else 1

@@ -35,16 +35,15 @@ METRICS = {
     "l2": "lts__t_bytes.sum",
     "l2_from_l1_sectors": "lts__t_sectors_srcunit_tex.sum",
 }
-"""Our names of counters, and Nsight Compute's metrics.
-
-The last metric counts the 32-byte sectors that multiprocessors requested from the L2 cache.
+"""The recorded names of counters, with Nsight Compute's metrics. The last metric counts the 32-byte sectors that
+multiprocessors requested from the L2 cache.
 """
 
 REPEATS = 15
 
 
 def timed(run: Callable[[], None]) -> float:
-    """Return microseconds of one run, the median of several from a cold L2 cache, launched as a CUDA graph."""
+    """Return the median time of a run in microseconds, launched as a CUDA graph with a cold L2 cache."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         run()
@@ -66,7 +65,7 @@ def timed(run: Callable[[], None]) -> float:
 
 
 def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
-    """Return Nsight Compute's metrics of both sides, each summed over its kernels; empty if it cannot measure."""
+    """Return Nsight Compute's metrics of the unfused and of the fused kernels; empty if it cannot measure."""
     ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
     command = [ncu, "--target-processes", "application-only", "--clock-control", "none", "--cache-control", "none"]
     command += ["--profile-from-start", "off", "--csv", "--page", "raw", "--print-units", "base"]
@@ -79,8 +78,8 @@ def profiled(number: int, timeout: float) -> dict[str, dict[str, float]]:
         return {}
     lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
     rows = [row for row in csv.DictReader(io.StringIO("\n".join(lines))) if row.get("ID", "").strip()]
-    if len(rows) < 3:  # at least two unfused kernels, then the fused one
-        print(f"ncu said too little: {(done.stdout + done.stderr)[-800:]}", flush=True)
+    if len(rows) < 3:  # expected: at least two unfused kernels and the fused one
+        print(f"ncu's output has too few rows: {(done.stdout + done.stderr)[-800:]}", flush=True)
         return {}
     return {"unfused": summed(rows[:-1]), "fused": summed(rows[-1:])}
 
@@ -94,7 +93,7 @@ def summed(rows: list[dict[str, str]]) -> dict[str, float]:
 
 
 def all_sizes() -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the small sizes, which also run on the simulator, then the large ones."""
+    """Return the sizes: first the small ones, which also run on the simulator, then the large ones."""
     return [(name, "small", sizes) for name, sizes in pairs.SMALL.items()] + pairs.LARGE
 
 
@@ -113,7 +112,7 @@ def once(number: int) -> None:
 
 
 def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """Return the simulator's counters of both sides."""
+    """Return the simulator's counters of the unfused and of the fused kernels."""
     machine = pairs.Machine("cpu")
     pair = pairs.PAIRS[name](machine, **sizes)
     counts = {}
@@ -125,7 +124,7 @@ def simulated(name: str, sizes: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def measure(number: int, with_ncu: bool, timeout: float) -> dict[str, Any]:
-    """Measure times, errors and bytes of both sides at one size."""
+    """Measure times, errors and bytes of the unfused and of the fused kernels at one size."""
     name, title, sizes = all_sizes()[number]
     pair = pairs.PAIRS[name](pairs.Machine("cuda"), **sizes)
     result: dict[str, Any] = {"name": name, "title": title, "sizes": sizes}

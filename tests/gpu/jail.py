@@ -45,7 +45,7 @@ AT_ONCE = (
     "day06_flash_attention/flash_attention_debug",
     "day02_reductions/row_sum_debug",
 )
-"""Exercises whose solutions are graded at once. The last solution has a fault; the first two have the stage *fast*."""
+"""Exercises whose solutions are graded at the same time. A fault is added to the last one; the first two are timed."""
 
 RIGHT, WRONG = "distance = 16;", "distance = 8;"
 MOST_SECONDS = 100
@@ -92,13 +92,13 @@ def attacks(tiers: list[str]) -> list[dict[str, str]]:
                 "attack": attack,
                 "isolation": verdict.isolation,
                 "stage": stage.name if stage else "",
-                "problem": ", ".join(why) + (", and left something behind" if left else ""),
+                "problem": ", ".join(why) + (", and left files behind" if left else ""),
             }
 
         rows = []
         for tier in tiers:
             os.environ["GRADER_JAIL"] = tier
-            judge(tier, "honest")  # compiles what all need, before the parallel runs
+            judge(tier, "honest")  # builds the shared libraries before the parallel runs
             with ThreadPoolExecutor(8) as pool:
                 rows += list(pool.map(lambda attack, tier=tier: judge(tier, attack), files))
         os.environ.pop("GRADER_JAIL", None)
@@ -106,7 +106,7 @@ def attacks(tiers: list[str]) -> list[dict[str, str]]:
 
 
 def escaped(rows: list[dict[str, str]]) -> list[str]:
-    """Return attacks that passed or left files behind, and controls with an undeserved verdict."""
+    """Return the attacks that passed or left files behind, and the controls with a wrong verdict."""
     bad = []
     for row in rows:
         deserved = row["stage"] == ("" if row["attack"] == "honest" else "correct")
@@ -147,7 +147,7 @@ def cost(tiers: list[str], arch: str) -> dict[str, dict[str, float]]:
                         child.request("awake")
                         took["awake"].append(time.perf_counter() - began)
         os.environ.pop("GRADER_JAIL", None)
-    return {  # without the first round, which includes compilation
+    return {  # excludes the first round, which compiles
         tier: {
             "check_seconds": round(statistics.median(took["check"][1:]), 4),
             "start_seconds": round(statistics.median(took["start"][1:]), 4),
@@ -226,7 +226,7 @@ def run(steps: list[str]) -> Iterator[dict[str, Any]]:
 
 def show(content: dict[str, Any]) -> list[str]:
     """Print the results and return the failures."""
-    bad = [] if content["tiers"] else ["no tier holds"]
+    bad = [] if content["tiers"] else ["no tier works here"]
     print(f"{content['gpu']}, Linux {content['linux']}, {content['date']}: {content['command']}")
     for row in content.get("attacks", []):
         print(f"{row['tier']:9} {row['attack']:26} {row['stage'] or 'passes':8} {row['problem']}")

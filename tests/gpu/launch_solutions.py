@@ -44,7 +44,7 @@ def on_gpu(tensor: Any, offset: int) -> Any:
 
 
 def size_of(exercise: Exercise, case: Any, dtype: str, seed: int) -> float:
-    """Return the work of a case, by which cases are sorted: its operations, or its elements if the task states none."""
+    """Return the work of a case, for sorting: its operations, or its elements if the task defines no operations."""
     call = exercise.call(case, dtype, exercise.case_seed(seed, case, dtype))
     return exercise.operations(call) or sum(tensor.numel() for tensor in call.tensors.values())
 

@@ -25,7 +25,7 @@ from grader.judge.timing.sources import write_record
 from tests.gpu.launch_solutions import chosen
 
 TOOLS = ("memcheck", "synccheck", "initcheck", "racecheck")
-"""The tools, fastest first."""
+"""The tools of compute-sanitizer, fastest first."""
 
 RECORD = Path("lessons") / "can_i_believe_this" / "sanitizer_h200.json"
 
@@ -123,7 +123,7 @@ def main() -> int:
             )
             for line in [] if row["clean"] else [row["summary"], *row["failed"]]:
                 print(f"    {line}", flush=True)
-            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")  # also if it is stopped
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")  # also write the rows if the run is stopped
     if arguments.record and rows:
         record(rows, course_root() / RECORD)
     for name in left_out:

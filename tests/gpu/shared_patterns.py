@@ -61,7 +61,7 @@ class Draw:
         return [self.below(self.slots) for _ in range(n)]
 
     def near(self, n: int = 32, among: int = 64) -> list[int]:
-        """Draw neighboring slots, some of them equal."""
+        """Draw slots from a range of ``among`` neighboring slots. Some are equal."""
         start = self.below(self.slots - among)
         return [start + self.below(among) for _ in range(n)]
 
@@ -73,7 +73,7 @@ class Draw:
         return kept if max(kept) >= 0 else [slot if i == lane else -1 for i, slot in enumerate(slots)]
 
     def only(self, lanes: int, slots: list[int]) -> list[int]:
-        """Deactivate all but a number of random lanes."""
+        """Keep ``lanes`` random lanes active and deactivate the others."""
         chosen: set[int] = set()
         while len(chosen) < lanes:
             chosen.add(self.below(32))
@@ -87,7 +87,7 @@ class Draw:
         return order
 
     def few(self) -> list[int]:
-        """Draw two to nine slots anywhere."""
+        """Draw the lanes' slots from two to nine random slots."""
         among = self.any(2 + self.below(8))
         return [among[self.below(len(among))] for _ in range(32)]
 
@@ -98,7 +98,7 @@ class Draw:
         return [among[lane // length] for lane in range(32)]
 
     def alike(self, distance: int, apart: int = 0) -> list[int]:
-        """Draw slots that pairs of lanes at this distance share, except for ``apart`` lanes."""
+        """Draw slots such that lanes i and i ^ distance share one, except for up to ``apart`` lanes."""
         slots = self.any()
         slots = [slots[lane & ~distance] for lane in range(32)]
         for _ in range(apart):

@@ -1,4 +1,4 @@
-"""The simulator's tests on a real GPU, which must give the results that they expect of the simulator.
+"""The simulator's tests on a real GPU, which must produce the results that the tests expect from the simulator.
 
     python -m tests.gpu.simulator_tests              runs them
     python -m tests.gpu.simulator_tests --record     also writes lessons/can_i_believe_this/simulator_tests_h200.json
@@ -34,34 +34,45 @@ FILES = (
     "runtime_api", "shared_memory", "streams", "structures_by_value", "tensor_copies", "tensor_core", "vector_types", "warp", "wmma",  # noqa: E501
 )  # fmt: skip
 ALSO_THE_HOST = ("runtime_api", "streams")
-"""Files whose launchers write results on the host, which simulated device memory allows.
+"""Files whose launchers write results on the host. Simulated device memory allows that.
 
 On the GPU, their arrays are in pinned memory.
 """
 
 ONLY_SIMULATED = "only the simulator has"
 DIFFERENT = {
-    "test_barriers.py::test_a_grid_needs_a_cooperative_launch_that_fits": "the simulated GPU has fewer SMs",
-    "test_cluster.py::test_how_many_clusters_fit": "the simulated GPU has fewer SMs",
-    "test_runtime_api.py::test_failures_say_what_cuda_says": "a GPU does not see a small overrun, nor a handle that "
-    "is gone",
-    "test_runtime_api.py::test_memory": "to the host a __device__ variable's name is not its address; the simulator "
-    "takes it for that",
-    "test_runtime_api.py::test_streams_events_properties_occupancy": "a kernel's registers are its machine code's",
-    "test_runtime_api.py::test_kernels_launch_kernels": "a kernel that launches kernels wants nvcc -rdc=true, and a "
-    "launcher has it not",
-    "test_shared_memory.py::test_blocks_start_with_fresh_memory": "shared memory is not cleared on a GPU; the "
-    "simulator fills it",
-    "test_shared_memory.py::test_static_memory_ends_at_48_kb[True-1]": "for sm_90a ptxas takes more than the guide's "
-    "48 KB",
-    "test_streams.py::test_allocations_of_a_capture_are_refused": "CUDA makes a node of it; the simulator refuses it "
-    "by name",
-    "test_streams.py::test_queries": "a GPU may be done before it is asked",
-    "test_tensor_copies.py::test_the_driver_s_function_is_found": "it wants a finding",
-    "test_warp.py::test_a_lane_that_takes_no_part_gives_nothing_useful": "CUDA defines no value; the simulator gives "
-    "a pattern",
+    "test_barriers.py::test_a_grid_needs_a_cooperative_launch_that_fits": (
+        "the simulated GPU has fewer SMs than an H200"
+    ),
+    "test_cluster.py::test_how_many_clusters_fit": "the simulated GPU has fewer SMs than an H200",
+    "test_runtime_api.py::test_failures_say_what_cuda_says": (
+        "a GPU does not detect small overruns and destroyed handles"
+    ),
+    "test_runtime_api.py::test_memory": (
+        "in host code, the simulator accepts a __device__ variable's name as its device address"
+    ),
+    "test_runtime_api.py::test_streams_events_properties_occupancy": (
+        "the number of registers depends on the machine code"
+    ),
+    "test_runtime_api.py::test_kernels_launch_kernels": (
+        "kernels that launch kernels need nvcc -rdc=true, with which launchers are not built"
+    ),
+    "test_shared_memory.py::test_blocks_start_with_fresh_memory": (
+        "the simulator fills shared memory before each block; a GPU does not"
+    ),
+    "test_shared_memory.py::test_static_memory_ends_at_48_kb[True-1]": (
+        "for sm_90a, ptxas accepts more static shared memory than the 48 KB of the guide"
+    ),
+    "test_streams.py::test_allocations_of_a_capture_are_refused": (
+        "CUDA adds an allocation to the graph; the simulator does not support that"
+    ),
+    "test_streams.py::test_queries": "a GPU may have finished before the query",
+    "test_tensor_copies.py::test_the_driver_s_function_is_found": "the test expects a finding of the simulator",
+    "test_warp.py::test_a_lane_that_takes_no_part_gives_nothing_useful": (
+        "the value is undefined in CUDA; the simulator returns a pattern"
+    ),
 }
-"""Tests that a GPU need not pass, with the reason. They run and are counted separately."""
+"""Tests that may fail on a GPU, with the reason. They run, but are counted separately."""
 
 
 class FromGpu(dict[str, Any]):
@@ -87,7 +98,7 @@ class Outcome:
 
 
 class KernelOnGpu:
-    """A kernel file, built by nvcc. It is called as ``tests.simulator.harness.SimulatedKernel`` is."""
+    """A kernel file built by nvcc, with the interface of ``tests.simulator.harness.SimulatedKernel``."""
 
     checks = in_order = False
 
@@ -100,7 +111,7 @@ class KernelOnGpu:
         self._pinned = path.stem in ALSO_THE_HOST
 
     def configure(self, **settings: object) -> None:
-        """Ignore settings of the simulator, such as the order of threads."""
+        """Accept the simulator's default settings; skip the test for any other, such as an order of threads."""
         if settings.get("schedule", "forward") != "forward" or settings.get("workers", 1) != 1:
             pytest.skip(f"{ONLY_SIMULATED} orders to choose from")
 
@@ -135,7 +146,7 @@ class KernelOnGpu:
 
 
 def pytest_collection_finish() -> None:
-    """Make tests run kernels on the GPU. pytest calls this hook in each worker, because this module is a plugin."""
+    """Replace the simulator by the GPU in the tests. pytest calls this hook in each worker."""
     sys.modules["tests.simulator.conftest"].SimulatedKernel = KernelOnGpu  # type: ignore[attr-defined]
 
 
@@ -172,7 +183,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=min(len(FILES), os.cpu_count() or 1))
     arguments = parser.parse_args()
     if arguments.record and arguments.names:
-        parser.error("--record keeps the figures of all: name none")
+        parser.error("--record needs all figures: omit the names")
     import torch
 
     if not torch.cuda.is_available():

@@ -56,7 +56,7 @@ def test_every_bound_is_below_every_recorded_time() -> None:
     assert {entry.name for entry in Course().exercises if entry.load().efficient is not None} <= counted, again
     assert {row.name for row in rows if row.size == "middle"} and all(row.bound_us > 0 for row in rows)
     timed = [row for row in rows if row.time_us]
-    assert len(timed) >= 30  # `grader bench` also has small sizes
+    assert len(timed) >= 30  # `grader bench` records the small sizes, too
     assert [row for row in timed if row.share >= 1] == []
 
 
@@ -156,7 +156,7 @@ def test_every_timing_attack_is_recorded_and_gained_nothing() -> None:
     assert timing_attacks.got_away(content) == []
     honest = [rows[name] for name in ("honest", "honest again")]
     assert all(row["verified_us"] > 0 and not row["problem"] for row in honest)
-    # The clock can detect a gain of 5 %, and agrees with the events of a kernel that does not forge them.
+    # The grader's clock can detect a gain of 5 %, and agrees with the CUDA events of the honest kernel.
     assert all(3 * row["off_us"] < 0.05 * row["verified_us"] for row in honest)
     assert all(abs(row["verified_us"] / row["events_us"] - 1) < 0.05 for row in honest)
 

@@ -36,7 +36,7 @@ class Row:
 
     name: str
     tries: str
-    """The first line of the attack's file, which describes it."""
+    """The first line of the attack's file, which describes the attack."""
     sha256: str
     events_us: float | None = None
     """The median of the times in the attack's process, or None if it could not be measured."""
@@ -44,7 +44,7 @@ class Row:
     off_us: float = 0.0
     problem: str = ""
     gained: float | None = None
-    """The share of the honest time that it saved, or None if the verdict is a failure."""
+    """The share of the honest kernel's time that the attack saved; None if the grader rejected it."""
 
 
 def source_of(attack: Path | None) -> str:
@@ -130,13 +130,13 @@ def run(names: list[str]) -> dict[str, Any]:
         rows = []
         for (name, path), kernel in zip(files, kernels):
             text = path.read_text(encoding="utf-8") if path else ""
-            tries = text.splitlines()[0].removeprefix("// ") if text else "The solution as it is."
+            tries = text.splitlines()[0].removeprefix("// ") if text else "The honest solution without an attack."
             row = Row(name, tries, hashlib.sha256(text.encode()).hexdigest())
             rows.append(measure(row, kernel, runner, nothing, machine))
             print(describe(rows[-1]), flush=True)
     honest = [row.verified_us for row in rows if row.name.startswith("honest") and row.verified_us]
     if not honest:
-        raise GraderError("the honest kernel got no time")
+        raise GraderError("the honest kernel could not be timed")
     for row in rows:
         if row.verified_us is not None:
             row.gained = 1 - row.verified_us / min(honest)
@@ -163,7 +163,7 @@ def describe(row: Row) -> str:
 
 
 def got_away(content: dict[str, Any]) -> list[Row]:
-    """Return the attacks that gained time and were not detected."""
+    """Return the attacks that gained time without being rejected."""
     rows = [Row(**row) for row in content["rows"]]
     return [row for row in rows if not row.problem and (row.gained is None or row.gained >= MOST_GAIN)]
 
@@ -190,7 +190,7 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true", help="print the record")
     arguments = parser.parse_args()
     if arguments.record and arguments.names:
-        parser.error("--record keeps the rows of all attacks: name none")
+        parser.error("--record needs all attacks: omit the names")
     try:
         content = json.loads(RECORD.read_text()) if arguments.recorded else run(arguments.names)
     except GraderError as error:
@@ -205,7 +205,8 @@ def main() -> int:
             write_record(path, content, course_root())
     away = got_away(content)
     print(
-        f"{len(away)} of {len(content['rows'])} got away" + (f": {', '.join(row.name for row in away)}" if away else "")
+        f"{len(away)} of {len(content['rows'])} kernels gained time"
+        + (f": {', '.join(row.name for row in away)}" if away else "")
     )
     return 1 if away else 0
 

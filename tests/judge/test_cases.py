@@ -1,4 +1,4 @@
-"""Results of cases, computed from the answers and outputs of a fake child process."""
+"""The results of cases, given the answers and outputs of a fake child process."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_right_output_passes() -> None:
     ],
 )
 def test_an_answer_can_only_make_it_worse(answer: Answer, problem: str, reasons: list[str]) -> None:
-    """The outputs are correct each time."""
+    """A correct output fails if the child's answer reports an error."""
     result = judged(answer)
     assert (result.status, result.problem, result.reasons) == (FAILED, problem, reasons)
 
@@ -258,7 +258,7 @@ def test_leaves_all_detects_outputs_equal_to_their_start_values() -> None:
 
 
 def one_after_the_other(exercise: Exercise, enough: Any = lambda: False) -> tuple[list[Run], ExitStack]:
-    """Return runs of all its cases, drawn ahead."""
+    """Return the runs of all cases of an exercise, with inputs drawn ahead."""
     runs, held = plan(exercise, exercise.runs(), seed=1), ExitStack()
     draw_ahead(exercise, runs, enough, held)
     return runs, held
@@ -285,7 +285,7 @@ def test_inputs_drawn_ahead_are_not_drawn_again() -> None:
 
 @pytest.mark.parametrize(("room", "drawn"), [(0, 0), (799, 1), (800, 1), (801, 2), (1600, 2), (1 << 20, 3)])
 def test_inputs_drawn_ahead_fit_the_memory_limit(monkeypatch: pytest.MonkeyPatch, room: int, drawn: int) -> None:
-    """Inputs and outputs of a case take 800 bytes."""
+    """A case's inputs and outputs take 800 bytes; ``room`` is the limit."""
     monkeypatch.setattr(cases, "MOST_AHEAD", room)
     runs, held = one_after_the_other(task(cases=[Case("a", n=100), Case("b", n=100), Case("c", n=100)]))
     with held:
@@ -325,7 +325,7 @@ def test_plan() -> None:
     assert [run.seed for run in plan(exercise, exercise.runs(), seed=2)] != [run.seed for run in runs]
 
 
-# -- many of them --
+# -- a pool that runs many cases --
 
 
 class Idle:
@@ -345,7 +345,7 @@ class Idle:
 
 
 def ten(monkeypatch: pytest.MonkeyPatch, result: Any, helpers: int = 1, **more: Any) -> list[Run]:
-    """Run ten cases, where ``result`` replaces the run of each."""
+    """Run ten cases in a pool. The function ``result`` is called instead of running each."""
     Idle.every = []
     monkeypatch.setattr(cases, "run_case", lambda exercise, run, child: result(run))
     exercise = task(cases=[Case(f"case {n}", n=n) for n in range(1, 11)])
@@ -437,7 +437,7 @@ def test_an_internal_error_ends_all_runs(monkeypatch: pytest.MonkeyPatch, helper
     def result(run: Run) -> None:
         seen.append(run.case.name)
         if helpers == 2 and threading.current_thread() is main:
-            while not any(child.killed for child in Idle.every):  # another run fails meanwhile
+            while not any(child.killed for child in Idle.every):  # wait until another run has failed
                 time.sleep(0.001)
         else:
             raise GraderError("mine")
@@ -458,7 +458,7 @@ def test_running_cases_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
             raise GraderError("mine")
         while not any(child.killed for child in Idle.every):
             time.sleep(0.001)
-        time.sleep(0.3)  # long enough to show a missing wait
+        time.sleep(0.3)  # without the wait under test, the check would end in this time
         ended.append(run)
         raise GraderError("what came of it")
 

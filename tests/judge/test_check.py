@@ -254,7 +254,7 @@ def test_no_case_starts_once_the_caller_has_enough(judged, monkeypatch: pytest.M
 def test_the_seed_reproduces_inputs_and_sizes(judged) -> None:
     wrong = "if (i < n) out[i] = x[i];"
     one, two, other = judged(wrong, seed=11), judged(wrong, seed=11), judged(wrong, seed=None)
-    assert one.seed == 11 and other.seed != 11, "a learner gets fresh inputs"
+    assert one.seed == 11 and other.seed != 11, "each check of a learner must draw new inputs"
 
     def shown(verdict: v.Verdict) -> list:
         return [

@@ -1,4 +1,4 @@
-"""Inputs are drawn while the kernel compiles. The kernel gets exactly these, and the check frees all of them."""
+"""Inputs are drawn while the kernel compiles. The kernel gets exactly these inputs, and the check frees them."""
 
 from __future__ import annotations
 

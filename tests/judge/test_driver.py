@@ -1,4 +1,4 @@
-"""The driver's decisions: the verdict for given results of its parts, without a compiler or child processes."""
+"""The verdict that the driver forms from given results of builds and runs, without a compiler or child processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Spoil = Callable[[Run], None]
 
 
 class World:
-    """Fake builder, fake child processes, and a log of the calls that they receive."""
+    """A fake builder and fake child processes. It logs the calls that they receive."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
         self.file, self.builds, self.answer = file, PASSED, None

@@ -1,4 +1,4 @@
-"""Wrong outputs that equal the reference with one input misread in a common way."""
+"""The diagnosis of outputs that equal the reference if one input is misread in a common way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def linear(name: str = "primes") -> tuple[Exercise, Call]:
 
 
 def in_tiles(tile: int, source: Callable[[int, int], tuple[int, int]]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a tensor whose element (y, x) of each tile comes from ``source``, or is zero beyond the edges."""
+    """Return a function that misreads tiles: (y, x) in a tile gets the element ``source(y, x)``, or 0 outside."""
 
     def read(tensor: torch.Tensor) -> torch.Tensor:
         rows, columns = tensor.shape
@@ -110,10 +110,10 @@ def test_large_inputs_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("case", "spoil", "says"),
     [
-        ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # more specific than wrong columns
+        ("primes", lambda out, bias: out - bias, "bias were all zeros"),  # more specific than "wrong columns"
         ("primes", lambda out, bias: out + bias, "each column is off by a constant of its own"),
         ("primes", lambda out, bias: out * 2, "every element is 2 times"),
-        ("all sizes are 1", lambda out, bias: out - bias, ""),  # one number is correct by chance
+        ("all sizes are 1", lambda out, bias: out - bias, ""),  # a single number may be right by chance
     ],
 )
 def test_descriptions_of_outputs(

@@ -1,4 +1,4 @@
-"""Failures with a specific message, and exhausted memory as a reason to stop early."""
+"""Failures with messages of their own. A check stops early if a kernel exhausts the memory."""
 
 from __future__ import annotations
 

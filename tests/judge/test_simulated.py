@@ -1,4 +1,4 @@
-"""The cause of an invalid report: a kernel that forged it, or an error of the grader."""
+"""An invalid report is blamed on the kernel if it forged the report, otherwise on the grader."""
 
 from __future__ import annotations
 

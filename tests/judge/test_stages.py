@@ -1,4 +1,4 @@
-"""The decision of each stage for given results of runs."""
+"""The result of each stage for given results of runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def task(**more: Any) -> Exercise:
 
 
 def report(**totals: float | None) -> Any:
-    """Return the counters of a good kernel with some replaced (None: removed)."""
+    """Return the counters of a good kernel with some values replaced. None removes a counter."""
     every = {name: value for name, value in {**GOOD, **totals}.items() if value is not None}
     return SimpleNamespace(totals=every, findings=[], source_lines=[SimpleNamespace(line=i) for i in range(6000)])
 
@@ -91,7 +91,7 @@ def test_contradictory_reports() -> None:
     missing = implausible(passed, None)
     assert missing is not None and missing.kind == "report_missing"
     assert implausible(run(FAILED).result, None) is None, "what failed has failed"
-    assert implausible(run(elements=0).result, None) is None, "for an empty output nothing need be done"
+    assert implausible(run(elements=0).result, None) is None, "a kernel need not write an empty output"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_all_bars_of_all_runs_must_be_met() -> None:
     slow = run(simulated=report(global_bytes=900.0), dtype="f16")
     stage = judge_efficient(task(), [run(), slow])
     assert stage.status == FAILED and [(bar.dtype, bar.passed) for bar in stage.bars] == [("f32", True), ("f16", False)]
-    assert stage.totals["global_bytes"] == 800.0, "the totals of the first"
+    assert stage.totals["global_bytes"] == 800.0, "the stage shows the totals of the first dtype"
     wrong = judge_efficient(task(), [run(FAILED)])
     assert wrong.status == FAILED and len(wrong.cases) == 1 and not wrong.bars
 

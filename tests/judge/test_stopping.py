@@ -12,7 +12,7 @@ from tests.judge.test_check import exercise
 
 
 class Endless:
-    """A child whose kernel never returns."""
+    """A fake child process whose kernel never returns."""
 
     made: list[Endless]
 
@@ -27,7 +27,7 @@ class Endless:
         pass
 
 
-@pytest.mark.parametrize("where", ["in a case", "in the wait for the others"])
+@pytest.mark.parametrize("where", ["in a case", "while waiting for other cases"])
 def test_ctrl_c_does_not_wait_for_kernels(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Endless.made = []
     both = threading.Barrier(2)
@@ -35,12 +35,12 @@ def test_ctrl_c_does_not_wait_for_kernels(where: str, monkeypatch: pytest.Monkey
     def run_case(_: object, run: Run, child: Endless) -> None:
         both.wait()
         if threading.current_thread() is not threading.main_thread():
-            assert child.killed.wait(60), "nobody stopped it"
+            assert child.killed.wait(60), "the child was not killed"
         elif where == "in a case":
             raise KeyboardInterrupt
 
     def join(thread: threading.Thread) -> None:
-        assert where != "in a case", "waited for a case that nobody wants"
+        assert where != "in a case", "waited for a case although the check was interrupted"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cases, "run_case", run_case)

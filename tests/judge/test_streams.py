@@ -42,7 +42,7 @@ def test_work_in_the_default_stream_is_reported(before: str, after: str, what: s
     verdict = check(exercise(), file, seed=SEED)
     stage = verdict.stage("safe")
     assert stage and not stage.passed, as_text(verdict)
-    (finding,) = stage.findings  # races with other streams are consequences and are not reported
+    (finding,) = stage.findings  # the races that follow from the wrong stream are not reported
     assert finding.kind == "default_stream" and finding.hides
     assert isinstance(finding.payload, Call) and finding.payload.call.startswith(what)
     assert after in file.read_text().splitlines()[finding.line - 1]

@@ -13,9 +13,9 @@ from grader.setup import shipped
 
 LESSONS = Course(shipped.COURSE).days
 WORDS = 3800
-"""The most words of a lesson."""
+"""The maximum number of words of a lesson."""
 QUESTIONS = range(8, 16)
-"""How many questions a lesson may ask."""
+"""The number of questions that a lesson may ask."""
 
 
 @pytest.mark.parametrize("day", LESSONS, ids=lambda day: day.folder)
@@ -97,7 +97,7 @@ __global__ void twice(float* x) {
 }
 """
 HALF = "const int i = threadIdx.x;\nconst  float read = x[i];\n}"
-"""This listing shows two of the five lines that the learner must write. Spaces do not count."""
+"""A listing with two of the five lines that the learner must write. Differences in spaces do not count."""
 
 
 @pytest.mark.parametrize(

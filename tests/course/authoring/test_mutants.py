@@ -33,7 +33,7 @@ __global__ void k(const float* x, float* out, int n, int cols) {
 
 
 def edits(kind: str) -> list[tuple[str, str]]:
-    """Return the last line of each text that mutants of a kind find, and of what replaces it."""
+    """Return, for each mutant by an operator, the last line of the text that it replaces and of the new text."""
     found = [m for m in mutants.propose(KERNEL, 9) if m.name.startswith(kind)]
     return [(m.find.splitlines()[-1].strip(), (m.replace.splitlines() or [""])[-1].strip()) for m in found]
 
@@ -123,7 +123,7 @@ NEW = ("new", "exercise", "day02_reductions/twice", "--kind", "implement", "--ti
 
 
 def test_an_exercise_from_a_solution(root: Path, dev) -> None:  # type: ignore[no-untyped-def]
-    """Create it, complete its description, and get wrong kernels that its cases catch."""
+    """Create an exercise from a solution, complete tasks.py, and get wrong kernels that its cases catch."""
     (root / "mine.cu").write_text(SOLUTION)
     code, said = dev(*NEW, "--from", "mine.cu")
     assert code == 0 and "tasks.py is not complete yet" in said and "NotImplementedError" in said

@@ -1,4 +1,4 @@
-"""The rules of ``grader dev check``: the course satisfies all of them, and each detects a violation."""
+"""The rules of ``grader dev check``: the course satisfies all of them, and each rule detects a violation."""
 
 from __future__ import annotations
 

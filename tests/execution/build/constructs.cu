@@ -1,4 +1,4 @@
-// Each construct that the front end rewrites, in one file. Each launcher writes values that the test checks.
+// One use of each construct that the front end rewrites. Each launcher writes values that test_build.py checks.
 #include <cuda_runtime.h>
 
 #define BLOCK 64

@@ -1,4 +1,4 @@
-"""Direct builds: translated files compile and run with every compiler; errors point to the learner's lines."""
+"""Builds without a check: translated files compile and run with every compiler, and errors name the right lines."""
 
 import subprocess
 import sys
@@ -88,7 +88,7 @@ def test_the_same_text_at_another_path_is_the_same_build(file, tmp_path):
     compilers = {compiler.identity: compiler for compiler in (find_cxx(), *available_cxx())}
     keys |= {plan_kernel(file, compiler=compiler).key for compiler in compilers.values()}
     keys.add(plan_kernel(file, text=GOOD + "\n").key)
-    assert len(keys) == 2 + len(compilers)  # the default compiler produced the first two
+    assert len(keys) == 2 + len(compilers)  # the first two builds used the default compiler
 
 
 def test_only_entry_points_are_exported(file):

@@ -1,4 +1,4 @@
-"""Course headers: every build finds them, messages and cache keys include them, and files cannot replace them."""
+"""Course headers: every build finds them, messages and cache keys cover them, and other files cannot replace them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection of the accesses in assembly code that get a check; all other code stays unchanged."""
+"""Selection of the accesses in assembly code that get a check after compilation. All other code stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOOKED = "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n"
 
 
 def checks(assembly: str, kind: str = "store") -> list[str]:
-    """Return the added checks of a kind, each by the last word of its call."""
+    """Return the checks of a kind that were added, each as the size in the name of the called function."""
     before = assembly.split("\n")
     added = [line for line in with_checks(assembly).split("\n") if line not in before]
     return [line.rpartition(f"sim_{kind}_")[2].removesuffix("@PLT") for line in added if f"sim_{kind}_" in line]
@@ -49,7 +49,7 @@ def checks(assembly: str, kind: str = "store") -> list[str]:
         ("lock cmpxchg16b\t(%rbx)", "16"),
         ("lock cmpxchgl\t%ecx, (%rbx)", "4"),
         ("xchgl\t%eax, (%rdx)", "4"),
-        # outside the function's own frame, or possibly outside it
+        # these lie, or may lie, outside the function's own frame
         ("movl\t%eax, -4097(%rbp)", "4"),
         ("movl\t%eax, 0(%rbp)", "4"),
         ("movl\t%eax, -8(%rsp)", "4"),
@@ -168,8 +168,8 @@ def test_flags_that_are_read_later_are_preserved() -> None:
         (["sete\t%al", "ret"], True),
         ([".loc 1 2 3", "ret"], False),
         (["movl\t%ecx, %eax"] * 38 + ["ret"], False),
-        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # beyond the distance that is searched
-        (["movl\t%ecx, %eax"], True),  # at the end of the text
+        (["movl\t%ecx, %eax"] * 40 + ["ret"], True),  # farther away than the search looks, so the flags count as live
+        (["movl\t%ecx, %eax"], True),  # the code ends before the flags are overwritten
     ],
 )
 def test_flags_are_live(behind: list[str], kept: bool) -> None:
@@ -404,7 +404,7 @@ def test_a_load_behind_the_hook_of_its_address_needs_no_check(body: str) -> None
     ("body", "bytes_"),
     [
         (f"\tmovq\t%rbx, %rdi\n{READ}\tmovq\t(%rbx), %rax", "8"),  # more bytes
-        (f"\tmovq\t%rbx, %rdi\n{READ}.L3:\n\tmovl\t(%rbx), %eax", "4"),  # may be reached by a jump
+        (f"\tmovq\t%rbx, %rdi\n{READ}.L3:\n\tmovl\t(%rbx), %eax", "4"),  # a jump to the label may skip the hook
         (f"\tmovq\t%rbx, %rdi\n{READ}\taddq\t%rax, %rbx\n\tmovl\t(%rbx), %eax", "4"),
         (f"\tmovq\t%rcx, %rdi\n{READ}\tmovl\t(%rcx), %eax", "4"),  # calls change rcx
         ("\tmovq\t%rbx, %rdi\n\tcall\t__tsan_write4@PLT\n\tmovl\t(%rbx), %eax", "4"),
@@ -412,7 +412,7 @@ def test_a_load_behind_the_hook_of_its_address_needs_no_check(body: str) -> None
         (f"\tmovq\t%rax, %rdi\n\tidivl\t%ecx\n{READ}\tmovq\t%rdi, %rbx\n\tmovl\t(%rbx), %eax", "4"),
         ("\tmovq\t%rax, %rbx\n\tcqto\n\tmovl\t(%rax), %ecx\n\tmovl\t(%rbx), %ecx", "4"),
         ("\tleaq\t-80(%rbp), %r12\n\taddq\t%rax, %r12\n\tmovl\t(%r12), %eax", "4"),
-        # A value in the frame that something between the hook and the load may change.
+        # The address is a value in the frame, which the code between the hook and the load may change.
         *(
             (f"\tmovq\t-24(%rbp), %rdi\n{READ}\t{between}\n\tmovq\t-24(%rbp), %rax\n\tmovl\t(%rax), %eax", "4")
             for between in (

@@ -18,7 +18,7 @@ from grader.frontend.toolchain.cache import BuildCache, installed_folder
 
 
 def empty_cache(folder: Path) -> BuildCache:
-    """Return a cache without kernels and precompiled headers that has the simulator, so no test needs to build it."""
+    """Return a cache that contains only the simulator, so that no test needs to build it."""
     return BuildCache(folder / "cache", installed=installed_folder())
 
 
@@ -65,7 +65,7 @@ def test_a_later_header_defines_no_names_earlier(tmp_path: Path) -> None:
 
 
 def test_an_incompatible_precompiled_header_is_ignored(tmp_path: Path) -> None:
-    """For example, a precompiled header from another compiler version is ignored."""
+    """If the compiler rejects the precompiled header, such as one of another version, it reads the headers instead."""
     file = tmp_path / "halves.cu"
     cache = empty_cache(tmp_path)
     file.write_text(KERNEL)
@@ -80,7 +80,7 @@ def test_an_incompatible_precompiled_header_is_ignored(tmp_path: Path) -> None:
 
 
 def test_the_jail_reads_precompiled_headers_but_does_not_write_them(tmp_path: Path) -> None:
-    """Each jailed build can read the folder. Tests in tests/attacks cover what it cannot write."""
+    """Each jailed build can read the folder of precompiled headers. tests/attacks tests that it cannot write there."""
     from grader.execution.jail import compiling
     from grader.execution.runner.tiers import in_force
     from grader.frontend.toolchain.compilers import find_cxx

@@ -1,4 +1,4 @@
-"""Kernels of one file on a real and a simulated GPU in one process, each device with its own errors."""
+"""Kernels of one file on a real and on a simulated GPU in one process. An error on one does not affect the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fast calls of launchers: values reach the entry point, and whatever is unusual is declined."""
+"""Fast calls of launchers: values reach the entry point. For unusual arguments, the fast call is declined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPES = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctype
 
 
 class Entry:
-    """An entry point that keeps the values that it is called with."""
+    """A stand-in for a launcher's entry point that stores the arguments of each call."""
 
     def __init__(self, error: int = 0) -> None:
         self.error = error
@@ -31,7 +31,7 @@ class Entry:
 
 
 def fast(entry: Entry, device: int = CPU) -> FastCall:
-    """Return fast calls on the CPU's tensors, whose device torch numbers -1."""
+    """Return fast calls for CPU tensors, whose device index in torch is -1."""
     return FastCall(F, entry, lambda: device, lambda _: STREAM)
 
 

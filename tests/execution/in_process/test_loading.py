@@ -1,4 +1,4 @@
-"""load_kernel: builds with load_inline once and then uses the cache; checks calls with tensors; reports mistakes."""
+"""load_kernel builds a file once with load_inline and then uses the cache. It checks arguments and reports mistakes."""
 
 import os
 import subprocess
@@ -80,7 +80,10 @@ def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
 
 @pytest.mark.parametrize("folder", ["a folder with spaces", "Übung", "it's $HOME; (really)"])
 def test_torch_may_be_in_a_folder_with_any_name(tmp_path, folder):
-    """load_inline does not quote the path of torch's libraries, so the build uses a link without special characters."""
+    """load_inline does not quote the path of torch's libraries.
+
+    So the build passes a link without special characters.
+    """
     place = tmp_path / folder
     place.mkdir()
     (place / "lib").symlink_to(Path(torch.__file__).parent / "lib")
@@ -102,7 +105,10 @@ def test_ninja_need_not_be_on_the_path(tmp_path):
 
 
 def test_a_cuda_toolkit_without_a_gpu_is_not_mentioned(tmp_path):
-    """PyTorch built for CUDA prints "No CUDA runtime is found", which would appear in the output of a lesson's cell."""
+    """A PyTorch built for CUDA prints "No CUDA runtime is found".
+
+    That must not appear in the output of a lesson's cell.
+    """
     toolkit = tmp_path / "cuda"
     toolkit.mkdir()
     path = unseen(tmp_path / "add.cu", SOURCE)
@@ -134,7 +140,7 @@ def test_a_syntax_error_is_at_the_learners_line(tmp_path):
     with pytest.raises(BuildError, match=r"add\.cu:3:32: error: 'z' was not declared|use of undeclared identifier 'z'"):
         load_kernel(path, checks=False)
     path = unseen(path, SOURCE)
-    load_kernel(path, checks=False)  # the failed build left nothing behind
+    load_kernel(path, checks=False)  # the failed build left nothing that hinders the next one
 
 
 def test_an_edited_file_is_built_again(tmp_path):
@@ -271,7 +277,7 @@ def test_a_whole_program_prints(tmp_path, capsys):
 def test_a_launch_that_is_refused(kernel):
     with pytest.raises(GraderError, match="block is too large"):
         kernel.show(torch.zeros(2000, dtype=torch.int32), 2000)
-    kernel.show(torch.zeros(1, dtype=torch.int32), 1)  # the error is not sticky
+    kernel.show(torch.zeros(1, dtype=torch.int32), 1)  # the error does not affect later calls
 
 
 def test_wrong_arguments_name_the_parameter(kernel):

@@ -71,7 +71,7 @@ OUTCOMES = {
     "refused": "did not compile or link, or uses a feature that is not simulated",
     "broken": "the grader itself failed",
 }
-"""In the order in which tables show them."""
+"""The possible outcomes and their meanings, in the order of the tables."""
 
 _RIGHT = (
     r"\bPASS(ED)?\b|\bSUCCESS(FUL(LY)?)?\b|\bcorrect\b|\bverified\b|\bno errors?\b|\bmatch(es)?\b|Test "
@@ -158,7 +158,7 @@ def _done(kept: Path, commits: dict[str, str]) -> dict[str, Entry]:
 
 
 def git(*arguments: str, say: str) -> str:
-    """Return git's output, or raise an error that begins with ``say``, the attempted action."""
+    """Return git's output. If git fails, raise an error that begins with ``say``, which names the attempted action."""
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, text=True, env=environment, check=False)
@@ -186,7 +186,7 @@ def find_clone(folder: Path, repository: str, commit: str, fetch: bool) -> Path:
 
 
 def _has(place: Path, commit: str) -> bool:
-    # A folder that is not a repository may be inside one, so only the commit identifies the clone.
+    # A folder that is no repository may lie inside another repository, so check that the commit exists.
     done = subprocess.run(
         ["git", "-C", str(place), "cat-file", "-e", f"{commit}^{{commit}}"], stderr=subprocess.DEVNULL
     )
@@ -246,7 +246,7 @@ def home(entry: Entry) -> str:
 
 
 def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
-    """Run a program and return its outcome with details: the findings, or the reason for a refusal."""
+    """Run a program. Return its outcome with the findings or the reason why it was refused."""
     folder = scratch_folder()
     try:
         place = tree / home(entry)
@@ -270,10 +270,7 @@ def try_program(entry: Entry, tree: Path, seconds: float) -> Entry:
 
 @functools.cache
 def _cache_of_makefiles() -> Path:
-    """Return the cache that makefiles may write to, separate from all others.
-
-    The first makefile builds the simulator there.
-    """
+    """Return a build cache for makefiles, which may write to it. The first makefile builds the simulator there."""
     folder = scratch_folder()
     folder.chmod(0o777)
     return folder
@@ -343,7 +340,7 @@ def _ran(entry: Entry, tree: Path, folder: Path, program: Path, seconds: float) 
 
 
 def classified(outcome: Outcome, printed: str, launched: bool = False) -> Entry:
-    """Return the outcome of a program that ran: the first one that applies."""
+    """Return the first outcome that applies to a program that ran."""
     findings = outcome.report.findings if outcome.report else []
     if outcome.refused:
         return {"outcome": "refused", "said": [ending(outcome)]}

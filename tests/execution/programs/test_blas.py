@@ -25,7 +25,7 @@ def values(n: int, seed: int) -> np.ndarray:
 
 
 def matrix(memory: np.ndarray, rows: int, columns: int, ld: int) -> np.ndarray:
-    """Return a view of a column-major matrix in memory."""
+    """Return a column-major matrix in memory as a numpy view."""
     return np.lib.stride_tricks.as_strided(memory, (rows, columns), (8, 8 * ld))
 
 

@@ -25,7 +25,7 @@ def program() -> Path:
 def test_new_delete_malloc_and_free(checks: bool, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = execute(build_program([unit(FILE, (), ())], Options(checks=checks)), ["right"], checks=checks)
     assert outcome.report is not None and outcome.report.findings == []
-    # 64 destructor calls; the numbers 0 to 63; for each thread 1 + 7 + 1; three elements of each thread's array.
+    # The program prints 64 destructor calls, and a sum of 0 to 63, of 1 + 7 + 1 per thread, and of array elements.
     assert outcome.exit_code == 0 and capfd.readouterr().out == f"64 {63 * 32 + 64 * 9} 192\n"
     assert outcome.leaked == 0
 
@@ -36,7 +36,7 @@ def test_a_full_heap_gives_null_and_its_size_can_be_set(
 ) -> None:
     outcome = execute(program, [how])
     assert outcome.report is not None and outcome.report.findings == []
-    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # plus one destructor call
+    assert capfd.readouterr().out == f"{null + 1} {null} 0\n"  # the second addend: one destructor call
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Programs that allocate more memory than the simulated device has: as on a GPU, or with a clear error."""
+"""Programs that allocate more memory than the simulated device has behave as on a GPU, or stop with a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complete programs: findings are reported however the program ends."""
+"""Complete programs: their findings are reported, no matter how the program ends."""
 
 from __future__ import annotations
 

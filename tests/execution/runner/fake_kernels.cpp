@@ -1,4 +1,4 @@
-// Correct and misbehaving launchers, called by the runner like those of a kernel file.
+// Correct and misbehaving launchers, which the runner calls like those of a kernel file.
 // Each takes (const float* x, float* out, int n).
 #include <signal.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ int grader_call_forge(void**) {
         if (write(descriptor, "done 0\n", 7) < 0) continue;
     _exit(0);
 }
-// Replies in place of the runner: each float of x is one byte of the reply.
+// Writes a forged reply instead of the runner's: each float of x is one byte of it.
 int grader_call_answer(void** a) {
     int size = n(a);
     char* bytes = static_cast<char*>(malloc(static_cast<size_t>(size)));

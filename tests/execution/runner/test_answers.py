@@ -100,7 +100,7 @@ def test_every_reply_except_done_is_a_failure() -> None:
 
 @pytest.mark.parametrize("name", [name for name, packet in HOSTILE.items() if 0 < len(packet) < 1_000_000])
 def test_a_hostile_answer_fails_its_case(libraries: tuple[Path, Path], name: str) -> None:
-    """The case fails although its output is right. The next case runs in a new process."""
+    """A case with a right output but a forged reply fails. The next case runs in a new process."""
     packet = torch.tensor(list(HOSTILE[name]), dtype=torch.float32)
     with Child(build_runner(), libraries[1], libraries[0]) as child:
         results = [case_of(child, launcher, packet) for launcher in ("answer", "double_it")]
@@ -139,7 +139,7 @@ def test_the_length_of_replies_is_limited() -> None:
 
 
 def test_the_table_of_requests_is_well_formed() -> None:
-    """The table is the only specification: it has exactly one row for each request that the runner accepts."""
+    """Check that the table of requests has exactly one row for each request that the runner accepts."""
     head = (SOURCE / "protocol.h").read_text().partition("#pragma once")[0]
     taken = re.findall(r'strncmp\(text, "(\w+)', (SOURCE / "runner.cpp").read_text())
     assert re.findall(r"^//   (\w+)", head, re.MULTILINE) == taken

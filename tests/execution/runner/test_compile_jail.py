@@ -35,7 +35,7 @@ def test_folders_inside_system_folders_are_not_bound_again(tmp_path: Path, monke
 
 
 def test_the_course_inside_an_installed_package_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel may be installed in a system folder. `grader run` also works without a course."""
+    """`grader run` works without a course, also if the wheel is installed in a system folder."""
     package, elsewhere = tmp_path / "system" / "course_files", tmp_path / "elsewhere"
     for folder in (package / "solutions", package / "exercises", package / "lessons", elsewhere):
         folder.mkdir(parents=True)

@@ -28,7 +28,7 @@ print(staging.drops_root(), verdict.passed, verdict.isolation)
 
 @pytest.mark.skipif(not staging.drops_root(), reason="only root copies files for the jail's user")
 def test_a_folder_is_copied_again_only_when_a_file_in_it_changed(tmp_path: Path) -> None:
-    """The build cache updates the folder's modification time to mark an entry as used, so only files count."""
+    """A folder's modification time does not count: the build cache changes it to mark an entry as used."""
     folder = tmp_path / "entry"
     folder.mkdir()
     tmp_path.chmod(0o700)  # not readable by other users

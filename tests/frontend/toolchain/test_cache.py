@@ -105,7 +105,7 @@ def test_a_process_id_that_was_used_again_is_a_dead_builder(cache, no_waiting):
     "place, seconds, stays", [("elsewhere", 5, True), ("elsewhere", 1000, False), ("here", 5, False), ("", 1000, False)]
 )
 def test_a_lock_of_another_machine_is_respected_for_a_while(cache, place, seconds, stays):
-    """Nodes with a common home folder share the cache, so a process id may belong to another node."""
+    """Nodes with a common home folder share the cache, so the process id in a lock may belong to another node."""
     words = {"here": [HERE], "elsewhere": ["0123456789ab"], "": []}[place]
     begun = lock_of(cache).parents[1] / "building" / ".".join([KEY[:12], *words, str(2**22 + 1), "1", "abcd"])
     begun.mkdir(parents=True)
@@ -225,7 +225,7 @@ def fill(cache: BuildCache, name: str, age: float) -> str:
 
 @pytest.fixture
 def always_looking(monkeypatch):
-    """Make each build look for entries to remove."""
+    """Make each build check the size limit and remove old entries."""
     monkeypatch.setattr(cache_module, "_TRIM_SECONDS", 0.0)
 
 

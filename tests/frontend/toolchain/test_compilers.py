@@ -110,6 +110,6 @@ def test_a_compiler_whose_name_contains_its_version_is_found(clean, tmp_path):
     script(tmp_path / "g++-14", 'echo "g++ (Debian) 14.2.0"')
     script(tmp_path / "g++-15-fake", 'echo "g++ (Fake) 15.0.0"')
     assert find_cxx().version == "14.2.0"
-    clean.setenv("PATH", f"{tmp_path}:{tmp_path / 'no such folder'}")  # a PATH that is not cached yet
+    clean.setenv("PATH", f"{tmp_path}:{tmp_path / 'no such folder'}")  # a PATH for which no result is cached yet
     script(tmp_path / "clang++", 'echo "clang version 16.0.6"')
     assert find_cxx().version == "16.0.6"

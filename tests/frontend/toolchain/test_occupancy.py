@@ -1,4 +1,4 @@
-"""Occupancy: known values, and NVIDIA's own calculator if the CUDA toolkit is installed."""
+"""Occupancy: compared with known values, and with NVIDIA's calculator if the CUDA toolkit is installed."""
 
 import itertools
 import subprocess

@@ -16,7 +16,7 @@ from grader.frontend.toolchain.process import Command, run_command, started, sta
 from grader.setup.errors import GraderError
 
 DRIVER = ("sh", "-c", "sleep 1000 & sleep 1000; true")
-"""A driver that starts a child process, as g++ starts the actual compiler."""
+"""A stand-in for a compiler driver: it starts a child process, as g++ starts cc1plus."""
 
 
 def children() -> list[psutil.Process]:

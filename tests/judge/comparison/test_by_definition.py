@@ -1,4 +1,4 @@
-"""Compare outputs with torch and, by the same definition, element by element in plain Python."""
+"""The comparison of outputs in torch agrees with the same definition written in plain Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLERANCE = 0.01
 def by_definition(
     got: list[float], want: list[float], columns: int, step: float, scale: str | list[float], several_rows: bool = True
 ) -> tuple[list[float], float, float]:
-    """Return the ratio of error to tolerance at each element, the norm of all errors, and its tolerance."""
+    """Return each element's error divided by its tolerance, the norm of all errors, and the tolerance of the norm."""
 
     def root_mean_square(values: list[float]) -> float:
         finite = [value for value in values if math.isfinite(value)]
@@ -70,7 +70,7 @@ def test_compare_matches_the_definition(off: float) -> None:
         plain = sizes.flatten().tolist() if scale == "own" else scale
         want = want.to(kind).double()
         flat = want.view(-1)
-        # Every second element is off by ``off`` times its tolerance.
+        # Every second element has an error of ``off`` times its tolerance.
         moved = flat.clone()
         for i in range(number % 2, flat.numel(), 2):
             probe = flat.clone()
@@ -93,11 +93,11 @@ def test_compare_matches_the_definition(off: float) -> None:
 
 def test_errors_just_below_and_above_the_tolerance() -> None:
     want = torch.ones(64, dtype=torch.float64)
-    for off, passes in ((1.999 * TOLERANCE, True), (2.001 * TOLERANCE, False)):  # for scale and element
+    for off, passes in ((1.999 * TOLERANCE, True), (2.001 * TOLERANCE, False)):  # the limit of one element
         got = want.clone()
         got[5] += off
         assert compare("out", got, want, "f64", TOLERANCE).passed is passes
-    for off, passes in ((0.999 * TOLERANCE, True), (1.001 * TOLERANCE, False)):  # all elements: the norm decides
+    for off, passes in ((0.999 * TOLERANCE, True), (1.001 * TOLERANCE, False)):  # all elements err: the norm decides
         assert compare("out", want + off, want, "f64", TOLERANCE).passed is passes
     nothing = torch.zeros(8, dtype=torch.float64)
     assert compare("out", nothing, nothing, "f64", TOLERANCE).norm_error == 0.0
@@ -114,9 +114,9 @@ def test_the_worst_elements_are_listed_in_order() -> None:
         assert (result.worst[0].actual, result.worst[0].expected, result.worst[0].error) == (11.0, 1.0, 10.0)
         assert (result.max_error, result.wrong) == (10.0, 10)
     same = compare("out", torch.full((40,), 5.0), torch.ones(40, dtype=torch.float64), "f32", TOLERANCE)
-    assert [each.index for each in same.worst] == [[0], [1], [2], [3], [4]], "the first ones if several are equal"
+    assert [each.index for each in same.worst] == [[0], [1], [2], [3], [4]], "equal errors must be listed in order"
     one = compare("out", torch.tensor([1.0, 1.001, 9.0]), torch.ones(3, dtype=torch.float64), "f32", TOLERANCE)
-    assert [each.index for each in one.worst] == [[2], [1]], "correct elements are not among them"
+    assert [each.index for each in one.worst] == [[2], [1]], "correct elements must not be listed"
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
@@ -125,7 +125,7 @@ def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> 
     poison = torch.full((8,), 77, dtype=dtype)
     got = want.to(dtype).clone()
     got[4:] = poison[4:]
-    want[7] = 77  # correct by chance, so it does not count as wrong
+    want[7] = 77  # the poison is the right value by chance, so the element does not count as wrong
     result = compare("out", got, want, "i32", 1.0, poison)
     assert (result.wrong, result.unwritten, result.tolerance, result.norm_tolerance) == (3, 3, 0.0, 0.0)
     assert [each.unwritten for each in result.worst] == [True, True, True]
@@ -136,7 +136,7 @@ def test_unwritten_elements_are_recognized_by_their_bits(dtype: torch.dtype) -> 
 
 
 def test_single_bytes_equal_their_poison_by_chance() -> None:
-    """Three wrong bytes in a row may be chance; four are taken as never written, also at the end."""
+    """Up to three wrong bytes in a row may equal the poison by chance. Four count as never written."""
     want, poison = torch.zeros(12, dtype=torch.uint8), torch.full((12,), 77, dtype=torch.uint8)
     for first, count, unwritten in ((0, 3, 0), (5, 1, 0), (2, 4, 4), (8, 4, 4), (0, 12, 12)):
         got = want.clone()

@@ -66,7 +66,7 @@ def test_one_wrong_element_fails(dtype: str) -> None:
 
 
 def test_a_small_systematic_error_fails() -> None:
-    """Each element is within its tolerance, but the norm of all errors is not."""
+    """Each element is within its tolerance, but the norm of all errors exceeds its own."""
     want = 1 + 0.1 * torch.rand(64, 64, dtype=torch.float64)
     result = judged(want * (1 + 1.5 * DEFAULT["f32"]), want)
     assert result.wrong == 0 and not result.passed
@@ -152,7 +152,7 @@ def test_empty_outputs_pass() -> None:
 
 
 def test_tolerances_in_roundings() -> None:
-    """Tolerances are many roundings of the dtype of the computation, and few of the dtype of the output."""
+    """Tolerances allow many rounding errors in f32 and f64, and few in the 16-bit output dtypes."""
     roundings = {dtype: DEFAULT[dtype] / torch.finfo(torch_dtype(dtype)).eps * 2 for dtype in DEFAULT}
     assert all(100 < roundings[dtype] < 1e5 for dtype in ("f32", "f64"))
     assert all(4 < roundings[dtype] < 10 for dtype in ("f16", "bf16"))
@@ -233,7 +233,7 @@ def test_diagnosis(says: str, spoil) -> None:
     assert says in text(result), text(result)
 
 
-# Each pattern, and similar outputs with a different cause.
+# Each recognized pattern, and similar outputs that must not be taken for it.
 
 
 def cache_with(token: torch.Tensor, slot: int) -> torch.Tensor:
@@ -354,7 +354,7 @@ def test_a_factor_of_each_row_shows_in_narrow_rows_too() -> None:
         assert "by a factor of its own" in text(judged(want * torch.arange(1, 6)[:, None], want))
     want = reference(2, 2)
     assert judged(want * torch.tensor([[2.0], [3.0]]), want).diagnosis is None, (
-        "any two numbers may be two factors' doing"
+        "any two numbers can be explained by two factors"
     )
 
 

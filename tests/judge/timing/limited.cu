@@ -1,4 +1,4 @@
-// Each kernel is limited by one unit of a GPU, and its counts can be derived by hand. n is a multiple of 256.
+// Each kernel is limited by another unit of a GPU, and its counts can be derived by hand. n is a multiple of 256.
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 

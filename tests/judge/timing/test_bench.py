@@ -195,7 +195,7 @@ def entry(tmp_path: Path) -> Entry:
 
 @pytest.fixture
 def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the GPU by the simulator. Everything except the times is real."""
+    """Replace the GPU by the simulator and the times by fixed ones. All else is real."""
     compile_kernel, build_runner = b.compile_kernel, b.build_runner
     monkeypatch.setattr(b, "GPU", "cpu")
     monkeypatch.setattr(b, "gpu_architecture", lambda *_: "sm_90")
@@ -283,7 +283,7 @@ def test_a_recorded_report_is_read_back(tmp_path: Path) -> None:
     assert kept is not None and kept.machine == report().machine and kept.command == report().command
     assert kept.timings[0].percent_of_roofline == pytest.approx(80) and kept.timings[0].torch_ratio == 2.0
     assert recordings.recorded(Entry(tmp_path, "day01_x", "other")) is None
-    assert kept.timings[0].mean_us is None  # a file written by a version without the mean
+    assert kept.timings[0].mean_us is None  # files written by older versions have no mean
     path.write_text('{"exercises": {"add": {"machine": {}}}}')
     with pytest.raises(GraderError, match="cannot be read"):
         recordings.recorded(entry)
@@ -305,7 +305,7 @@ def test_without_a_gpu_there_is_one_clear_message() -> None:
 
 @pytest.mark.parametrize("name", ["block_sparse", "csr_attention", "global_local_random", "flash_attention_backward"])
 def test_torch_is_timed_on_the_same_task(name: str) -> None:
-    """Check that torch's timed functions compute the same outputs as the reference."""
+    """Check that the functions of torch that are timed for comparison compute what the reference computes."""
     task = course.find(name).load()
     assert task.efficient is not None and task.torch_baseline is not None
     call = task.call(task.efficient, "f32", seed=11)

@@ -23,7 +23,7 @@ def task(name: str) -> Exercise:
 
 
 def measured(point: Point) -> Row:
-    """Return a row with 512 tokens per microsecond. All its numbers have few digits."""
+    """Return a row of 512 tokens per microsecond, with numbers of few digits."""
     mean = point.B * point.N / 512
     figures = None if point.note else Figures(20, mean, mean / 2, 2 * mean, 1e6, 1e12)
     return row_of(point, "NVIDIA H200", "abc", figures, 1e15, point.dtype != "f32", point.note)
@@ -87,7 +87,7 @@ def test_rows_come_back_from_the_file(tmp_path):
 
 def test_a_run_stops_at_the_time_limit_and_the_next_continues(tmp_path):
     path, every = tmp_path / "grid.csv", points(task("flash_attention"))[:20]
-    now = iter(range(0, 10000, 10))  # seconds: each call of the clock adds ten
+    now = iter(range(0, 10000, 10))  # a fake clock: each call adds ten seconds
     first = collect(path, every, minutes=1, clock=lambda: float(next(now)))
     assert len(first) == 6
     second = collect(path, every)
@@ -148,5 +148,5 @@ def test_the_plot(tmp_path):
     assert lengths == grid.LENGTHS
     save_plot(rows, tmp_path / "grid.png")
     assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(GraderError, match="no figures"):
+    with pytest.raises(GraderError, match="no size of the grid is measured"):
         save_plot([row for row in rows if row.note], tmp_path / "none.png")

@@ -84,7 +84,7 @@ def test_reads_of_memory_cleared_by_memset_need_no_dram():
 def test_bank_conflicts_are_limited_by_shared_memory():
     found = bound("conflicts")
     assert found.limiter.unit == "shared"
-    joined = 8 * 32 * 32 / 4  # a 16-byte read takes as long as a 4-byte read
+    joined = 8 * 32 * 32 / 4  # the bound assumes 16-byte reads, which transfer four words at once
     assert unit(found, "shared")[0] == 4 * (joined + 32)
     assert report("conflicts").totals["shared_wavefronts"] == 4 * (8 * 32 * 32 + 32)
     assert unit(found, "shared")[1] == pytest.approx(
@@ -116,7 +116,7 @@ def test_a_grid_that_fits_the_simulated_device_could_be_larger_on_another():
     found = time_bound(kernel.report.kernels, H200)
     assert unit(found, "l2") == (1024, pytest.approx(1024 / 64 / 132 / 1.98e9 * 1e6))
     assert "multiprocessors" not in limits.text(found)
-    assert bound("products").blocks == 4  # a query in one library does not affect another
+    assert bound("products").blocks == 4  # the other library's query of the device has no effect here
 
 
 def test_pairs_of_16_bits_have_their_own_rate():
@@ -132,7 +132,7 @@ def test_mma_is_limited_by_tensor_cores():
     assert unit(found, "tensor") == (4 * 4 * 64 * 4096, pytest.approx(4 * 64 * 4096 / 4096 / 1.98e9 * 1e6))
     assert report("mma").totals["tensor_operations_f16"] == report("mma").totals["tensor_operations"]
     by_card = {name: unit(bound("mma", name), "tensor")[1] * GPUS[name].clock for name in ("L4", "RTX 4090")}
-    assert by_card["RTX 4090"] == pytest.approx(2 * by_card["L4"])  # f32 sums at half the rate
+    assert by_card["RTX 4090"] == pytest.approx(2 * by_card["L4"])  # it accumulates in f32 at half the rate
 
 
 def test_tensor_operations_of_unknown_type_get_the_fastest_rate():
@@ -188,7 +188,7 @@ def test_the_sentence_names_unit_gpu_size_and_that_it_is_a_bound():
 
 @pytest.mark.parametrize("known", GPUS.values(), ids=lambda known: known.name)
 def test_rates_of_a_cycle_agree_with_the_data_sheet(known):
-    """At the maximum clock, rates must be at least those of the data sheet, and at most slightly higher."""
+    """Rates computed with the maximum clock are at least the data sheet's, and only slightly higher."""
     per_second = known.sms * known.clock
     assert 0.99 <= per_second * 2 * known.per_cycle.f32 / known.f32 < 1.3
     assert 0.99 <= per_second * known.tensor("f16") / known.f16_tensor < 1.3

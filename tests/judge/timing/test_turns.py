@@ -40,13 +40,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def granted(alone: bool, gpu: str = GPU) -> bool:
-    """Return whether another turn is granted now."""
+    """Return whether a second turn would be granted at once."""
     with turns.turn(gpu, alone, 0) as got:
         return got
 
 
 def another_process(place: Path, how: str, **options: object) -> str:
-    """Ask for a turn in another process."""
+    """Request a turn in another process; return what that process printed."""
     command = [sys.executable, "-c", ANOTHER, str(place), how]
     return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout.strip()  # type: ignore[call-overload]
 
@@ -74,7 +74,7 @@ def test_shared_turns_do_not_overtake_a_waiting_exclusive_turn(place: Path) -> N
 
 
 class Clock:
-    """A fake clock that advances only during sleep, and calls ``happens`` at 5 seconds."""
+    """A fake clock that advances only during sleep. At 5 seconds, it calls ``happens``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
         self.now, self.happens = 0.0, happens
@@ -95,7 +95,7 @@ def test_waiting_for_a_turn_has_a_time_limit(
         clock = Clock(monkeypatch, other.close)
         with turns.turn(GPU, True, seconds) as mine:
             assert mine is got and min(seconds, 5) <= clock.now <= min(seconds, 5) + (0.1 if seconds else 0)
-            assert granted(alone=True) is got, "a process without a turn cannot share one with itself"
+            assert granted(alone=True) is got, "this process must not hold a turn that it did not get"
 
 
 def test_a_lock_that_cannot_be_taken_grants_no_turn(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,11 +133,14 @@ class NvmlError(Exception):
 
 
 class NotFound(NvmlError):
-    """pynvml's error for a device that was idle."""
+    """The error of pynvml for a device without samples."""
 
 
 def nvml(there: list[int], used: list[tuple[int, float, int]]) -> ModuleType:
-    """Fake a driver that reports these processes and these samples: (process, seconds from NOW, percent)."""
+    """Return a fake pynvml that reports these processes and samples.
+
+    A sample: (process, seconds after NOW, percent).
+    """
     module = ModuleType("pynvml")
 
     def utilization(device: str, since: int) -> list[SimpleNamespace]:
@@ -166,10 +169,10 @@ ME = os.getpid()
     [
         ([ME], [], True, set()),
         ([ME], [(ME, 6, 90), (11, 6, 90)], True, {11}),
-        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # 10% of the time or more
-        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # from one second after the start
-        ([ME], [(12, 6, 90)], True, set()),  # a child of ours
-        ([1], [(11, 6, 90)], False, set()),  # process ids of another namespace
+        ([ME], [(11, 6, 10), (13, 6, 9)], True, {11}),  # users below 10 % of the time do not count
+        ([ME], [(11, 1, 90), (13, 0.999, 90)], True, {11}),  # samples before one second after the start do not count
+        ([ME], [(12, 6, 90)], True, set()),  # 12 is a child process of this one
+        ([1], [(11, 6, 90)], False, set()),  # without this process among them, the ids belong to another namespace
     ],
 )
 def test_other_users_of_the_gpu(

@@ -1,4 +1,4 @@
-"""The grader's own clock measures honest kernels correctly, and cheating kernels gain nothing.
+"""The grader's own clock measures honest kernels correctly, and cheating kernels gain no time.
 
 The simulator replaces the GPU, and a file in memory replaces the memory shared between processes. Everything except the
 durations works as on a GPU.
@@ -52,7 +52,7 @@ extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { 
 
 
 class HostMemory:
-    """Memory shared between processes, where the simulator is the device."""
+    """A replacement for GPU memory that processes share: a file in memory."""
 
     device = "cpu"
 
@@ -107,18 +107,18 @@ def measure(tmp_path: Path, text: str, exercise: Exercise | None = None, limits:
 
 @pytest.fixture(autouse=True)
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure few sets, because durations do not matter here."""
+    """Measure few times, because durations do not matter in these tests."""
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
-    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # on a busy machine no difference is significant
+    monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # any difference counts, even on a busy machine
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
     monkeypatch.setattr(verified, "SECONDS", math.inf)
 
 
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make calls take constant times: 1 ms, and 20 ms more with the kernel."""
+    """Replace the measured times: 1 ms per call, and 20 ms more with a kernel."""
     whole = verified.Clock._one
     calls = itertools.count()
 
@@ -168,7 +168,7 @@ CHEATS = {
         "cudaMemcpy(out, kept, n * sizeof(float), cudaMemcpyDefault);",
         "a timed result is wrong",
     ),
-    "honest while it is warmed up": (
+    "it works only during the warm-up": (
         "static int calls = 0; if (calls++ < 3) work(x, out, n, stream);",
         "a timed result is wrong",
     ),

@@ -1,4 +1,4 @@
-// Kernels that the checks once judged incorrectly (false or missed findings), each with the number that it must print.
+// Kernels for which the checks once reported a false finding or missed one. Each must print a certain number.
 #include <cstdio>
 
 __global__ void child(int* x, int n) {

@@ -1,4 +1,4 @@
-// The name of a device variable means different objects in a kernel and in host code.
+// In host code, the name of a device variable means a host copy, not the variable that kernels use.
 #include <cstdio>
 
 namespace inner {

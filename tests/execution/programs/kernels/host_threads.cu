@@ -1,5 +1,5 @@
-// Host threads that learn from a function in a stream that its work has finished, in each possible way, and threads
-// that only appear to. argv[1] selects the case.
+// Host threads that wait for a host function in a stream, by each kind of synchronization. In some cases, the thread
+// does not really wait. argv[1] selects the case.
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <semaphore.h>

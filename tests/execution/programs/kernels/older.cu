@@ -1,4 +1,4 @@
-// Idioms of older CUDA programs. They were correct on GPUs of their time, so the checks report nothing.
+// Idioms of older CUDA programs that were correct on GPUs of their time, so the checks must report nothing.
 #include <cstdio>
 
 __shared__ int counts[4];
@@ -37,7 +37,7 @@ __global__ void packed(unsigned* out, double* rounded, int none) {
 
 __global__ void least(double* address) {
     double value = -static_cast<double>(threadIdx.x + blockIdx.x);
-    unsigned long long seen = __double_as_longlong(*address);  // may be an old value, which atomicCAS detects
+    unsigned long long seen = __double_as_longlong(*address);  // may be outdated, which atomicCAS detects
     while (value < __longlong_as_double(static_cast<long long>(seen))) {
         unsigned long long old = seen;
         seen = atomicCAS((unsigned long long*)address, old, __double_as_longlong(value));

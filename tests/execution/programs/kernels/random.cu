@@ -33,7 +33,7 @@ __device__ void draw(Start start, unsigned* bits, float* normal) {
     bits[6] = curand(&state);
 }
 
-__device__ void draw_four(Start start, unsigned* bits) {  // starts at the third number of a group of four
+__device__ void draw_four(Start start, unsigned* bits) {  // the state stands at the third number of a group of four
     curandStatePhilox4_32_10_t state;
     curand_init(start.seed, start.sequence, start.offset + 2, &state);
     uint4 four = curand4(&state);

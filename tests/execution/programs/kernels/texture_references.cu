@@ -1,4 +1,4 @@
-// Texture references, which CUDA 12 removed: one of each kind, read at several positions.
+// Texture references, a feature that CUDA 12 removed: one of each kind, read at several positions.
 #include <stdio.h>
 
 texture<float, 2, cudaReadModeElementType> image;

@@ -1,4 +1,4 @@
-// Names of cuBLASLt that llm.c's common.h mentions. The kernels launched here do not call them.
+// Declarations of the cuBLASLt names that llm.c's common.h uses. The kernels launched here do not call them.
 #pragma once
 #include <cublas_v2.h>
 

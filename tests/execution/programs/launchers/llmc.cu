@@ -1,4 +1,5 @@
-// A main function for FILE of llm.c's dev/cuda. It compares the given kernel number with FILE's CPU reference.
+// A main function for FILE of llm.c's dev/cuda. It compares the kernel with the given number with the CPU reference in
+// FILE.
 #define main their_main
 #include FILE
 #undef main
