@@ -30,7 +30,7 @@ constexpr Name names[] = {
 #include "names.inc"
     {"", -1}};
 
-// The address after the system call instruction in confine_call.
+// confine_call's return point: the address that follows its system call instruction.
 uint64_t own_place() {
     auto* code = reinterpret_cast<const unsigned char*>(&confine_call);
 #if defined(__x86_64__)

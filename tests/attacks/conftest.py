@@ -56,6 +56,9 @@ REACHES_OUTSIDE = [
 ]
 """The attacks in ``run`` that target files, networks, processes or the grader."""
 
+EXPECTS_REFUSAL = "// Expected: the build is refused."
+"""The comment line of an attack that the grader refuses to build because of its source text or symbols."""
+
 Judge = Callable[[Path], Verdict]
 
 _why_not: dict[str, str] = {}
@@ -92,14 +95,14 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture(scope="session")
 def places() -> Iterator[dict[str, str]]:
-    """Return the places that attacks try to reach, by placeholder."""
+    """Return the paths that attacks try to reach, by the placeholder that attack files contain."""
     with wanted_places() as found:
         yield found
 
 
 @contextlib.contextmanager
 def wanted_places() -> Iterator[dict[str, str]]:
-    """Yield the places that attacks try to reach, by the placeholders for them in the files."""
+    """Create the files that attacks try to reach. Yield their paths, by the placeholder that attack files contain."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chmod(folder, 0o777)
@@ -124,15 +127,19 @@ def wanted_places() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def judged(tier: str, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Return a function that grades an attack. It disables defenses by name, so the jail must stop the attack."""
+    """Return a function that grades an attack.
+
+    It turns off the checks that refuse a submission before it runs, so the jail alone must stop the attack. Exceptions
+    are honest kernels and attacks with EXPECTS_REFUSAL, which those checks must stop.
+    """
     monkeypatch.setenv("GRADER_TEST_SECRET", "secret")
     monkeypatch.setattr(client, "LOADING_SECONDS", 1.0)
 
     def judge(file: Path) -> Verdict:
         text = file.read_text()
-        if file.parent.name == "compile":  # these must time out; the others need the usual time
+        if file.parent.name == "compile":  # lower the compile timeout: some attacks loop forever
             monkeypatch.setattr(compiling, "SECONDS", 2.0)
-        if file.parent.name != "honest" and "Defense: names." not in text.splitlines()[0]:
+        if file.parent.name != "honest" and EXPECTS_REFUSAL not in text.splitlines():
             monkeypatch.setattr(imports, "refused", lambda library, libsim: [])
             monkeypatch.setattr(instrumentation_bypass, "unchecked_word", lambda plan, run: "")
             monkeypatch.setattr(instrumentation_bypass, "renumbers_lines", lambda text: False)

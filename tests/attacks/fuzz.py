@@ -3,8 +3,8 @@
 Readers must not crash, and their time and memory must be proportional to the size of the text.
 
 ``python -m tests.attacks.fuzz --minutes 30 --seed 1 --out FILE`` tries texts for this long. Hypothesis generates some
-from the tokens of CUDA. The others are kernels and reports of the course with random mutations, mainly repetitions.
-FILE then holds the number of texts, the maximum processor time and memory for one text, and the failures.
+from the tokens of CUDA. The others are kernels and reports of the course with random mutations, such as repeated
+pieces. FILE then holds the number of texts, the maximum processor time and memory for one text, and the failures.
 ``--recorded`` prints the result of a run of half an hour (fuzz.json, which a test reads).
 """
 
@@ -107,7 +107,7 @@ class Tried:
     refused: int = 0
     most_seconds: float = 0.0
     most_seconds_of: int = 0
-    """The size in bytes of the slowest text."""
+    """The size in bytes of the text that took most_seconds."""
     most_us_per_byte: float = 0.0
     """For texts of at least 4 KB."""
     counted: int = 0
@@ -116,7 +116,7 @@ class Tried:
     most_memory_per_byte: float = 0.0
     crashes: list[str] = field(default_factory=list)
     too_much: list[str] = field(default_factory=list)
-    """Texts that exceeded the limits on time or memory."""
+    """Texts for which the reader exceeded its time or memory limit."""
 
 
 def attempt(reader: Callable[[str], None], text: str, tried: Tried) -> None:
@@ -233,7 +233,7 @@ def mutated(draw: random.Random, text: str) -> str:
                 text = text[:a] + piece[::-1] + text[b:]
             case 4:
                 text = text[:a]
-            case 5:  # surround a piece with repeated hostile text
+            case 5:  # insert repeated hostile text before and after a piece
                 n = draw.choice([2, 200, 20000])
                 text = text[:a] + draw.choice(_NASTY) * n + piece + draw.choice(_NASTY) * n + text[b:]
         text = text[: draw.choice([4096, 4096, 32768, LONGEST])]
@@ -284,7 +284,7 @@ def changed(reader: str, draw: random.Random) -> Iterator[str]:
     known = seeds(reader)
     while True:
         text = draw.choice(known)
-        if reader == "symbols" and draw.random() < 0.8:  # change only numbers, so that it stays a valid library
+        if reader == "symbols" and draw.random() < 0.8:  # change only numbers, so that the file stays a valid library
             content = bytearray(text, "latin-1")
             for _ in range(draw.randint(1, 4)):
                 size = draw.choice([1, 2, 4, 8])

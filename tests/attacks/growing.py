@@ -1,4 +1,4 @@
-"""Texts with one repeated element. Each of them once made the grader's own process slow or large, or made it fail."""
+"""Texts that repeat one element. Each kind once made the grader's own process slow, use much memory, or fail."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ FRONT_END: dict[str, Callable[[int], str]] = {
     "asm braces": lambda n: _KERNEL + 'asm("mov.b32 ' + "{" * n + "}" * n + ';");}',
     "asm negations": lambda n: _KERNEL + 'asm("mov.b32 ' + "!" * n + '%0;" :: "r"(1));}',
     "a long instruction": lambda n: _KERNEL + 'asm("' + "mov." * n + ' %0;" :: "r"(1));}',
-    "a constraint in other digits": lambda n: _KERNEL + 'asm("mov.b32 %0, %1;" : "=r"(a) : "\u00b2"(1));}' * (n > 0),
+    "an asm constraint that is a superscript digit": lambda n: (
+        _KERNEL + 'asm("mov.b32 %0, %1;" : "=r"(a) : "\u00b2"(1));}' * (n > 0)
+    ),
 }
-"""Texts for code that reads a kernel file before compilation. An error that refuses the file is a valid result."""
+"""Texts for code that reads a kernel file before compilation. The reader may also refuse a text with an error."""

@@ -45,7 +45,7 @@ def start(file: Path, tier: str) -> float:
 
 
 def stages(file: Path) -> float:
-    """Return the seconds of *correct*, which includes the runs of the other stages."""
+    """Return the seconds of the stage *correct*, in which the kernel also runs for the stages after it."""
     return min(check(exercise(), file, seed=1).stage("correct").seconds for _ in range(RUNS))
 
 
@@ -53,7 +53,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as name:
         file = kernel(Path(name))
-        check(exercise(), file, seed=1)  # compiles everything that is cached afterwards
+        check(exercise(), file, seed=1)  # fill the compiler cache before measuring
         plain = start(file, "none")
         print(f"start without a jail   {plain * 1e3:7.1f} ms")
         for tier in ("bwrap", "landlock"):

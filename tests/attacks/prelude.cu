@@ -1,4 +1,4 @@
-// This text precedes each attack when it is compiled.
+// The tests insert this text before each attack.
 #include <cuda_runtime.h>
 
 __global__ void twice_kernel(const float* x, float* out, int n) {

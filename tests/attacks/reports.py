@@ -17,7 +17,7 @@ from grader.verdict.wording.results import as_json
 
 
 def texts(verdict: Verdict, folder: Path) -> dict[str, str]:
-    """Return a verdict in all report formats, by name; feedback.txt is the terminal's."""
+    """Return a verdict in all report formats, by name. feedback.txt contains the text of the terminal report."""
     table = folder / "table.csv"
     cells = [stage.summary for stage in verdict.stages] + [stage.message for stage in verdict.stages]
     cells += [case.printed for stage in verdict.stages for case in stage.cases]
@@ -32,12 +32,12 @@ def texts(verdict: Verdict, folder: Path) -> dict[str, str]:
 
 
 def assert_clean(verdict: Verdict, folder: Path, secrets: tuple[str, ...] = ()) -> None:
-    """Assert that no report has control or invisible characters, text of other files, tracebacks or formulas."""
+    """Assert that no report has control or invisible characters, other files' text, tracebacks or formulas."""
     for name, text in texts(verdict, folder).items():
         for told in (text, html.unescape(text)):
             bad = {c for c in told if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t"}
             if name == "csv":
-                bad.discard("\r")  # rows of CSV files end with it
+                bad.discard("\r")  # allowed: it ends the rows of CSV files
             assert not bad, f"{name}: {sorted(map(ascii, bad))}"
             assert "Traceback (most recent call last)" not in told and 'File "/' not in told, name
             for secret in secrets:

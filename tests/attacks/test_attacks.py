@@ -10,7 +10,7 @@ import pytest
 from grader.report.terminal import as_text
 from grader.verdict import FAILED, PASSED
 from grader.verdict.wording.results import as_json
-from tests.attacks.conftest import HERE, SECRET, Judge
+from tests.attacks.conftest import EXPECTS_REFUSAL, HERE, SECRET, Judge
 from tests.attacks.reports import assert_clean, texts
 
 DESERVED = {
@@ -39,7 +39,7 @@ def test_controls(judged: Judge, tier: str, file: Path) -> None:
 
 @pytest.mark.parametrize("file", files("honest"))
 def test_honest_twins(judged: Judge, file: Path) -> None:
-    """Each does honestly something that an attack does, or that a defense once refused."""
+    """Check that harmless uses pass, of features that an attack also uses or that a defense once refused by mistake."""
     verdict = judged(file)
     assert verdict.passed, as_text(verdict)
 
@@ -50,7 +50,7 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: P
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     builds = verdict.stage("builds")
-    assert builds.status == (FAILED if "Defense: names." in file.read_text() else PASSED), as_text(verdict)
+    assert builds.status == (FAILED if EXPECTS_REFUSAL in file.read_text().splitlines() else PASSED), as_text(verdict)
     assert sorted(os.listdir(places["@FOLDER@"])) == before, "the attack left files behind"
     assert "\\u001b" not in as_json(verdict)
     assert_clean(verdict, tmp_path, (SECRET,))

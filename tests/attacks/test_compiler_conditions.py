@@ -1,4 +1,7 @@
-"""Names by which a submission could show nvcc another kernel than the simulator."""
+"""Names whose value or definition differs between nvcc and the simulator.
+
+A submission could use them to show nvcc another kernel than the simulator.
+"""
 
 from __future__ import annotations
 

@@ -83,13 +83,16 @@ class Filter:
                 raise AssertionError(f"unknown BPF instruction {code:#x}")
 
     def named(self, names: list[str]) -> set[int]:
-        """Return the numbers of the named system calls that exist on this machine."""
+        """Return the numbers of the named system calls, without those that this machine's architecture lacks."""
         return {self.numbers[name] for name in names if name in self.numbers}
 
 
 @pytest.fixture(scope="session")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[str]]:
-    """Return a function that passes words to confine_calls and returns the printed lines. It is built once."""
+    """Return a function that runs the program confine_calls with arguments and returns its output lines.
+
+    The program is built once.
+    """
     folder = tmp_path_factory.mktemp("confine")
     names = sorted({*COMPUTES, *REACHES, *COMPILER_REACHES, *ASKED})
     (folder / "names.inc").write_text("".join(f'#ifdef SYS_{n}\n{{"{n}", SYS_{n}}},\n#endif\n' for n in names))

@@ -129,6 +129,6 @@ def test_identifiers_built_by_the_preprocessor_are_found(text: str, word: str) -
 
 
 def test_without_preprocessed_text_no_identifier_is_found() -> None:
-    """Preprocessing failed, so compilation fails as well and there will be no library."""
+    """Check that a failed preprocessing refuses nothing: compilation fails as well, so no library exists."""
     plan = plan_kernel(Path("kernel.cu"), text=GLUE)
     assert unchecked_word(plan, lambda command: Finished(1, "")) == ""

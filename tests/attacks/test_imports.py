@@ -49,7 +49,7 @@ sim___assert_fail __wrap_memcpy sim_store_4"""  # noqa: E501
 
 
 def test_allowed_imports() -> None:
-    """Allow standard functions that do not write to memory, builtins, and symbols of the language and the simulator."""
+    """Check that a library may import builtins, harmless functions, and symbols of the C++ runtime and simulator."""
     names = [f + of for f in MATHEMATICS.split() for of in ("", "f", "l")]
     names += [*ARITHMETIC.split(), *LANGUAGE.split(), *SIMULATOR.split()]
     assert [name for name in names if not imports.is_allowed(name)] == []
@@ -173,7 +173,7 @@ def test_a_function_entry_inside_a_constant(code: str, found: bool, tmp_path: Pa
 def test_sections_that_are_searched_for_function_entries(
     section: str, kind: int, flags: int, begins: int, found: bool, tmp_path: Path
 ) -> None:
-    """Sections with the ELF format's numbers for types and flags (2: SHF_ALLOC, 4: SHF_EXECINSTR)."""
+    """Check sections by ELF's numbers for types and flags (2: SHF_ALLOC, 4: SHF_EXECINSTR)."""
     content = library(tmp_path / "a.so", [("f", FUNCTION, 3)], imports._ALL).read_bytes()
     (place,) = struct.unpack_from("<Q", content, 40)
     tables = content[place:]

@@ -1,4 +1,4 @@
-"""Directives that would change the line numbers or file names of a submission, in every spelling."""
+"""#line directives and their other spellings, which would change the line numbers or file names of a submission."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_honest_files_are_accepted(text: str) -> None:
 
 
 def test_it_takes_time_in_proportion_to_the_text() -> None:
-    """A text designed for quadratic scanning, from each of its lines, must finish within the test's time limit."""
+    """Check that a text whose lines all start a possible directive is scanned in linear time."""
     for part in ("/*", "/**/ ", "# /*", "#\n", "#\\\n", "\n \t", "%:/**/"):
         renumbers_lines(part * 200_000 + "x")

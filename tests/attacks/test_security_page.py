@@ -1,4 +1,4 @@
-"""The attacks that SECURITY.md names."""
+"""Check that the attacks that SECURITY.md names exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_each_attack_that_the_page_names_exists() -> None:
 
 
 def test_each_promise_names_an_attack() -> None:
-    """Each item of both lists of promises, except where it says how it was tested or that it is no promise."""
+    """Check that each promise on the page names an attack, says how it was tested, or says that it is no promise."""
     for title, end in (
         ("## What is promised", "In the tier **none**"),
         ("## What a submission can touch", "The code is in"),

@@ -5,6 +5,7 @@ Without the sandbox each of these kernels would pass, because none of their writ
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from grader.verdict.wording import cases
 from tests.attacks.conftest import HERE, Judge
 
 FOLDER = HERE / "submission_sandbox"
-OF_SAFE = ("host_copies", "out_of_bounds", "uninitialized_read", "within_block")
-"""Findings that leave the outputs right: they fail the stage *safe*."""
+RESULT_UNCHANGED = ("host_copies", "out_of_bounds", "uninitialized_read", "within_block")
+"""Findings that do not change the outputs. They fail the stage *safe* instead of *correct*."""
 FILES = [path for path in sorted(FOLDER.glob("*.cu")) if path.stem != "prelude"]
 
 
@@ -25,17 +26,17 @@ def test_accesses_to_the_simulator_are_stopped(judged: Judge, path: Path, tmp_pa
     if path.stem == "offset_of_a_local" and find_cxx().family == "clang":
         pytest.skip("clang++ removes stores that are out of bounds at compile time")
     text = path.read_text()
-    wanted = text.splitlines()[0].rpartition("Says: ")[2].rstrip(".")
+    (expected,) = re.findall(r"^// Expected (?:finding|message): (\w+)\.$", text, re.MULTILINE)
     file = tmp_path / "submission_sandbox.cu"
     file.write_text(f"// {path.stem}\n{(FOLDER / 'prelude.cu').read_text()}{text}")
     verdict = judged(file)
     assert verdict.stage("builds").status == "passed", as_text(verdict)
     assert not verdict.passed, as_text(verdict)
-    if wanted == "stopped":
+    if expected == "stopped":
         assert "stopped: " in as_text(verdict)
         return
     kinds = {finding.kind for stage in verdict.stages for finding in stage.findings}
-    assert wanted in kinds, as_text(verdict)
+    assert expected in kinds, as_text(verdict)
     failed = [case for case in verdict.stage("correct").cases if case.status == "failed"]
-    assert failed or wanted in OF_SAFE
+    assert failed or expected in RESULT_UNCHANGED
     assert all(cases.in_short(case) for case in failed)

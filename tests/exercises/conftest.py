@@ -33,7 +33,7 @@ def wrong_kernels() -> list[Wrong]:
 
 @dataclass
 class Kernels:
-    """The files of wrong kernels."""
+    """The TOML files that describe the wrong kernels of an exercise."""
 
     folder: Path
 
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def exercise_of(item: pytest.Item) -> str:
-    """Return the name of the exercise that a test is about, or an empty string."""
+    """Return the name of the exercise that a test grades, or an empty string."""
     values = getattr(getattr(item, "callspec", None), "params", {})
     entry = values["wrong"].entry if "wrong" in values else values.get("entry")
     return entry.name if entry is not None else ""
@@ -67,7 +67,7 @@ def exercise_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    """Return the writer of wrong kernels."""
+    """Return the function that writes a kernel to a temporary folder."""
     return Kernels(tmp_path_factory.mktemp("wrong"))
 
 

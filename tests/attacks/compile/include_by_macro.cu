@@ -1,4 +1,4 @@
-// Includes the course's solution, with the path in a macro.
+// Includes the course's solution. A macro holds the path.
 #define PLACE "@SOLUTION@"
 #include PLACE
 

@@ -1,4 +1,4 @@
-// Includes system files so that their content appears in compiler messages.
+// Includes system files, so that compiler messages quote them.
 #define PLACE </etc/passwd>
 #include PLACE
 

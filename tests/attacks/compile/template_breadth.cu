@@ -1,4 +1,4 @@
-// Instantiates two templates for each template, without end.
+// Every template instantiates two more, so the number of instantiations grows exponentially without end.
 template <int N, long P>
 struct Wide {
     static constexpr long value = Wide<N - 1, 2 * P>::value + Wide<N - 1, 2 * P + 1>::value;

@@ -1,4 +1,4 @@
-// A correct result with the standard library on the host and a different kernel.
+// A correct kernel of another design. Its launcher uses the C++ standard library.
 #include <stdexcept>
 #include <vector>
 

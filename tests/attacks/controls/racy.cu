@@ -1,4 +1,4 @@
-// Correct, but with a race.
+// The result is correct, but the kernel has a race.
 __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

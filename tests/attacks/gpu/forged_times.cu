@@ -1,4 +1,4 @@
-// Writes times of its own into every file of the process that can be written, the report of times among them.
+// Writes forged times to every writable file of the process, which includes the timing report.
 #include <unistd.h>
 
 #include <cstdio>

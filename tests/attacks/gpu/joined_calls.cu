@@ -1,4 +1,4 @@
-// Collects four calls and does their work in one go, on four streams at once.
+// Defers the work of four calls, then runs all four at the same time on four streams.
 struct Wanted {
     const float *x, *weight, *bias;
     float* out;

@@ -1,4 +1,4 @@
-// Keeps its process and the device awake all the time, so that nothing has to be woken when the clock runs.
+// Keeps the CPU core and the device busy at all times, so that neither has to wake up during a timed call.
 #include <unistd.h>
 
 #include <thread>

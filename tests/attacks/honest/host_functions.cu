@@ -1,4 +1,4 @@
-// The host's code uses atomics, string functions, formats and structures by value on its own memory.
+// Host code calls atomics, string functions and printf, and passes structures by value, all in host memory.
 #include <atomic>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Kernels are launched with as many threads as their __launch_bounds__ allow.
+// Launches kernels with the maximum number of threads that their __launch_bounds__ allow.
 constexpr int kThreads = 64;
 template <int Threads>
 __global__ void __launch_bounds__(Threads, 2) kernel(const float* x, float* out, int n) {

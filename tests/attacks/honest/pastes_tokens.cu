@@ -1,4 +1,4 @@
-// Pastes tokens in a macro, beside threadIdx and other names that the simulator's headers define.
+// Pastes tokens in a macro of a kernel that also uses threadIdx and other names that the simulator's headers define.
 #define COUNTED(name) name##_count
 #define LOOP(i, end) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (end); i += gridDim.x * blockDim.x)
 

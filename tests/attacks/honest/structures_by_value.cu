@@ -1,4 +1,4 @@
-// A kernel passes structures in device memory by value, through pointers and virtual calls: each byte counts once.
+// A kernel passes structures from device memory by value, by function pointer or virtual call. Each byte counts once.
 struct Pair {
     float values[2];
 };

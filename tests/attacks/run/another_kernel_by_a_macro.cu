@@ -1,4 +1,5 @@
-// Shows nvcc another kernel, because threadIdx is a macro for the simulator only. Defense: names.
+// Shows nvcc another kernel than the simulator, in whose headers alone threadIdx is a macro.
+// Expected: the build is refused.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef threadIdx
     reward(x, out, n, stream);

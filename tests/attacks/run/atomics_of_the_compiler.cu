@@ -1,4 +1,5 @@
-// Accesses memory with the compiler's atomic builtins, which the checks do not count. Defense: names.
+// Accesses memory with the compiler's atomic builtins, which the checks do not count.
+// Expected: the build is refused.
 __global__ void kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,5 @@
-// Disables the simulator's checks before it violates them. Defense: names.
+// Disables the simulator's checks before it violates them.
+// Expected: the build is refused.
 extern "C" int sim_configure(const char* key, const char* value);
 
 __global__ void racy(const float* x, float* out, int n) {

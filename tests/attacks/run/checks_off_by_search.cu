@@ -1,4 +1,5 @@
-// Looks up the simulator's switch for checks by name at run time. Defense: names.
+// Looks up the simulator's switch for checks by name at run time.
+// Expected: the build is refused.
 #include <dlfcn.h>
 
 __global__ void racy(const float* x, float* out, int n) {

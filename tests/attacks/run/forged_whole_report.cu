@@ -1,4 +1,4 @@
-// Writes a complete plausible report, then closes the file before the simulator writes its report.
+// Writes a complete, plausible report, then closes the report file, so that the simulator cannot write its own.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

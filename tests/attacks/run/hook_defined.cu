@@ -1,4 +1,5 @@
-// Defines its own versions of the instrumentation hooks. Defense: names.
+// Defines its own versions of the instrumentation hooks.
+// Expected: the build is refused.
 extern "C" void __tsan_write4(void*) {}
 extern "C" void __tsan_read4(void*) {}
 

@@ -1,4 +1,5 @@
-// Overwrites the code of the instrumentation hooks. Defense: names.
+// Overwrites the code of the instrumentation hooks.
+// Expected: the build is refused.
 #include <sys/mman.h>
 
 extern "C" void __tsan_write4(void*);

@@ -1,4 +1,4 @@
-// Copies its input to the host with a library function, computes there, and stores the result with a kernel.
+// Copies its input to the host with a C library function, computes there, and stores the result with a kernel.
 #include <cstring>
 
 struct Pack {

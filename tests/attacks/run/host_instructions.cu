@@ -1,4 +1,5 @@
-// Stores with a host instruction that the compiler does not instrument. Defense: names.
+// Stores with a host instruction that the compiler does not instrument.
+// Expected: the build is refused.
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #define STORE(place, value) _mm_stream_si32(reinterpret_cast<int*>(place), __float_as_int(value))

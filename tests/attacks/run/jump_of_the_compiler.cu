@@ -1,4 +1,5 @@
-// Jumps to an address in a forged jump buffer, with the compiler's builtin functions. Defense: names.
+// Jumps to an address in a forged jump buffer, with the compiler's builtin functions.
+// Expected: the build is refused.
 static void* place[5];
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,5 @@
-// Has a kernel inlined into its launch code, which is not instrumented. Defense: names.
+// Makes the compiler inline a kernel into its launch code, which is not instrumented.
+// Expected: the build is refused.
 #define QUIET __forceinline__
 
 template <int N>

@@ -1,4 +1,5 @@
-// Has a kernel inlined into its launch code with a compiler attribute. Defense: names.
+// Makes the compiler inline a kernel into its launch code, by an attribute.
+// Expected: the build is refused.
 [[gnu::always_inline]] inline __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

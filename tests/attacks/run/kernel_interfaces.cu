@@ -1,4 +1,4 @@
-// Calls system interfaces with many past vulnerabilities.
+// Makes system calls that have had many vulnerabilities in the past.
 #include <unistd.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,5 @@
-// Has a launcher inlined into its entry point, which is not instrumented. Defense: names.
+// Makes the compiler inline a launcher into its entry point, which is not instrumented.
+// Expected: the build is refused.
 #define QUIET __forceinline__
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream);
 

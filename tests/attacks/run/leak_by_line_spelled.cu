@@ -1,4 +1,5 @@
-// Uses an alternative spelling of #line so that a finding quotes another file. Defense: names.
+// Uses an alternative spelling of #line so that a finding quotes another file.
+// Expected: the build is refused.
 __global__ void past(const float* x, float* out, int n) {
 %:/* the lines of another file */ line 1 "@OTHER@"
     if (threadIdx.x < n + 1) out[threadIdx.x] = threadIdx.x < n ? 2.0f * x[threadIdx.x] : 1.0f;

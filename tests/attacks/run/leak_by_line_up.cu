@@ -1,4 +1,4 @@
-// Uses #line with a path through the simulator's headers so that a finding quotes another file.
+// Uses #line with a path that starts in the simulator's headers, so that a finding quotes another file.
 __global__ void past(const float* x, float* out, int n) {
 #line 1 "@COURSE@/grader//simulator/include/../../../../../../../../../../../..@OTHER@"
     if (threadIdx.x < n + 1) out[threadIdx.x] = threadIdx.x < n ? 2.0f * x[threadIdx.x] : 1.0f;

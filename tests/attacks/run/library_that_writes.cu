@@ -1,4 +1,5 @@
-// Writes to memory through a C library function. Defense: names.
+// Writes to memory through a C library function.
+// Expected: the build is refused.
 #include <string.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

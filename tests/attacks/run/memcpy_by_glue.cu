@@ -1,4 +1,5 @@
-// Builds the name memcpy by token pasting, so that the front end does not see it. Defense: names.
+// Builds the name memcpy by token pasting, so that the front end does not see it.
+// Expected: the build is refused.
 #include <cstring>
 #define GLUE(a, b) a##b
 

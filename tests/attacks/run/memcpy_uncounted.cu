@@ -1,4 +1,4 @@
-// Reads its input 100 times with memcpy, in case only one read is counted.
+// Reads its input 100 times with memcpy, in case the simulator counts only one read.
 #include <cstring>
 
 __global__ void kernel(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// Creates a file in memory and fills it.
+// Creates a file in memory (memfd_create) and fills it.
 #include <sys/mman.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

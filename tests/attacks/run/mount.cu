@@ -1,4 +1,4 @@
-// Mounts a file system over the jail's.
+// Mounts a file system over a folder of the jail.
 #include <sys/mount.h>
 #include <unistd.h>
 

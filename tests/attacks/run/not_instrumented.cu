@@ -1,4 +1,5 @@
-// Disables instrumentation with an attribute. Defense: names.
+// Disables instrumentation with an attribute.
+// Expected: the build is refused.
 __attribute__((no_sanitize("thread"))) __global__ void racy(const float* x, float* out, int n) {
     __shared__ float shared[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,5 @@
-// Builds the attribute that disables instrumentation by token pasting. Defense: names.
+// Builds the attribute that disables instrumentation by token pasting.
+// Expected: the build is refused.
 #define GLUE(a, b) a##b
 #define QUIET __attribute__((GLUE(no_san, itize)("thread")))
 

@@ -1,4 +1,4 @@
-// Makes the kernel send signals to the grader when a reply arrives.
+// Makes the operating system send a signal to the grader when a reply arrives (F_SETOWN).
 #include <fcntl.h>
 #include <unistd.h>
 

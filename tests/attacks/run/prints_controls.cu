@@ -1,4 +1,4 @@
-// Prints text with effects on terminals, spreadsheets and readers: escape sequences, bidirectional marks, formulas.
+// Prints escape sequences, bidirectional marks and formulas, which affect terminals, spreadsheets and readers.
 #include <stdio.h>
 
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

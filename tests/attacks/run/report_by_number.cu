@@ -1,4 +1,5 @@
-// Forges a report with functions that write to file descriptors. Defense: names.
+// Forges a report with functions that write to a file descriptor, such as write.
+// Expected: the build is refused.
 #include <fcntl.h>
 #include <unistd.h>
 

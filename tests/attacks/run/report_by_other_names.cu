@@ -1,4 +1,5 @@
-// Writes a complete report with an alias of write in libc. Defense: names.
+// Writes a complete report with an alias of write in libc.
+// Expected: the build is refused.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// Installs a signal handler. Defense: names.
+// Installs a handler for SIGVTALRM, the signal of a processor time limit.
+// Expected: the build is refused.
 #include <signal.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     signal(SIGVTALRM, [](int) {});

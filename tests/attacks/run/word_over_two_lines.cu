@@ -1,4 +1,5 @@
-// Splits a forbidden identifier across two lines. Defense: names.
+// Splits a forbidden identifier across two lines.
+// Expected: the build is refused.
 __attribute__((no_san\
 itize("thread"))) __global__ void
 racy(const float* x, float* out, int n) {

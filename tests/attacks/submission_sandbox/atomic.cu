@@ -1,4 +1,5 @@
-// A launcher writes to the simulator's data with an atomic operation. Says: not_its_memory.
+// A launcher writes to the simulator's data with an atomic operation.
+// Expected finding: not_its_memory.
 #include <atomic>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input with std::atomic. Says: out_of_bounds.
+// A kernel reads past the end of its input with a std::atomic load.
+// Expected finding: out_of_bounds.
 #include <atomic>
 __host__ __device__ inline float read(const float* x) {
     return reinterpret_cast<const std::atomic<float>*>(x)->load(std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// A kernel calls memcpy through a pointer. Says: illegal_address.
+// A kernel calls memcpy through a function pointer, which bypasses the check of memcpy.
+// Expected finding: illegal_address.
 #include <string.h>
 __global__ void there(void* data, const float* x) {
     void* (*volatile copy)(void*, const void*, size_t) = std::memcpy;

@@ -1,4 +1,5 @@
-// cudaMemcpy writes to the simulator's data. Says: not_its_memory.
+// cudaMemcpy writes to the simulator's data.
+// Expected finding: not_its_memory.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     cudaMemcpy(const_cast<long*>(simulators_data()), out, sizeof(float), cudaMemcpyDeviceToHost);

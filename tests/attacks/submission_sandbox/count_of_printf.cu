@@ -1,4 +1,5 @@
-// printf writes its count of characters (%n) to the simulator's data. Says: not_its_memory.
+// printf writes its count of characters (%n) to the simulator's data.
+// Expected finding: not_its_memory.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     const char* volatile format = "%d%n";

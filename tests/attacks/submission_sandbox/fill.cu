@@ -1,4 +1,5 @@
-// A launcher writes to the simulator's data with std::fill_n. Says: not_its_memory.
+// A launcher writes to the simulator's data with std::fill_n.
+// Expected finding: not_its_memory.
 #include <algorithm>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,5 @@
-// A forged FILE object writes to the simulator's data. Says: not_its_memory.
+// A forged FILE object writes to the simulator's data.
+// Expected finding: not_its_memory.
 #include <stdio.h>
 static FILE forged;
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

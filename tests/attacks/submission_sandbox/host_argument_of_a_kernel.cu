@@ -1,4 +1,5 @@
-// The copy constructor of a kernel's argument reads device memory on the host. Says: host_access.
+// The copy constructor of a kernel's argument reads device memory on the host.
+// Expected finding: host_access.
 struct Argument {
     const float* from;
     float first;

@@ -1,4 +1,5 @@
-// The arguments of a launch lie in device memory, so that the host would read them. Says: host_access.
+// The launcher passes cudaLaunchKernel arguments that lie in device memory, so the host would read that memory.
+// Expected finding: host_access.
 __global__ void kernel(float first, const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = 2.0f * x[i] + 0 * first;

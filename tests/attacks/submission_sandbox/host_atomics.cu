@@ -1,4 +1,5 @@
-// The launcher computes with std::atomic, whose loads and stores were not counted. Says: host_access.
+// The launcher reads and writes device memory with std::atomic, in case the simulator does not check that.
+// Expected finding: host_access.
 #include <atomic>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

@@ -1,4 +1,5 @@
-// A host function in the stream computes with std::atomic. Says: host_access.
+// A host function in the stream reads and writes device memory with std::atomic.
+// Expected finding: host_access.
 #include <atomic>
 struct Work {
     const std::atomic<float>* from;

@@ -1,4 +1,5 @@
-// A host node of a graph computes with std::atomic. Says: host_access.
+// A host node of a graph reads and writes device memory with std::atomic.
+// Expected finding: host_access.
 #include <atomic>
 struct Work {
     const std::atomic<float>* from;

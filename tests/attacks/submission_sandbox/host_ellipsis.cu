@@ -1,4 +1,5 @@
-// The launcher passes a structure in device memory through an ellipsis. Says: host_access.
+// The launcher passes a structure in device memory to a function with variadic arguments.
+// Expected finding: host_access.
 #include <stdarg.h>
 struct Row {
     float values[20];

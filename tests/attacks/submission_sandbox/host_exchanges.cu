@@ -1,4 +1,5 @@
-// The launcher reads pinned memory, to which a kernel copied the input, by a compare and exchange. Says: host_copies.
+// A kernel copies the input to pinned memory. The launcher reads it there by a compare-and-exchange.
+// Expected finding: host_copies.
 #include <atomic>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     float* pinned;

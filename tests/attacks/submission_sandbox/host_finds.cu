@@ -1,4 +1,5 @@
-// The launcher searches device memory with memchr. Says: host_access.
+// The launcher searches device memory with memchr.
+// Expected finding: host_access.
 #include <string.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

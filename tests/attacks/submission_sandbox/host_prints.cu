@@ -1,4 +1,5 @@
-// The launcher reads device memory as a string that snprintf copies. Says: host_access.
+// The launcher makes snprintf copy a string from device memory.
+// Expected finding: host_access.
 #include <stdio.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

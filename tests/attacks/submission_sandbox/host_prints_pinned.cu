@@ -1,4 +1,5 @@
-// A kernel copies the input to pinned memory, which snprintf reads on the host. Says: host_copies.
+// A kernel copies the input to pinned memory, which snprintf reads on the host.
+// Expected finding: host_copies.
 #include <stdio.h>
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     float* pinned;

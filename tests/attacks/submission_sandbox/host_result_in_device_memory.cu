@@ -1,4 +1,5 @@
-// The launcher has a call of the runtime store its result in device memory. Says: host_access.
+// The launcher makes a CUDA runtime call store its result in device memory.
+// Expected finding: host_access.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     cudaGetDevice(reinterpret_cast<int*>(out));

@@ -1,4 +1,5 @@
-// The launcher reads device memory with memcmp. Says: host_access.
+// The launcher reads device memory with memcmp.
+// Expected finding: host_access.
 #include <string.h>
 static const float guess[4] = {1, 2, 3, 4};
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,5 @@
-// The launcher reads pinned memory, to which a kernel copied the input, as a structure by value. Says: host_copies.
+// A kernel copies the input to pinned memory. The launcher reads it there as a structure passed by value.
+// Expected finding: host_copies.
 struct Row {
     float values[20];
 };

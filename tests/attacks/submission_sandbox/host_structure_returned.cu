@@ -1,4 +1,5 @@
-// The launcher writes device memory with a structure that a call returns. Says: host_access.
+// The launcher calls a function that returns a structure, and the structure is stored in device memory.
+// Expected finding: host_access.
 struct Row {
     float values[20];
 };

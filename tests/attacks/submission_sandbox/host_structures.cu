@@ -1,4 +1,5 @@
-// The launcher reads device memory as a structure passed by value, which g++ copies unchecked. Says: host_access.
+// The launcher reads device memory as a structure passed by value, which g++ copies unchecked.
+// Expected finding: host_access.
 struct Row {
     float values[20];
 };

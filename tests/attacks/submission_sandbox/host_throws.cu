@@ -1,4 +1,5 @@
-// The launcher throws a structure in device memory. Says: host_access.
+// The launcher throws a structure in device memory.
+// Expected finding: host_access.
 struct Row {
     float values[20];
 };

@@ -1,4 +1,5 @@
-// A kernel copies the input to a __device__ variable, which the launcher reads by its address. Says: host_access.
+// A kernel copies the input to a __device__ variable, which the launcher reads by its address.
+// Expected finding: host_access.
 __device__ float kept[1024];
 __global__ void keep(const float* x, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) kept[i] = x[i];

@@ -1,4 +1,5 @@
-// A kernel copies the input to a __device__ variable, which snprintf reads on the host. Says: host_access.
+// A kernel copies the input to a __device__ variable, which snprintf reads on the host.
+// Expected finding: host_access.
 #include <stdio.h>
 __device__ float kept[1024];
 __global__ void keep(const float* x, int n) {

@@ -1,4 +1,5 @@
-// A kernel is launched with more threads than its __launch_bounds__ allow, which a GPU refuses. Says: refused.
+// A kernel is launched with more threads than its __launch_bounds__ allow, which a GPU refuses.
+// Expected finding: refused.
 template <int Threads>
 __global__ void __launch_bounds__(Threads / 2) kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

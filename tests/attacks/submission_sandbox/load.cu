@@ -1,4 +1,5 @@
-// A launcher reads the simulator's data. Says: not_its_memory.
+// A launcher reads the simulator's data.
+// Expected finding: not_its_memory.
 static long seen;
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

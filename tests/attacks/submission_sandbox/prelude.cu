@@ -1,4 +1,4 @@
-// This text precedes each file of this folder. It finds the simulator's data.
+// The tests insert this text before each file of this folder. It finds the address of the simulator's data.
 #include <elf.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-// A launcher overwrites its return address. Says: not_its_stack.
+// A launcher overwrites its return address.
+// Expected finding: not_its_stack.
 __attribute__((noinline)) static void put(volatile long* local, int k, long value) { local[k] = value; }
 static void elsewhere() {}
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,4 +1,5 @@
-// A kernel overwrites its return address. Says: not_its_stack.
+// A kernel overwrites its return address.
+// Expected finding: not_its_stack.
 // The array has no red zones because its function contains a decltype.
 __global__ void there(int count, long value) {
     volatile long local[2] = {0, 0};

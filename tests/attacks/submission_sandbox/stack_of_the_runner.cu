@@ -1,4 +1,5 @@
-// A launcher searches the stack for the runner's variables. Says: not_its_stack.
+// A launcher searches the stack for the runner's variables.
+// Expected finding: not_its_stack.
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);
     volatile long local = n;

@@ -1,4 +1,5 @@
-// A kernel writes to the simulator's data. Says: illegal_address.
+// A kernel writes to the simulator's data.
+// Expected finding: illegal_address.
 __global__ void there(volatile long* data) { *data = 0; }
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
     reward(x, out, n, stream);

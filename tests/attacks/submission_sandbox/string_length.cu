@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input by strnlen. Says: out_of_bounds.
+// A kernel reads past the end of its input by strnlen.
+// Expected finding: out_of_bounds.
 #include <string.h>
 __host__ __device__ float read(const float* x, int i) {
     size_t length = 0;

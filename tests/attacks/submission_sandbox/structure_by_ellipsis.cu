@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input by a structure passed through an ellipsis. Says: out_of_bounds.
+// A kernel reads past the end of its input by a structure passed as a variadic argument.
+// Expected finding: out_of_bounds.
 #include <stdarg.h>
 struct Row {
     float values[20];

@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input by a structure passed by value through a function pointer. Says: out_of_bounds.
+// A kernel reads past the end of its input by a structure passed by value through a function pointer.
+// Expected finding: out_of_bounds.
 struct Row {
     float values[20];
 };

@@ -1,4 +1,5 @@
-// The launcher reads the simulator's data as a structure passed by value. Says: not_its_memory.
+// The launcher reads the simulator's data as a structure passed by value.
+// Expected finding: not_its_memory.
 struct Row {
     long values[5];
 };

@@ -1,4 +1,5 @@
-// Threads read with a structure by value what others write, without a barrier. Says: within_block.
+// Threads pass structures by value while other threads write them, without a barrier between.
+// Expected finding: within_block.
 struct Row {
     float values[20];
 };

@@ -1,4 +1,5 @@
-// A call returns a structure into the simulator's data. Says: not_its_memory.
+// A call returns a structure into the simulator's data.
+// Expected finding: not_its_memory.
 struct Four {
     long values[4];
 };

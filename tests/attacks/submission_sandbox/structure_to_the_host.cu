@@ -1,4 +1,5 @@
-// A kernel hands its input to the host by a structure that a call returns into a host variable. Says: illegal_address.
+// A kernel copies its input to a host variable: it stores a structure that a function returns there.
+// Expected finding: illegal_address.
 struct Row {
     float values[20];
 };

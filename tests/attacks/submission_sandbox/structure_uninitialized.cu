@@ -1,4 +1,5 @@
-// A kernel reads uninitialized shared memory with a structure by value. Says: uninitialized_read.
+// A kernel reads uninitialized shared memory with a structure by value.
+// Expected finding: uninitialized_read.
 struct Row {
     float values[20];
 };

@@ -1,4 +1,5 @@
-// A forged object's virtual function table leads into the simulator. Says: not_its_function.
+// A forged object's virtual function table leads into the simulator.
+// Expected finding: not_its_function.
 struct Object {
     virtual void call();
 };

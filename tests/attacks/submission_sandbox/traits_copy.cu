@@ -1,4 +1,5 @@
-// A kernel reads past the end of its input by std::char_traits::copy. Says: out_of_bounds.
+// A kernel reads past the end of its input by std::char_traits::copy.
+// Expected finding: out_of_bounds.
 #include <string>
 __host__ __device__ float read(const float* x, int i) {
     float values[20];

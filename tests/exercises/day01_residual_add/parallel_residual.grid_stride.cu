@@ -1,5 +1,5 @@
-// A correct parallel residual with a different design: a fixed number of blocks walks over the tensors, one 16-byte
-// access per tensor and step where the addresses allow it.
+// A correct parallel residual with a different design: a grid-stride loop with a fixed number of blocks. Each step
+// makes one 16-byte access per tensor if the addresses allow it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

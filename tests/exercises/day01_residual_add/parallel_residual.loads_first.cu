@@ -1,5 +1,5 @@
-// A correct parallel residual with a different design: each thread takes four accesses a block apart, and issues all
-// its loads before it adds anything. The access width is the largest power of two that divides all four addresses.
+// A correct parallel residual with a different design: each thread makes four accesses, blockDim.x vectors apart, and
+// issues all loads before it adds. The access width is the largest power of two that divides all four addresses.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@ struct alignas(sizeof(T) * kWidth) Vector {
     T value[kWidth];
 };
 
-// x, attention, mlp, out: (n), and a block takes 4 * blockDim.x vectors.
+// x, attention, mlp, out: (n). A block processes 4 * blockDim.x vectors.
 template <int kWidth, typename T>
 __global__ void add_three(const T* x, const T* attention, const T* mlp, T* out, long long n) {
     using Access = Vector<T, kWidth>;

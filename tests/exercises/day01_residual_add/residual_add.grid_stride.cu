@@ -1,5 +1,5 @@
-// A correct residual add with a different design: a fixed number of blocks walks over the tensor, eight bytes at a time
-// if the addresses allow it.
+// A correct residual add with a different design: a grid-stride loop with a fixed number of blocks. Accesses have eight
+// bytes if the addresses allow it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@ struct alignas(8) Four {
     T value[8 / sizeof(T)];
 };
 
-// x, residual, out: (n). The last elements, fewer than one access, are added one by one.
+// x, residual, out: (n). The elements after the last whole access are added one by one.
 template <typename T>
 __global__ void walk(const T* x, const T* residual, T* out, long long n, bool aligned) {
     constexpr int kCount = 8 / sizeof(T);

@@ -18,7 +18,7 @@ __device__ uint4 add_pairs(uint4 a, uint4 b) {
     return sum;
 }
 
-// Each pointer has shape (vectors), with vectors of 16 bytes.
+// Each pointer has shape (vectors). A vector has 16 bytes.
 __global__ void add_vectors_f32(const float4* x, const float4* residual, float4* out, long long vectors) {
     const long long first = 2LL * blockIdx.x * blockDim.x + threadIdx.x;
     for (int turn = 0; turn < 2; ++turn) {

@@ -6,7 +6,8 @@
 
 using Key = unsigned long long;
 
-// The upper half grows with the value: NaN above all, -0 as +0. The lower half falls with the column.
+// Returns a key whose maximum is the argmax. The upper half grows with the value: NaN is the largest, and -0 equals +0.
+// The lower half decreases with the column, so the lowest column wins a tie.
 __device__ Key key_of(float value, int col) {
     const unsigned bits = __float_as_uint(value + 0.0f);
     unsigned order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;

@@ -1,5 +1,5 @@
-// A correct argmax with a different design: a tree in shared memory over all threads. A thread starts from an element
-// of the row, so no special value for "nothing yet" is needed; threads without one start from column 0.
+// A correct argmax with a different design: a tree in shared memory over all threads. Each thread starts with an
+// element of the row, so no start value like -infinity is needed. Threads past the end of the row start with column 0.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

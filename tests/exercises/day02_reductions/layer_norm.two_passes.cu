@@ -1,5 +1,6 @@
-// A correct LayerNorm with a different design: no Welford. The row waits in registers; first the mean, then the squared
-// distances from it, each by a sum over the block. A row too wide for the registers is read again for each pass.
+// A correct LayerNorm with a different design: two passes instead of Welford's algorithm. The row stays in registers.
+// Block sums compute first the mean, then the squared distances from it. The part of a row that does not fit into
+// registers is read again in each pass.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -24,7 +25,7 @@ template <typename T>
 __global__ void norm_rows(const T* x, const T* weight, const T* bias, T* out, int cols, float eps) {
     x += static_cast<long long>(blockIdx.x) * cols;
     out += static_cast<long long>(blockIdx.x) * cols;
-    constexpr int kFirst = kKept * kThreads;  // start of the part that is not kept
+    constexpr int kFirst = kKept * kThreads;  // first column that is not kept in registers
 
     float kept[kKept];
     float sum = 0.0f;

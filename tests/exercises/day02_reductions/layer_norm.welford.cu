@@ -1,5 +1,5 @@
-// A correct LayerNorm with a different design: Welford's update element by element, the row waiting in shared memory,
-// the states of the warps joined by the first warp, the result handed to all through shared memory.
+// A correct LayerNorm with a different design: Welford's update for each element, with the row in shared memory. The
+// first warp merges the states of all warps, and shared memory broadcasts the result.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

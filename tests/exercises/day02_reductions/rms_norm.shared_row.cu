@@ -1,5 +1,5 @@
-// A correct RMSNorm with a different design: the row is kept in shared memory in its dtype, CUB sums the squares. What
-// does not fit into shared memory is read from global memory again.
+// A correct RMSNorm with a different design: shared memory holds the row in its dtype, and CUB sums the squares. The
+// rest of a longer row is read from global memory twice.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

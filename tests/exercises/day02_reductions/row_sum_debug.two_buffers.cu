@@ -1,5 +1,6 @@
-// A correct row sum with a different design: two alternating arrays, so that one barrier per row is enough. A warp that
-// writes for row r + 2 has passed the barrier of row r + 1, which warp 0 reaches only after it has read row r's sums.
+// A correct row sum with a different design: rows alternate between two arrays for the warps' sums, so that one barrier
+// per row is enough. A warp that writes for row r + 2 has passed the barrier of row r + 1, which warp 0 reaches only
+// after it has read row r's sums.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;

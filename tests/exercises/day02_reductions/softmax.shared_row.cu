@@ -1,5 +1,5 @@
-// A correct softmax with a different design: the row is kept in shared memory as floats, CUB reduces the maximum and
-// then the sum. What does not fit into shared memory is read from global memory again.
+// A correct softmax with a different design: shared memory holds the row as floats, and CUB reduces the maximum, then
+// the sum. The rest of a longer row is read from global memory again.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

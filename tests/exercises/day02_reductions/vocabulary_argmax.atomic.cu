@@ -6,7 +6,7 @@
 
 using Key = unsigned long long;
 
-// NaN first, then the larger value, then the lower column.
+// Returns a key that is larger for the better candidate: NaN wins, then the larger value, then the lower column.
 __device__ Key key_of(float value, int col) {
     Key order = 0xffffffffu;
     if (value == value) {

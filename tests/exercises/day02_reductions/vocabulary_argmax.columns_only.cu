@@ -5,7 +5,7 @@
 
 struct Best {
     float value;
-    int col;  // -1: no column
+    int col;  // -1 means no value yet
 };
 
 __device__ Best better(Best a, Best b) {
@@ -15,7 +15,7 @@ __device__ Best better(Best a, Best b) {
     return a.col < b.col ? a : b;
 }
 
-// The best candidate of the 128 threads of a block.
+// Return the best value and column of the block's 128 threads, to thread 0.
 __device__ Best best_of_block(Best mine) {
     __shared__ Best all[128];
     all[threadIdx.x] = mine;

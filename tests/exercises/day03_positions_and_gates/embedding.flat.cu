@@ -1,4 +1,5 @@
-// Correct alternative: one thread per vector of the output, numbered consecutively; every thread reads its id
+// Correct alternative: one thread per vector of the output, in a one-dimensional grid; every thread reads its token's
+// id
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

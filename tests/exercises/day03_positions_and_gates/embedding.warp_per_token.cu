@@ -1,4 +1,5 @@
-// Correct alternative: one warp per row and a bounded grid, so that short rows do not leave most of a block idle
+// Correct alternative: one warp per token, so that short rows do not leave most of a block idle; the number of blocks
+// is limited
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -7,7 +8,7 @@
 __device__ bool is_known(long long id, long long vocabulary) { return id >= 0 && id < vocabulary; }
 
 // One warp copies one row, so short rows do not leave most of a block idle. A row is `pieces` values of type Piece:
-// uint4 (16 bytes) where everything is aligned, single elements otherwise.
+// uint4 (16 bytes) where everything is aligned, and single elements otherwise.
 //
 // table: [vocabulary, pieces]   ids: [tokens]   out: [tokens, pieces]
 template <typename Piece>

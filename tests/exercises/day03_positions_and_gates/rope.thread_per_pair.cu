@@ -1,4 +1,5 @@
-// Correct alternative: one thread per pair of a token, which keeps its angle in registers and walks over the heads
+// Correct alternative: one thread per token and pair of channels, which keeps the pair's angle in registers and loops
+// over the heads
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

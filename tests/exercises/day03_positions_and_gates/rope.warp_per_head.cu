@@ -1,5 +1,5 @@
-// Correct alternative: a block per token, a warp per head; the angle as two floats whose sum is exact enough, no double
-// in device code
+// Correct alternative: one block per token, one warp per head. The angle is computed from two floats whose sum is the
+// frequency, in place of one double
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,8 +12,8 @@ __device__ void store(float* p, float x) { *p = x; }
 __device__ void store(__half* p, float x) { *p = __float2half(x); }
 __device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
-// position * turns_per_position without complete turns. turns_per_position = high + low; the product's rounding error
-// is recovered by a fused multiply-add.
+// Returns position * turns_per_position without whole turns, where turns_per_position = high + low. A fused
+// multiply-add computes the rounding error of position * high, which is added back.
 __device__ float fraction_of_turn(float position, float high, float low) {
     const float product = position * high;
     const float error = fmaf(position, high, -product);

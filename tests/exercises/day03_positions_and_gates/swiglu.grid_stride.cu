@@ -1,4 +1,5 @@
-// Correct alternative: a fixed number of blocks walks over the array; silu through tanh, which cannot overflow
+// Correct alternative: a grid-stride loop with a fixed number of blocks; silu is computed with tanh, which cannot
+// overflow
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -12,7 +12,7 @@ __device__ void store(__half* p, float x) { *p = __float2half(x); }
 __device__ void store(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 
 __device__ float gated(float gate, float up) {
-    const float e = expf(-fabsf(gate));  // at most 1, so nothing overflows on either side
+    const float e = expf(-fabsf(gate));  // at most 1, so nothing overflows for any sign of gate
     return gate * (gate >= 0.0f ? 1.0f : e) / (1.0f + e) * up;
 }
 
@@ -34,7 +34,7 @@ __global__ void swiglu_peeled(const T* gate, const T* up, T* out, long long n, l
         *reinterpret_cast<uint4*>(out + at) = c;
         return;
     }
-    const long long single = thread - vectors;  // index among the elements outside the vectors
+    const long long single = thread - vectors;  // number of this element among those before and after the vectors
     const long long at = single < head ? single : single + vectors * per_vector;
     if (at < n) store(out + at, gated(to_float(gate[at]), to_float(up[at])));
 }

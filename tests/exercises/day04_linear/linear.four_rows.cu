@@ -1,4 +1,5 @@
-// Correct alternative: 32 x 8 threads, each with four rows of the tile, so that a value of weight is used four times
+// Correct alternative: 32 x 8 threads, each of which computes four rows of the tile, so that a thread uses each value
+// of weight four times
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

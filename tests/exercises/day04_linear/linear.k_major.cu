@@ -1,4 +1,5 @@
-// Correct alternative: both tiles are k-major, so that the inner loop reads rows of them; the padding is for the stores
+// Correct alternative: both tiles are k-major, so that the inner loop reads their rows; the padding avoids bank
+// conflicts of the stores
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

@@ -1,4 +1,4 @@
-// Wrong: a warp makes one output, so that the weights are read again for each row
+// Wrong: a warp computes one output, so that the weights are read again for each row of x
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -2,7 +2,7 @@
 // at a time
 #include <cuda_runtime.h>
 
-constexpr int kPitch = 20;  // floats from row to row: the 16-byte reads of eight rows use all 32 banks
+constexpr int kPitch = 20;  // row stride in floats: the 16-byte reads of eight rows use all 32 banks
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]
 __global__ void linear_kernel(const float* x, const float* weight, const float* bias, float* out, int rows, int inner,
@@ -10,7 +10,7 @@ __global__ void linear_kernel(const float* x, const float* weight, const float* 
     __shared__ __align__(16) float a[128][kPitch], b[128][kPitch];  // [row or feature][k]
     const int row0 = blockIdx.y * 128, feature0 = blockIdx.x * 128;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    // A thread has the rows ty, ty + 16, ... and the columns tx, tx + 16, ...
+    // A thread computes the rows ty, ty + 16, ... and the columns tx, tx + 16, ... of the tile.
     const int ty = warp / 2 * 4 + lane / 8, tx = warp % 2 * 8 + lane % 8;
     float sum[8][8] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {

@@ -1,6 +1,7 @@
-// Right, but 4 x 4 outputs per thread: two 16-byte reads, of two wavefronts each at least, feed 16 multiply-adds.
+// Wrong: the result is right, but 4 x 4 outputs per thread are too few. Two 16-byte reads, of at least two wavefronts
+// each, feed only 16 multiply-adds.
 //
-// The lanes of a warp are arranged as well as possible: no 4 x 4 tiles need fewer wavefronts.
+// The arrangement of the lanes is optimal: no 4 x 4 tiles need fewer wavefronts.
 #include <cuda_runtime.h>
 
 // x: [rows, inner]   weight: [features, inner]   bias: [features]   out: [rows, features]

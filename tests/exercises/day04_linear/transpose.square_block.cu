@@ -1,4 +1,5 @@
-// Correct alternative: one thread per element, a block of 32 x 32, the tile is transposed when it is stored
+// Correct alternative: one thread per element, 32 x 32 threads per block; the store into shared memory transposes the
+// tile
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

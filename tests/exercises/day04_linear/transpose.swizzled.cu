@@ -1,5 +1,5 @@
-// Correct alternative: no padding; a column is stored at column ^ row of the tile, which also spreads a column over all
-// banks
+// Correct alternative: no padding; row r of the tile stores column c at c ^ r, so that the elements of a column are in
+// different banks
 #include <cuda_runtime.h>
 
 // in: [rows, cols]   out: [cols, rows]

@@ -1,4 +1,4 @@
-// Correct alternative: plain multiply-adds for all dtypes, 64 x 64 outputs per block, 4 x 4 per thread
+// Correct alternative: multiply-adds without tensor cores for all dtypes, 64 x 64 outputs per block, 4 x 4 per thread
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

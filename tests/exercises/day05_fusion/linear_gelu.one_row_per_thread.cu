@@ -1,5 +1,5 @@
-// Correct alternative: 64 rows x 64 features per block, a thread computes one row of 16 outputs; the sums of a whole
-// row start from the bias
+// Correct alternative: 64 rows x 64 features per block; a thread computes 16 outputs of one row, and its sums start
+// from the bias
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

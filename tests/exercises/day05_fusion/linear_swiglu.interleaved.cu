@@ -16,7 +16,7 @@ template <typename T>
 __global__ void fused_kernel(const T* x, const T* gate_weight, const T* up_weight, T* out, int rows, int inner,
                              int hidden) {
     constexpr int ld = 40;                               // 32 columns and 8 of padding
-    __shared__ __align__(32) T a[64 * ld], b[128 * ld];  // b: gate, up, gate, up, ... row by row
+    __shared__ __align__(32) T a[64 * ld], b[128 * ld];  // rows of b alternate: gate, up, gate, up, ...
     __shared__ __align__(32) float sums[32 * 132];
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int r = warp / 4 * 32, f = warp % 4 * 32;  // this warp's 32 x 32 sums

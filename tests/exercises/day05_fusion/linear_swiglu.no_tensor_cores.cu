@@ -1,4 +1,4 @@
-// Correct alternative: plain multiply-adds, 4 x 4 gates and 4 x 4 ups per thread
+// Correct alternative: multiply-adds without tensor cores, 4 x 4 gates and 4 x 4 ups per thread
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

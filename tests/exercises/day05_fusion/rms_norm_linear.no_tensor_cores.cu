@@ -1,4 +1,5 @@
-// Correct alternative: plain multiply-adds, 4 x 4 outputs per thread, squares summed with atomics in shared memory
+// Correct alternative: multiply-adds without tensor cores, 4 x 4 outputs per thread, squares summed with atomics in
+// shared memory
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,7 +22,7 @@ __global__ void fused_kernel(const T* x, const T* norm_weight, const T* weight, 
             const int row = row0 + ty + 16 * i, feature = feature0 + ty + 16 * i;
             const float value = row < rows && k < inner ? (float)x[(size_t)row * inner + k] : 0.0f;
             squares[i] += value * value;
-            a[tx][ty + 16 * i] = value * scale;  // floats: no overflow
+            a[tx][ty + 16 * i] = value * scale;  // stored as f32, which does not overflow
             b[tx][ty + 16 * i] = feature < features && k < inner ? (float)weight[(size_t)feature * inner + k] : 0.0f;
         }
         __syncthreads();

@@ -21,7 +21,7 @@ __global__ void fused_kernel(const T* x, const T* norm_weight, const T* weight, 
     const int r = warp / 4 * 32, f = warp % 4 * 16;  // this warp's 32 x 16 outputs
     wmma::fragment<wmma::accumulator, 32, 8, 16, float> sum[2];
     for (int j = 0; j < 2; ++j) wmma::fill_fragment(sum[j], 0.0f);
-    float squares[8] = {};  // rows warp, warp + 8, ..., columns lane, lane + 32, ...
+    float squares[8] = {};  // partial sums: columns lane, lane + 32, ... of rows warp, warp + 8, ...
     for (int i = 0; i < 8; ++i) {
         const int row = row0 + warp + 8 * i;
         for (int k = lane; row < rows && k < inner; k += 32) {

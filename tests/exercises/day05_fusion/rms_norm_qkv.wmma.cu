@@ -1,5 +1,6 @@
-// Correct alternative: a warp is a block; tiles of 32 rows and 8 weight rows pass through shared memory to WMMA's 32 x
-// 8 x 16 fragments, 256 columns at a time; norm_weight goes into the weights, and lane r sums the squares of row r
+// Correct alternative: a block is one warp; tiles of 32 rows and 8 weight rows pass through shared memory to WMMA's 32
+// x 8 x 16 fragments, 256 columns at a time. The weights are multiplied by norm_weight, and lane r sums the squares of
+// row r
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -9,7 +10,7 @@
 
 using namespace nvcuda;
 
-// Rows of 256 columns, starting at column k0; zeros past the end.
+// Copies 256 columns of some rows, from column k0 on, to shared memory. Columns past the end become zero.
 template <typename T>
 __device__ void bring(T* to, const T* from, int count, int there, int k0, int columns, bool wide) {
     for (int row = 0; row < count; ++row) {

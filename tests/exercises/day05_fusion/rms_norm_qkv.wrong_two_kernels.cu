@@ -1,4 +1,5 @@
-// Wrong: a kernel for the norm, then one for the products, with the normalized rows in global memory between them
+// Wrong: two kernels. The first one normalizes and writes the rows to global memory, the second one reads them and
+// multiplies
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Correct alternative: WMMA, scores through shared memory, eight threads per query
+// Correct alternative: WMMA stores the scores to shared memory, where eight threads compute the softmax of one query
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -20,7 +20,7 @@ __global__ void weights_kernel(const __half* q, const __half* k, __half* out, in
         const int row = i / depth, c = i % depth;
         q_tile[row * ld + c] = query0 + row < n && c < d ? q[(size_t)(query0 + row) * d + c] : __half(0.0f);
     }
-    // Eight neighboring threads share a query.
+    // Eight neighboring threads compute the softmax of one query.
     const int row = threadIdx.x / 8, part = threadIdx.x % 8, query = query0 + row;
     const int seen = causal ? max(0, min(m, query + 1 + m - n)) : m;
     float maximum = -1e30f, sum = 0.0f;

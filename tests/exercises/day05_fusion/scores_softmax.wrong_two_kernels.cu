@@ -1,9 +1,9 @@
-// Wrong: one kernel for the maxima and sums, another one for the weights
+// Wrong: two kernels. One computes maxima and sums; the other computes the scores again and writes the weights
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <cmath>
 
-// One query per warp, 32 warps; 32 keys at a time in shared memory, one for each lane.
+// Each of the 32 warps has one query. Shared memory holds 32 keys at a time, one for each lane.
 // q: [heads, n, d]   k: [heads, m, d]   out: [heads, n, m]
 __global__ void weights_kernel(const __half* q, const __half* k, __half* out, int n, int m, int d, float scale,
                                bool causal, float2* totals, int which) {

@@ -1,5 +1,5 @@
-// A block of 128 threads owns 32 queries; scores of a tile pass through shared memory, and so do the running sums:
-// whichever thread is free computes the next score or the next column. The softmax of a row is one thread's work.
+// A block of 128 threads computes 32 queries. Scores and running sums are in shared memory, so any thread can compute
+// any score or column. One thread computes the softmax of a row.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ constexpr int kMaxDim = 128;
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int query_len, int key_len,
                        int head_dim, float scale, bool causal) {
     __shared__ float q_tile[kQueries][kMaxDim + 1], o_tile[kQueries][kMaxDim + 1];
-    __shared__ float tile[kKeys][kMaxDim + 1];  // keys, then values
+    __shared__ float tile[kKeys][kMaxDim + 1];  // holds keys, later values
     __shared__ float s[kQueries][kKeys + 1], m[kQueries], l[kQueries], correction[kQueries];
     const int first_query = blockIdx.x * kQueries;
     const size_t head = blockIdx.y;

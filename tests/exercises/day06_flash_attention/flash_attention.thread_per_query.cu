@@ -1,5 +1,5 @@
-// One thread per query; its row of q and its sums in registers, tiles of keys and values in shared memory. The softmax
-// is updated for every key, not for every tile.
+// Each thread computes one query. Its row of q and its sums are in registers, tiles of keys and values in shared
+// memory. The softmax is updated for every key, not for every tile.
 #include <cuda_runtime.h>
 
 #include <cmath>

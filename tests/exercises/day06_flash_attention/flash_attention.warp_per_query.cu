@@ -1,5 +1,5 @@
-// One warp per query, 32 queries a block. A lane owns one key of the tile for the scores, and every 32nd column for the
-// sum: head_dim is split over the lanes. Weights travel by shuffles.
+// A warp computes one query; a block has 32 warps. Each lane computes the score of one key of the tile, then the
+// weighted sum for every 32nd column. Shuffles exchange the weights.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         s = key < key_len && (!causal || key <= query + key_len - query_len) ? s * scale : -INFINITY;
         float top = s;
         for (int bit = 16; bit > 0; bit /= 2) top = fmaxf(top, __shfl_xor_sync(kAll, top, bit));
-        if (top == -INFINITY) continue;  // the same for the whole warp; barriers come earlier
+        if (top == -INFINITY) continue;  // same condition in all lanes, and no barrier follows in this iteration
         const float new_m = fmaxf(m, top), correction = expf(m - new_m), p = expf(s - new_m);
         float sum = p;
         for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(kAll, sum, bit);

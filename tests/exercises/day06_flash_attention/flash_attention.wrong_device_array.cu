@@ -1,4 +1,4 @@
-// Allocates nothing, but N x M scores pass through global memory.
+// Wrong: it allocates no memory, but writes N x M scores to a __device__ array and reads them again.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Correct numbers, but too much memory: N x M scores are allocated, written and read again.
+// Wrong: the results are correct, but N x M scores are allocated, written and read again.
 #include <cuda_runtime.h>
 
 #include <cmath>

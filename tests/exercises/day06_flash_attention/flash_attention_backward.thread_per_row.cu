@@ -1,5 +1,5 @@
-// One thread per query for delta and dq, one thread per key for dk and dv; rows of the other side pass through shared
-// memory.
+// One thread per query computes delta and dq, and one thread per key computes dk and dv. Shared memory holds a tile of
+// the keys that a query needs, or of the queries that a key needs.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ __device__ bool sees(int query, int key, int query_len, int key_len, bool causal
     return query < query_len && key < key_len && (!causal || key - key_len <= query - query_len);
 }
 
-// Fills a tile with `count` rows, then zeros; columns past head_dim are zero as well.
+// Fills a tile with `count` rows. The remaining rows and columns become zero.
 template <int DIM>
 __device__ void fill(float (*tile)[DIM], const float* rows, int count, int head_dim) {
     for (int i = threadIdx.x; i < kTile * DIM; i += kRows) {

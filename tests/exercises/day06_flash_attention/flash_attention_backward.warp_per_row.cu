@@ -1,11 +1,11 @@
-// One warp per row, 32 rows a block. A lane computes the weight and its gradient for one row of the other side, and
-// sums every 32nd column: weights travel by shuffles. The same kernel serves queries and keys.
+// A warp computes one row, which is a query or a key; a block has 32 warps. Each lane computes the weight and its
+// gradient for one key (or query) of the tile, then the sums of every 32nd column. Shuffles exchange the weights.
 #include <cuda_runtime.h>
 
 #include <cmath>
 
 constexpr int kWarps = 32;
-constexpr int kMaxEach = 4;  // columns of a lane: head_dim up to 128
+constexpr int kMaxEach = 4;  // columns per lane, for head_dim <= 128
 constexpr unsigned kAll = 0xffffffff;
 
 __global__ void products(const float* dout, const float* out, float* delta, long long rows, int head_dim) {

@@ -1,5 +1,5 @@
-// Stores no scores: the maximum, the sum and the weighted sum are updated for every key. A warp owns 2 queries and
-// splits head_dim over 16 lanes each.
+// Stores no scores: the maximum, the sum and the weighted sum are updated for every key. A warp computes 2 queries. 16
+// lanes share the columns of a query.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// One thread per query: a float4 of a key or value, read by a whole warp at once, feeds 4 multiply-adds of every
-// thread.
+// Each thread computes one query. All threads of a warp read the same float4 of a key or value and use it for 4
+// multiply-adds.
 #include <cuda_runtime.h>
 
 #include <cmath>

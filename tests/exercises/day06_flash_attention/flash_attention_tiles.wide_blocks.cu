@@ -1,4 +1,4 @@
-// 256 queries a block, two lanes to a query: each lane has every other float4 of q, k, v and out.
+// A block computes 256 queries. Two lanes share a query: each one has every second float4 of q, k, v and out.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@ constexpr int kKeys = 64;
 template <int DIM>
 __global__ void __launch_bounds__(kThreads) attend(const float* q, const float* k, const float* v, float* out,
                                                    int query_len, int key_len, float scale, bool causal) {
-    constexpr int kChunks = DIM / 8;  // float4s of one lane
+    constexpr int kChunks = DIM / 8;  // float4s of a row that one lane has
     __shared__ float4 k_tile[kKeys][kChunks][2], v_tile[kKeys][kChunks][2];
     const int half = threadIdx.x % 2;
     const int query = blockIdx.x * kQueries + threadIdx.x / 2;

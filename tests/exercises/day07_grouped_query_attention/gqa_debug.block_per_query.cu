@@ -1,4 +1,4 @@
-// Grouped-query attention, f32: a block for each query of each head, a thread for each column.
+// Grouped-query attention in f32. A block computes one query of one head, and each thread one column.
 #include <cuda_runtime.h>
 
 #include <cmath>

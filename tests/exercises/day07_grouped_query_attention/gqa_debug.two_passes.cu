@@ -1,4 +1,5 @@
-// Grouped-query attention, f32: a warp for each query, one pass for the largest score and one for the sums.
+// Grouped-query attention in f32. A warp computes one query: a first pass finds the largest score, a second one the
+// sums.
 //
 //   q, out: [batch, heads, query_len, head_dim]      k, v: [batch, kv_heads, key_len, head_dim]
 //

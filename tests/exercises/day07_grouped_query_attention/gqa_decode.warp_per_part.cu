@@ -1,13 +1,13 @@
-// Decode with one warp for each part: every lane holds a few columns and has all scores.
+// Decode with one warp for each part of the keys. Every lane computes all scores and a few columns of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-constexpr int kHeads = 16;  // maximum in a group
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kColumns = 4;
-constexpr int kKeys = 8;    // keys in shared memory
+constexpr int kKeys = 8;    // keys in shared memory at a time
 constexpr int kBytes = 16;  // bytes in one access
 
 template <typename T>
@@ -15,7 +15,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* lengths, f
                        int heads, int kv_heads, int max_len, int head_dim, int splits, float scale) {
     __shared__ uint4 key_rows[kKeys * 128 * sizeof(T) / kBytes], value_rows[kKeys * 128 * sizeof(T) / kBytes];
     const int group = heads / kv_heads, lane = threadIdx.x;
-    const int vectors = head_dim * sizeof(T) / kBytes;  // in a row
+    const int vectors = head_dim * sizeof(T) / kBytes;  // 16-byte accesses per row
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
     const int length = lengths[b], part = (length + splits - 1) / splits;
     const int begin = split * part, end = min(begin + part, length);

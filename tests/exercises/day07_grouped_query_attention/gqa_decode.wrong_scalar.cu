@@ -1,12 +1,12 @@
-// Decode with one warp for each part, whose lanes load one element at a time: correct, but with many times the
-// requests.
+// Wrong: decode with one warp for each part of the keys. The results are correct, but lanes load one element at a time,
+// which takes several times as many load instructions.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
 
-constexpr int kHeads = 16;  // maximum in a group
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kColumns = 4;
 
 template <typename T>

@@ -1,4 +1,4 @@
-// Prefill with one thread for each row (a query of any head of the group), and tiles of keys in the dtype of k.
+// Prefill with one thread for each row, which is one query of one head of the group. Tiles of keys have the dtype of k.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, in
     const int group = heads / kv_heads;
     const long long rows = static_cast<long long>(query_len) * group;
     const long long row = static_cast<long long>(blockIdx.x) * kRows + threadIdx.x;
-    const size_t kv_head = blockIdx.y;  // index in the batch
+    const size_t kv_head = blockIdx.y;  // counted over all sequences of the batch
     const bool exists = row < rows;
     const int query = row / group;
     const size_t place = ((kv_head * group + row % group) * query_len + query) * head_dim;

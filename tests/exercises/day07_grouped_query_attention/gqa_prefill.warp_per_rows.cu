@@ -6,7 +6,7 @@
 #include <cmath>
 
 constexpr int kWarps = 16;
-constexpr int kEach = 4;  // rows of a warp
+constexpr int kEach = 4;  // rows that a warp computes
 constexpr int kKeys = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -19,7 +19,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int heads, in
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = heads / kv_heads;
     const long long rows = static_cast<long long>(query_len) * group;
     const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
-    const size_t kv_head = blockIdx.y;  // index in the batch
+    const size_t kv_head = blockIdx.y;  // counted over all sequences of the batch
     auto place = [&](long long row) { return ((kv_head * group + row % group) * query_len + row / group) * head_dim; };
 
     float query[kEach][DIM / 32] = {}, o[kEach][DIM / 32] = {}, m[kEach], l[kEach];

@@ -1,4 +1,5 @@
-// A different design: two passes over the keys, the first only for the maximum; no tiles, f32 throughout.
+// A different design: two passes over the keys. The first one computes only the maximum. No tiles; all arithmetic is
+// f32.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

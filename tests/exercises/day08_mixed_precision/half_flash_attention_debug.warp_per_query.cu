@@ -1,4 +1,5 @@
-// A different design: one warp per query, a lane for each of 32 keys at a time; maximum and sum by shuffles.
+// A different design: one warp per query. Each lane computes the score of one of 32 keys; shuffles compute maximum and
+// sum.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

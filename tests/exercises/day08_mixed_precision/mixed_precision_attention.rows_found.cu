@@ -1,4 +1,5 @@
-// A different design: a lane finds the rows of its elements by loading a matrix of row numbers; two lanes share a row.
+// A different design: a lane loads a fragment of row numbers to learn the rows of its elements. For the softmax, two
+// lanes share a row.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -9,7 +10,7 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4, kThreads = 32 * kWarps, kKeys = 32;
-constexpr int kQueries = 16 * kWarps;  // 16 for each warp
+constexpr int kQueries = 16 * kWarps;  // each warp computes 16 queries
 constexpr int kDim = 128, kPitch = kDim + 8, kScorePitch = kKeys + 4, kWeightPitch = kKeys + 8;
 
 __device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
@@ -42,7 +43,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const int visible = causal ? min(first_query + warp * 16 + row + offset + 1, key_len) : key_len;
     const int key_end = causal ? min(first_query + kQueries + offset, key_len) : key_len;
     copy(q_tile, q, kQueries, query_len - first_query, head_dim);
-    float m = -INFINITY, l = 0;  // state of row lane / 2: two lanes share a row, half of the keys each
+    float m = -INFINITY, l = 0;  // state of row lane / 2; each of its two lanes has half of the keys
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> o[kDim / 16], row_of;
     for (int c = 0; c < kDim / 16; ++c) wmma::fill_fragment(o[c], 0.0f);
     for (int i = lane; i < 256; i += 32) score_tile[warp][i / 16 * kScorePitch + i % 16] = i / 16;
@@ -101,7 +102,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const float inverse = l > 0 ? 1 / l : 0;
     __syncthreads();
     if (lane % 2 == 0) factor[warp][row] = inverse;
-    float* mine = reinterpret_cast<float*>(q_tile) + warp * 16 * (kPitch / 2);  // 64 columns fit at a time
+    float* mine = reinterpret_cast<float*>(q_tile) + warp * 16 * (kPitch / 2);  // holds 64 columns at a time
     for (int half = 0; half < 2; ++half) {
         __syncwarp();
         for (int c = 0; c < 4; ++c) {

@@ -10,7 +10,7 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4, kThreads = 32 * kWarps, kKeys = 32;
-constexpr int kQueries = 16 * kWarps;  // 16 for each warp
+constexpr int kQueries = 16 * kWarps;  // each warp computes 16 queries
 constexpr int kDim = 128, kPitch = kDim + 8, kScorePitch = kKeys + 4, kWeightPitch = kKeys + 8;
 
 __device__ __forceinline__ void put(__half* p, float x) { *p = __float2half(x); }
@@ -43,7 +43,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
     const int visible = causal ? min(first_query + warp * 16 + row + offset + 1, key_len) : key_len;
     const int key_end = causal ? min(first_query + kQueries + offset, key_len) : key_len;
     copy(q_tile, q, kQueries, query_len - first_query, head_dim);
-    float m = -INFINITY, l = 0;  // state of row lane / 2: two lanes share a row, half of the keys each
+    float m = -INFINITY, l = 0;  // state of row lane / 2; each of its two lanes has half of the keys
     float* mine = sums + warp * 16 * (kDim + 4);
     for (int i = lane; i < 16 * (kDim + 4); i += 32) mine[i] = 0;
     __syncwarp();

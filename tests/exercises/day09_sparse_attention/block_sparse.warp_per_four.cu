@@ -1,5 +1,5 @@
-// A different design: a warp for every four queries of the block, lanes along head_dim; the named block of keys in
-// shared memory.
+// A different design: a warp computes four queries, and its lanes share head_dim. Shared memory holds the current block
+// of keys and values.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -5,7 +5,7 @@
 
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,
                        float* out, int heads_in_all, int query_len, int key_len, int head_dim, float scale) {
-    __shared__ float parts[2][4];  // two buffers, so the next key's sums need not wait until this key's are read
+    __shared__ float parts[2][4];  // two buffers: while some warps read one key's sums, others may write the next key's
     const long long id = blockIdx.x;
     const long long head = id / query_len;
     const int query = static_cast<int>(id % query_len), column = threadIdx.x;

@@ -1,4 +1,4 @@
-// A different design: one thread per query, one key after the other.
+// A different design: one thread per query, which processes one key after the other.
 #include <cuda_runtime.h>
 
 #include <cmath>

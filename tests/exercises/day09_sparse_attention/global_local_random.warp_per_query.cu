@@ -1,4 +1,4 @@
-// A different design: one warp per query, lanes along head_dim, one key after the other.
+// A different design: one warp per query. Its lanes share head_dim and process one key after the other.
 #include <cuda_runtime.h>
 
 #include <cmath>

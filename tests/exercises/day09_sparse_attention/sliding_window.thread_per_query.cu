@@ -1,4 +1,5 @@
-// A different design: one thread per query, 16 keys at a time in shared memory, blocks of 32 queries, no tensor cores.
+// A different design: one thread per query and 32 queries per block, without tensor cores. Shared memory holds 16 keys
+// at a time.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

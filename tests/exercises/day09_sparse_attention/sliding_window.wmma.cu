@@ -1,6 +1,5 @@
-// A different design: day 8's kernel on tensor cores, through WMMA, and so with S and P in shared memory. A block of
-// 128 queries starts at the first tile that any of them sees; in that band a warp skips tiles that none of its own 32
-// sees.
+// A different design: day 8's tensor-core kernel. It uses WMMA, so S and P pass through shared memory. A block of 128
+// queries starts at the first tile that any of them sees. A warp skips tiles that none of its own 32 queries sees.
 //
 //   q, out: [batch, heads, query_len, head_dim]     k, v: [batch, heads, key_len, head_dim]
 #include <cuda_bf16.h>
@@ -64,21 +63,22 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     T* v_tile = k_tile + kKeys * S::kPitch;     // [kKeys][kPitch]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     unsigned char* piece = shared + 2 * S::kTiles + warp * kWarpBytes;
-    float* scores = reinterpret_cast<float*>(piece);  // [kKeys][kColumnPitch]: a column of S is a row of it
+    float* scores = reinterpret_cast<float*>(piece);  // [kKeys][kColumnPitch]: S transposed
     T* weights = reinterpret_cast<T*>(piece);         // [kRows][kWeightPitch]
     float* factors = reinterpret_cast<float*>(shared + 2 * S::kTiles + kWarps * kWarpBytes) + warp * kRows;
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // the longest rows first
+    const int first_query =
+        (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // blocks with most keys start first
     const long long offset = static_cast<long long>(key_len) - query_len;
     // A query sees the keys from `begin_of` to `end_of` - 1.
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
     auto begin_of = [&](int query) { return static_cast<int>(max(query + offset + 1 - window, 0LL)); };
     const int first_row = first_query + warp * kRows, last_row = first_row + kRows - 1;
     const int begin = begin_of(first_row + lane), end = end_of(first_row + lane);  // the keys of this lane's row
-    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);       // seen by some row of the warp
-    const int all_begin = begin_of(last_row), all_end = end_of(first_row);         // seen by every row of the warp
+    const int warp_begin = begin_of(first_row), warp_end = end_of(last_row);  // keys that some row of the warp sees
+    const int all_begin = begin_of(last_row), all_end = end_of(first_row);    // keys that every row of the warp sees
     const int key_begin = begin_of(first_query) / kKeys * kKeys, key_end = end_of(first_query + kQueries - 1);
     q += (head * query_len + first_query) * head_dim;
     out += (head * query_len + first_query) * head_dim;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
-        const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // for this warp
+        const bool needed = first_key + kKeys > warp_begin && first_key < warp_end;  // this warp computes the tile
         if (needed) {
             // S = Q K^T. k is [key, column]: it is the [column, key] matrix of the product, stored column-major.
             llmk::Accumulator s[2][kKeys / 16];

@@ -1,4 +1,4 @@
-// One thread for each 16 bytes of a token, counted through all tokens.
+// A grid-stride loop over all tokens. Each step copies 16 bytes of k and 16 bytes of v.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Paged attention with one warp for each key/value head of a sequence: every lane holds a few columns and has all
-// scores.
+// Paged attention with one warp for each key/value head of a sequence. Every lane computes all scores and a few columns
+// of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -12,9 +12,9 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
 }
 
-constexpr int kHeads = 16;  // maximum in a group
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kColumns = 4;
-constexpr int kKeys = 8;    // keys in shared memory
+constexpr int kKeys = 8;    // keys in shared memory at a time
 constexpr int kBytes = 16;  // bytes in one access
 
 template <typename T>
@@ -22,7 +22,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
                        int heads, int kv_heads, int head_dim, int page_size, int max_pages, float scale) {
     __shared__ uint4 key_rows[kKeys * 128 * sizeof(T) / kBytes], value_rows[kKeys * 128 * sizeof(T) / kBytes];
     const int group = heads / kv_heads, lane = threadIdx.x;
-    const int vectors = head_dim * sizeof(T) / kBytes;  // in a row
+    const int vectors = head_dim * sizeof(T) / kBytes;  // 16-byte accesses per row
     const int kv_head = blockIdx.x % kv_heads, b = blockIdx.x / kv_heads;
     const int begin = 0, end = lengths[b];
     const size_t first_head = static_cast<size_t>(b) * heads + kv_head * group;

@@ -1,4 +1,5 @@
-// Paged attention in two phases: all scores of 64 keys in shared memory, their softmax, then threads take columns of the values.
+// Paged attention in two phases. Warps compute the scores of 64 keys and their softmax in shared memory; then each
+// thread sums one column of the values.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -13,7 +14,7 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
 
 constexpr int kThreads = 128;
 constexpr int kKeys = 64;
-constexpr int kHeads = 16;  // of a group, processed together
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kBytes = 16;  // bytes in one access
 
 template <typename T>
@@ -22,7 +23,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
                        int max_pages, int splits, float scale) {
     __shared__ float query[kHeads][128];
     __shared__ float scores[kHeads][kKeys];
-    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // rows of keys, then of values
+    __shared__ uint4 rows[kKeys * 128 * sizeof(T) / kBytes];  // holds keys, later values
     __shared__ float m[kHeads], l[kHeads], correction[kHeads];
     const int group = heads / kv_heads;
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
@@ -32,7 +33,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const size_t first_head = static_cast<size_t>(b) * heads + kv_head * group;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int vectors = head_dim * sizeof(T) / kBytes;  // in a row
+    const int vectors = head_dim * sizeof(T) / kBytes;  // 16-byte accesses per row
     const T* row = reinterpret_cast<const T*>(rows);
     const auto load = [&](const T* from, int first, int count) {
         for (int i = threadIdx.x; i < count * vectors; i += kThreads) {
@@ -48,7 +49,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
         m[threadIdx.x] = -INFINITY;
         l[threadIdx.x] = 0;
     }
-    float o[kHeads] = {};  // output column threadIdx.x
+    float o[kHeads] = {};  // this thread's column of the output, for each head
     for (int first = begin; first < end; first += kKeys) {
         const int count = min(kKeys, end - first);
         __syncthreads();

@@ -1,4 +1,5 @@
-// Paged attention with one warp for each part: every lane holds a few columns and has all scores.
+// Paged attention with one warp for each part of the keys. Every lane computes all scores and a few columns of the
+// output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -11,9 +12,9 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
 }
 
-constexpr int kHeads = 16;  // maximum in a group
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kColumns = 4;
-constexpr int kKeys = 8;    // keys in shared memory
+constexpr int kKeys = 8;    // keys in shared memory at a time
 constexpr int kBytes = 16;  // bytes in one access
 
 template <typename T>
@@ -22,7 +23,7 @@ __global__ void decode(const T* q, const T* k, const T* v, const int* block_tabl
                        int max_pages, int splits, float scale) {
     __shared__ uint4 key_rows[kKeys * 128 * sizeof(T) / kBytes], value_rows[kKeys * 128 * sizeof(T) / kBytes];
     const int group = heads / kv_heads, lane = threadIdx.x;
-    const int vectors = head_dim * sizeof(T) / kBytes;  // in a row
+    const int vectors = head_dim * sizeof(T) / kBytes;  // 16-byte accesses per row
     const int split = blockIdx.x, kv_head = blockIdx.y % kv_heads, b = blockIdx.y / kv_heads;
     const int length = lengths[b], part = (length + splits - 1) / splits;
     const int begin = split * part, end = min(begin + part, length);

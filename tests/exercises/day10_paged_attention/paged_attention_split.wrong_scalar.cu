@@ -1,5 +1,5 @@
-// Decode with one warp for each part, whose lanes load one element at a time: correct, but with many times the
-// requests.
+// Wrong: decode with one warp for each part of the keys. The results are correct, but lanes load one element at a time,
+// which takes several times as many load instructions.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
     return ((page * kv_heads + kv_head) * page_size + key % page_size) * head_dim;
 }
 
-constexpr int kHeads = 16;  // maximum in a group
+constexpr int kHeads = 16;  // maximum query heads of a group
 constexpr int kColumns = 4;
 
 template <typename T>

@@ -1,4 +1,5 @@
-// Paged prefill with one thread for each row (a query of any head of the group), and tiles of keys in the dtype of k.
+// Paged prefill with one thread for each row, which is one query of one head of the group. Tiles of keys have the dtype
+// of k.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -25,7 +26,7 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* block_tabl
     const int start = query_starts[b], query_len = query_starts[b + 1] - start, key_len = lengths[b];
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const long long rows = static_cast<long long>(query_len) * group;
-    if (static_cast<long long>(blockIdx.x) * kRows >= rows) return;  // all threads of the block exit
+    if (static_cast<long long>(blockIdx.x) * kRows >= rows) return;  // the same for all threads of the block
     const long long row = static_cast<long long>(blockIdx.x) * kRows + threadIdx.x;
     const bool exists = row < rows;
     const int query = row / group;

@@ -12,7 +12,7 @@ __device__ size_t place_of(const int* table, int key, int kv_head, int kv_heads,
 }
 
 constexpr int kWarps = 16;
-constexpr int kEach = 4;  // rows of a warp
+constexpr int kEach = 4;  // rows that a warp computes
 constexpr int kKeys = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -28,7 +28,7 @@ __global__ void attend(const T* q, const T* k, const T* v, const int* block_tabl
     const int start = query_starts[b], query_len = query_starts[b + 1] - start, key_len = lengths[b];
     const int* table = block_tables + static_cast<size_t>(b) * max_pages;
     const long long rows = static_cast<long long>(query_len) * group;
-    if (static_cast<long long>(blockIdx.x) * kWarps * kEach >= rows) return;  // all threads of the block exit
+    if (static_cast<long long>(blockIdx.x) * kWarps * kEach >= rows) return;  // the same for all threads of the block
     const long long first_row = static_cast<long long>(blockIdx.x) * kWarps * kEach;
     auto place = [&](long long row) {
         return ((static_cast<size_t>(start) + row / group) * heads + kv_head * group + row % group) * head_dim;

@@ -1,5 +1,5 @@
-// A different design: a thread keeps four columns and goes down several words of them, so that zero points and scales
-// are reused.
+// A different design: a thread dequantizes several words of the same four columns, so that it reuses their zero points
+// and scales.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -1,10 +1,10 @@
-// A different design: no tensor cores, and weights become floats by the exponent trick: 0x4b000000 | q is 2^23 + q.
-// A lane owns four columns, a warp 128, and the warps of a block share in_features.
+// A different design: no tensor cores. The bits 0x4b000000 | q are the float 2^23 + q, which converts weights. A lane
+// computes four columns, a warp 128, and the warps of a block share in_features.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kWarps = 8;
-constexpr int kRows = 4;  // processed at a time
+constexpr int kRows = 4;  // rows of x that are processed at a time
 
 __global__ void product(const __half* x, const int* qweight, const int* qzeros, const __half* scales, const int* g_idx,
                         const __half* bias, __half* out, int rows, int in_features, int out_features, int group_size,

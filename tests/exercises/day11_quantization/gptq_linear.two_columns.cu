@@ -1,13 +1,13 @@
-// A different design: a thread owns two columns and a slice of in_features, rows are kept in shared memory, one chunk
-// at a time.
+// A different design: a thread computes two columns for a slice of in_features. Shared memory holds one chunk of the
+// rows at a time.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 constexpr int kLanes = 32, kSlices = 8;
-constexpr int kChunk = 8 * kSlices * 4;  // values of k
+constexpr int kChunk = 8 * kSlices * 4;  // input features per chunk
 constexpr int kRows = 16;
 
-// A float whose last bit counts 1, so that no conversion is needed.
+// Returns 2^23 + n without a conversion: the last bit of a float of this size has the value 1.
 __device__ float plus_2_to_23(unsigned n) { return __uint_as_float(0x4b000000u | n); }
 
 __global__ void product(const __half* x, const int* qweight, const int* qzeros, const __half* scales, const int* g_idx,

@@ -1,4 +1,5 @@
-// Correct but wasteful: a thread for each column and row, which reads every word and unpacks it for only one row.
+// Wrong: the results are correct, but a thread computes one column of one row, so each word is read and unpacked again
+// for every row.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

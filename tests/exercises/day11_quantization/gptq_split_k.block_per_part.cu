@@ -1,4 +1,5 @@
-// A different fix: a block for each row and part, four columns a thread; then a block for each row that adds the parts.
+// A different fix: a block computes one part of in_features for one row, with four columns per thread. Then a block per
+// row adds the parts.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

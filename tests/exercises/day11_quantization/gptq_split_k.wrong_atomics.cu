@@ -1,15 +1,15 @@
-// Correct, but sums in a different order in every run: out = x w for a few rows of f16 and int4 weights in GPTQ's
-// format, with in_features divided into parts.
+// Wrong: the results are correct, but the order of the sums differs in every run. out = x w for a few rows of f16 and
+// int4 weights in GPTQ's format, with in_features divided into parts.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-constexpr int kThreads = 64;  // columns of a block
+constexpr int kThreads = 64;  // columns per block, one for each thread
 constexpr int kRows = 16;
 
-// Block (c, s) makes the sums of 64 columns over part s of the words.
+// Block (c, s) computes the sums of 64 columns over part s of in_features.
 __global__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, float* partial,
                          int rows, int in_features, int out_features, int group_size) {
     const int column = blockIdx.x * kThreads + threadIdx.x;
@@ -39,7 +39,7 @@ __global__ void add_part(const __half* x, const int* qweight, const int* qzeros,
     }
 }
 
-// One thread for each output, so it is rounded once.
+// Rounds each f32 sum to f16 once.
 __global__ void add_up(const float* partial, __half* out, int outputs) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= outputs) return;

@@ -1,15 +1,15 @@
-// Only clears out first: out = x w for a few rows of f16 and int4 weights in GPTQ's format, with in_features divided
-// into parts.
+// Wrong: it clears out, but still adds rounded f16 sums with atomics. out = x w for a few rows of f16 and int4 weights
+// in GPTQ's format, with in_features divided into parts.
 //
 //   x: [rows, in_features]     qweight: [in_features / 8, out_features]     out: [rows, out_features]
 //   qzeros: [groups, out_features / 8]     scales: [groups, out_features]     partial: [splits, rows, out_features]
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-constexpr int kThreads = 64;  // columns of a block
+constexpr int kThreads = 64;  // columns per block, one for each thread
 constexpr int kRows = 16;
 
-// Block (c, s) adds the sums of 64 columns over part s of the words to out.
+// Block (c, s) computes the sums of 64 columns over part s of in_features, and adds them to out.
 __global__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, __half* out,
                          int rows, int in_features, int out_features, int group_size) {
     const int column = blockIdx.x * kThreads + threadIdx.x;

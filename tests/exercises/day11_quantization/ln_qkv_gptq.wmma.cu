@@ -1,5 +1,5 @@
-// A different design, for any number of rows: a norm, then tiles of 64 rows by 128 columns through wmma, the weights of
-// a tile are dequantized in shared memory.
+// A different design, for any number of rows: a kernel normalizes, then another one computes tiles of 64 x 128 outputs
+// with WMMA. It dequantizes a tile of weights into shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -7,10 +7,10 @@
 namespace wmma = nvcuda::wmma;
 
 constexpr int kRows = 64, kColumns = 128, kStep = 32;
-constexpr int kThreads = 256;         // eight warps, four down and two across: 16 rows by 64 columns each
+constexpr int kThreads = 256;         // eight warps, 4 x 2 in the tile, each with 16 rows and 64 columns
 constexpr int kLeft = kStep + 8;      // row stride of the tile of y, in elements
 constexpr int kRight = kColumns + 8;  // row stride of the tile of weights
-constexpr int kOut = kColumns + 4;    // row stride of the sums
+constexpr int kOut = kColumns + 4;    // row stride of the f32 sums
 
 struct Layer {
     const int* qweight;
@@ -22,7 +22,7 @@ struct Layer {
     bool act_order, has_bias;
 };
 
-// Mean and variance in two passes over a row, by one warp.
+// Returns mean and variance of a row, by one warp in two passes.
 __device__ float2 statistics(const __half* row, int width) {
     float sum = 0;
     for (int i = threadIdx.x % 32; i < width; i += 32) sum += __half2float(row[i]);
@@ -37,7 +37,7 @@ __device__ float2 statistics(const __half* row, int width) {
     return make_float2(mean, squares / width);
 }
 
-// Dequantized weights of a tile: rows k ... k + 31, 128 columns. A thread takes words of four columns.
+// Dequantizes rows k ... k + 31 of 128 columns into a tile. A thread reads the words of four columns.
 __device__ void load_weights(__half (&tile)[kStep][kRight], const Layer& w, int k, int first_column) {
     const int out_features = 3 * w.width;
     for (int piece = threadIdx.x; piece < kStep / 8 * kColumns / 4; piece += kThreads) {
@@ -76,7 +76,7 @@ __device__ void load_weights(__half (&tile)[kStep][kRight], const Layer& w, int 
     }
 }
 
-// A warp for each row.
+// Each warp normalizes one row.
 __global__ void normalize(const __half* x, const __half* weight, const __half* beta, __half* y, int width, float eps) {
     const __half* row = x + static_cast<size_t>(blockIdx.x) * width;
     const float2 about = statistics(row, width);

@@ -1,4 +1,5 @@
-// Correct but slow for many rows: a norm, then a thread for each output.
+// Wrong: the results are correct, but slow for many rows. One kernel normalizes, then each thread of another computes
+// one output.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
