@@ -6,7 +6,7 @@
 
 #include "llmk/reduce.cuh"
 
-// The flag above, the sum below.
+// A word of state: the flag in the upper 32 bits, the sum in the lower 32 bits.
 using Word = unsigned long long;
 
 __device__ __forceinline__ void publish(Word* to, unsigned flag, int sum) {

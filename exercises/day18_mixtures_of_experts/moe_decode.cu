@@ -11,7 +11,7 @@
 #include "llmk/mma.cuh"
 #include "llmk/reduce.cuh"
 
-// TODO: find the experts that at least one token chose, and the pairs of each, in every block.
+// TODO: let every block find the experts that at least one token chose, and the pairs of each of them.
 // TODO: a kernel for silu(gate) * up of all pairs, which reads the rows of a chosen expert once for all of its pairs.
 // TODO: a kernel whose tiles are features of out: add up the weighted results of all chosen experts, without atomics.
 

@@ -32,7 +32,7 @@ COALESCED = Bar("sectors / ideal", at_most=1.25, look="Let neighboring threads a
 
 
 def route(logits, top_k, softmax_first, normalize):
-    """Return the weights and the experts of each token, the largest logit first."""
+    """Return the chosen experts of each token and their weights, in the order of their logits, largest first."""
     order = torch.sort(logits, dim=-1, descending=True, stable=True)
     chosen, ids = order.values[:, :top_k], order.indices[:, :top_k]
     if not softmax_first:
@@ -42,7 +42,7 @@ def route(logits, top_k, softmax_first, normalize):
 
 
 def torch_route(logits, top_k, softmax_first, normalize):
-    """Run torch's topk, which breaks ties in any order: its ids are not compared with ours."""
+    """Route with torch's topk, whose ids are not compared because it breaks ties in any order."""
     if not softmax_first:
         chosen, ids = torch.topk(logits.float(), top_k, dim=-1)
         return {"weights": torch.softmax(chosen, dim=-1), "ids of torch": ids}
@@ -56,13 +56,13 @@ def router(tokens, experts, top_k, softmax_first=True, normalize=True, **more):
 
 
 def large_logits(shape, generator):
-    """Draw logits around 300 and -300: their exponentials overflow, or are 0."""
+    """Draw logits near 300 for even tokens and near -300 for odd ones: exp of them overflows, or is 0."""
     sign = torch.where(torch.arange(shape[0]) % 2 == 0, 300.0, -300.0)[:, None]
     return sign + 2 * torch.randn(shape, generator=generator)
 
 
 def largest_at_the_ends(shape, generator):
-    """Draw logits whose two largest are the last and the first expert."""
+    """Draw logits whose largest is that of the last expert and whose second largest that of the first."""
     logits = torch.randn(shape, generator=generator)
     logits[:, -1], logits[:, 0] = 9.0, 8.0
     return logits
@@ -72,10 +72,10 @@ moe_router = Exercise(
     summary="""\
 Route tokens to experts. For each row of logits [tokens, experts], ids [tokens, top_k] are the experts with the largest
 logits, the largest first; among equal logits the lower expert comes first. weights [tokens, top_k] (float) depend on two
-flags. With softmax_first, they are the softmax over all experts, at the chosen ones; with normalize as well, they are
-divided by their sum. Without softmax_first, they are the softmax over the chosen logits alone. Logits are finite, of any
-size. There are 1 to 1024 experts, and top_k is at most 32 and at most `experts`. With no tokens or top_k = 0 there is
-nothing to do.""",
+flags. With softmax_first, take the softmax over all experts and keep the values of the chosen ones; with normalize as
+well, divide these by their sum. Without softmax_first, take the softmax over the chosen logits alone. Logits are
+finite, of any size. There are 1 to 1024 experts, and top_k is at most 32 and at most `experts`. With no tokens or top_k = 0
+there is nothing to do.""",
     launchers="void moe_router_{dtype}(const {T}* logits, float* weights, int* ids, int tokens, int experts, int top_k, "
     "bool softmax_first, bool normalize, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -91,7 +91,12 @@ nothing to do.""",
         Case("64 experts, normalized", dtypes=["f32"], **router(9, 64, 6)),
         Case("129 experts, 8 chosen", dtypes=["f32"], **router(5, 129, 8, normalize=False)),
         Case("1000 experts, 32 chosen", dtypes=["bf16"], **router(2, 1000, 32)),
-        Case("the largest at both ends", dtypes=["f32"], inputs={"logits": largest_at_the_ends}, **router(5, 67, 3)),
+        Case(
+            "the first and the last expert have the largest logits",
+            dtypes=["f32"],
+            inputs={"logits": largest_at_the_ends},
+            **router(5, 67, 3),
+        ),
         Case("ties", inputs={"logits": integers(-1, 2)}, **router(11, 40, 5, normalize=False)),
         Case("logits of 300 and -300", inputs={"logits": large_logits}, **router(6, 16, 4, normalize=False)),
         Case(
@@ -113,7 +118,7 @@ nothing to do.""",
             naive="the logits are read again in each round",
         ),
         COALESCED,
-        Bar("launches", at_most=1, look="Softmax and top-k need the same logits: one kernel."),
+        Bar("launches", at_most=1, look="Use one kernel: softmax and top-k read the same logits."),
         NO_SCRATCH,
     ],
     flops=lambda d: 2 * d["tokens"] * d["experts"],
@@ -130,7 +135,7 @@ nothing to do.""",
 
 
 def prefix_sums(x):
-    """Return the n + 1 exclusive prefix sums, modulo 2^32 as in int arithmetic."""
+    """Return the n + 1 exclusive prefix sums, which wrap around like 32-bit integers."""
     sums = torch.cat([x.new_zeros(1), torch.cumsum(x, dim=0)])
     return (sums + 2**31) % 2**32 - 2**31
 
@@ -139,18 +144,18 @@ exclusive_scan = Exercise(
     summary="""\
 Compute the exclusive prefix sums of n ints in one pass: out[i] = x[0] + ... + x[i - 1], so out[0] = 0, and out[n] is the
 sum of all. Sums wrap as unsigned arithmetic does. Read x once, and write out once: blocks learn the sums before their
-tile by decoupled look-back. `state` has n / 1024 + 2 words of working memory and holds anything at first; clear what you
-use with cudaMemsetAsync. With n = 0 there is one sum, 0. x and out are 16-byte aligned.""",
+tile by decoupled look-back. `state` is n / 1024 + 2 words of uninitialized working memory; clear the words that you use
+with cudaMemsetAsync. With n = 0 there is one sum, 0. x and out are 16-byte aligned.""",
     launchers="void exclusive_scan(const int* x, int* out, unsigned long long* state, int n, cudaStream_t stream)",
     dtypes=("i32",),
     inputs={"x": Input("n", integers(-50, 200))},
     outputs={"out": Output("(n + 1)"), "state": Output("(n//1024 + 2)", dtype="u64", scratch=True)},
     reference=prefix_sums,
     cases=[
-        Case("nothing", n=0),
+        Case("no elements", n=0),
         Case("one element", n=1),
         Case("two elements", n=2),
-        Case("four, and the sum of all", n=4),
+        Case("four elements", n=4),
         Case("a prime", n=1009),
         Case("one less than 4096", n=4095),
         Case("4096", n=4096),
@@ -170,8 +175,12 @@ use with cudaMemsetAsync. With n = 0 there is one sum, 0. x and out are 16-byte 
         ),
         Bar("sectors / ideal", at_most=1.05, look="Let neighboring threads access neighboring addresses."),
         Bar("requests * 512 / minimum", at_most=1.3, look="Move 16 bytes with each access."),
-        Bar("bank_conflict_ways", at_most=2, look="Which threads of a warp touch the same bank?"),
-        Bar("launches", at_most=1, look="One kernel: the blocks exchange their sums through `state`."),
+        Bar(
+            "bank_conflict_ways",
+            at_most=2,
+            look="Let the threads of a warp access different banks, for example by padding.",
+        ),
+        Bar("launches", at_most=1, look="Use one kernel: the blocks exchange their sums through `state`."),
         NO_SCRATCH,
     ],
     minimum_bytes=lambda d: 8 * d["n"] + 4,
@@ -190,12 +199,12 @@ def distinct_experts(shape, dims, generator):
 
 
 def the_same_experts(shape):
-    """Return the last experts, the same for each token: all others have no token."""
+    """Return ids by which all tokens choose the same experts, so that the other experts have no tokens."""
     return torch.arange(shape[1]).flip(0).expand(shape)
 
 
 def rows_by_expert(ids, experts):
-    """Return the first row of each expert and their end, and the row of each pair."""
+    """Return offsets (the first row of each expert, and the end of the last), and the row of each pair."""
     flat = ids.flatten()
     rows_of = torch.empty_like(flat)
     rows_of[torch.argsort(flat, stable=True)] = torch.arange(len(flat), device=ids.device)
@@ -213,7 +222,7 @@ def permute(x, ids, experts, top_k):
 
 
 def torch_permute(x, ids, experts, top_k):
-    """Sort the pairs with torch, and gather."""
+    """Sort the pairs by expert with torch, and gather their rows of x."""
     order = torch.argsort(ids.flatten(), stable=True)
     rows_of = torch.empty_like(order)
     rows_of[order] = torch.arange(order.numel(), device=order.device)
@@ -230,11 +239,11 @@ moe_permute = Exercise(
     summary="""\
 Sort tokens by expert. ids [tokens, top_k] names the experts of each token, all different within a token. Pair (t, j)
 gets row rows_of[t, j] of out, which becomes a copy of x[t]. Rows are sorted by expert, and pairs of one expert keep
-their order: by t, then by j. offsets [experts + 1] are the first rows of the experts, and the number of all. The result
-is the same in every run. `work` is working memory for ints, (chunks + 1) * experts with chunks of 256 pairs; it holds
-anything at first. There are 1 to 1024 experts, hidden is a multiple of 8, all tensors are 16-byte aligned, and tokens *
-top_k fits an int. out may have more than 2^31 elements, though in no case here. With no tokens, write only offsets:
-zeros.""",
+their order: by t, then by j. offsets [experts + 1] are the first row of each expert, followed by the number of all
+rows. The result is the same in every run. `work` is uninitialized working memory: (chunks + 1) * experts ints, where a
+chunk is 256 pairs. There are 1 to 1024 experts, hidden is a multiple of 8, all tensors are 16-byte aligned, and tokens
+* top_k fits an int. out may have more than 2^31 elements, though in no case here. With no tokens, write only
+offsets, which are all zero.""",
     launchers="void moe_permute_{dtype}(const {T}* x, const int* ids, {T}* out, int* offsets, int* rows_of, int* work, "
     "int tokens, int experts, int top_k, int hidden, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -253,9 +262,9 @@ zeros.""",
     cases=[
         Case("one token, one expert", **permuted(1, 1, 1, 8)),
         Case("two tokens, two experts", **permuted(2, 2, 1, 16)),
-        Case("three pairs of a token", dtypes=["f32"], **permuted(5, 7, 3, 8)),
-        Case("more than a warp of pairs", dtypes=["f32"], **permuted(41, 3, 1, 8)),
-        Case("more than a chunk of pairs", **permuted(131, 11, 4, 24)),
+        Case("three experts per token", dtypes=["f32"], **permuted(5, 7, 3, 8)),
+        Case("41 pairs, more than a warp", dtypes=["f32"], **permuted(41, 3, 1, 8)),
+        Case("524 pairs, more than two chunks", **permuted(131, 11, 4, 24)),
         Case("experts without a token", inputs={"ids": the_same_experts}, dtypes=["bf16"], **permuted(97, 64, 2, 8)),
         Case("more experts than threads", dtypes=["bf16"], **permuted(9, 1024, 8, 40)),
         Case("more than 32 chunks", dtypes=["bf16"], **permuted(8500, 5, 1, 8)),
@@ -282,7 +291,7 @@ zeros.""",
         ),
         COALESCED,
         Bar("requests * 512 / minimum", at_most=2.8, look="Copy 16 bytes per access."),
-        Bar("launches", at_most=4, look="Histogram, scan, ranks, copy."),
+        Bar("launches", at_most=4, look="Use at most four kernels: histogram, scan, ranks and copy."),
         NO_SCRATCH,
     ],
     bench=[
@@ -298,38 +307,38 @@ zeros.""",
 
 
 def shuffled_rows(shape, dims, generator):
-    """Return a random row of y for each pair, all different."""
+    """Draw a different row of y for each pair, in random order."""
     return torch.randperm(shape[0] * shape[1], generator=generator).view(shape)
 
 
 def some_dropped(shape, dims, generator):
-    """Return the same, with every third pair dropped, and all pairs of the last token."""
+    """Draw ``shuffled_rows``, but drop (row -1) every third pair, and all pairs of the last token."""
     rows = shuffled_rows(shape, dims, generator)
     dropped = (torch.arange(rows.numel()).view(shape) % 3 == 0) | (torch.arange(shape[0]) == shape[0] - 1)[:, None]
     return torch.where(dropped, -1, rows)
 
 
 def only_first_rows(shape, dims, generator):
-    """Return rows among the first half of y, each for two tokens."""
+    """Draw rows of the first half of y only; two pairs read each of them."""
     half = shape[0] * shape[1] // 2
     return torch.randperm(half, generator=generator).repeat(2)[: shape[0] * shape[1]].view(shape)
 
 
 def nan_in_the_second_half(shape, generator):
-    """Draw rows of which the second half is NaN: no pair may read them."""
+    """Draw rows whose second half is NaN, because no pair may read those."""
     rows = torch.randn(shape, generator=generator)
     rows[shape[0] // 2 :] = torch.nan
     return rows
 
 
 def canceling_rows(shape, generator):
-    """Draw rows near 1000 and -1000 in turn: a token's sum is small beside its terms."""
+    """Draw rows that are alternately near 1000 and near -1000, so that the terms of a token's sum cancel."""
     sign = torch.where(torch.arange(shape[0]) % 2 == 0, 1000.0, -1000.0)[:, None]
     return sign + 8 * torch.randint(-4, 5, shape, generator=generator)
 
 
 def combine(y, rows_of, weights, base, has_base):
-    """Return the weighted sum of the rows of each token's pairs, plus the base."""
+    """Return, for each token, the weighted sum of the rows of its pairs, plus the base if ``has_base``."""
     there = (rows_of >= 0)[:, :, None]
     rows = torch.where(there, y[rows_of.clamp(min=0)], 0.0)
     out = (weights[:, :, None] * rows).sum(dim=1)
@@ -344,10 +353,10 @@ def combined(tokens, top_k, hidden, has_base=False, **more):
 moe_combine = Exercise(
     summary="""\
 Combine the results of each token's experts: out[t] is the sum of weights[t, j] * y[rows_of[t, j]] over j, plus base[t] if
-has_base (the shared experts' result). y has tokens * top_k rows. A row of -1 means that the pair was dropped: it adds
-nothing, whatever its weight. Sum in float, in the order of j, and round once, so that every run gives the same bits.
-hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no case
-here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
+has_base (base is the result of shared experts). y has tokens * top_k rows. A row of -1 means that the pair was dropped:
+it adds nothing, whatever its weight. Sum in float, in the order of j, and round once, so that every run gives the same
+bits. hidden is a multiple of 8, and all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no
+case here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the result is the base, or zero.""",
     launchers="void moe_combine_{dtype}(const {T}* y, const int* rows_of, const float* weights, const {T}* base, {T}* "
     "out, int tokens, int top_k, int hidden, bool has_base, cudaStream_t stream)",
     dtypes=("f32", "f16", "bf16"),
@@ -367,7 +376,7 @@ here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the re
         Case("dropped pairs", inputs={"rows_of": some_dropped}, **combined(11, 5, 24)),
         Case("dropped pairs and a base", dtypes=["bf16"], inputs={"rows_of": some_dropped}, **combined(5, 3, 40, True)),
         Case(
-            "rows of no pair are NaN",
+            "NaN in rows that no pair reads",
             dtypes=["f32"],
             inputs={"y": nan_in_the_second_half, "rows_of": only_first_rows},
             **combined(10, 4, 16),
@@ -389,7 +398,7 @@ here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the re
             hidden=one_of(8, 56, 136, 1032),
             has_base=one_of(False, True),
         ),
-        Case("no expert, a base", dtypes=["bf16"], **combined(3, 0, 16, True)),
+        Case("no experts, a base", dtypes=["bf16"], **combined(3, 0, 16, True)),
         Case("no tokens", dtypes=["f32"], **combined(0, 2, 8)),
     ],
     efficient=Case("128 tokens, 6 experts", dtypes=["bf16"], **combined(128, 6, 512)),
@@ -405,7 +414,7 @@ here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the re
             look="Move 16 bytes with each access.",
             naive="one element per access",
         ),
-        Bar("atomics", at_most=0, look="Let each token gather its rows."),
+        Bar("atomics", at_most=0, look="Use no atomics: let each token gather the rows of its pairs."),
         Bar("launches", at_most=1),
         NO_SCRATCH,
     ],
@@ -423,7 +432,7 @@ here. With no tokens or hidden = 0 there is nothing to do; with top_k = 0 the re
 
 
 def places_with_capacity(ids, experts, capacity):
-    """Return the place of each token, the token in each place, and the number of tokens kept per expert."""
+    """Return the place of each token, the token in each place, and the number of tokens that each expert keeps."""
     _, rank = rows_by_expert(ids[:, None], experts)
     offsets, _ = rows_by_expert(ids[:, None], experts)
     rank = rank[:, 0] - offsets[ids]
@@ -440,11 +449,11 @@ def places(tokens, experts, capacity, **more):
 
 lost_tokens = Exercise(
     summary="""\
-Give each token a place in the buffer of its expert. Token t goes to expert ids[t], and each expert has `capacity` places:
-expert * capacity is the first. The tokens of an expert take its places in their order. places[t] is the place of token
+Give each token a place in the buffer of its expert. Token t goes to expert ids[t]. Expert e has `capacity` places, from
+e * capacity on. The tokens of an expert take its places in increasing order. places[t] is the place of token
 t, or -1 if its expert has none left. slots [experts * capacity] is the token in each place, or -1. kept[e] is the number
 of tokens that expert e keeps. The given kernel has one fault. Find it from the report, and correct it. The result is the
-same in every run. With no tokens all slots are -1; with capacity = 0 all places are.""",
+same in every run. With no tokens all slots are -1; with capacity = 0 all places are -1.""",
     launchers="void lost_tokens(const int* ids, int* places, int* slots, int* kept, int tokens, int experts, int capacity, "
     "cudaStream_t stream)",
     dtypes=("i32",),
@@ -457,17 +466,21 @@ same in every run. With no tokens all slots are -1; with capacity = 0 all places
         Case("a warp of tokens", **places(31, 3, 20)),
         Case("several warps", **places(127, 5, 40)),
         Case("several warps, more tokens than places", **places(128, 2, 30)),
-        Case("one expert has them all", inputs={"ids": constant(1)}, **places(101, 3, 50)),
+        Case("all tokens choose one expert", inputs={"ids": constant(1)}, **places(101, 3, 50)),
         Case("several rounds", **places(389, 4, 120)),
         Case("several rounds, more tokens than places", **places(500, 3, 100)),
         Case("random sizes", tokens=between(2, 700), experts=between(1, 9), capacity=between(1, 90)),
-        Case("no place", **places(40, 2, 0)),
+        Case("capacity is 0", **places(40, 2, 0)),
         Case("no tokens", **places(0, 3, 4)),
     ],
     efficient=Case("1024 tokens, 8 experts", **places(1024, 8, 160)),
     bars=[
         Bar("launches", at_most=1),
-        Bar("atomics", at_most=0, look="The order of atomics differs from run to run. Count instead."),
+        Bar(
+            "atomics",
+            at_most=0,
+            look="Use no atomics, because their order differs from run to run. Count the earlier tokens instead.",
+        ),
         NO_SCRATCH,
     ],
 )
@@ -477,13 +490,13 @@ same in every run. With no tokens all slots are -1; with capacity = 0 all places
 
 
 def offsets_of(counts):
-    """Return the first rows of groups of these sizes, and their end."""
+    """Return offsets for groups of these sizes: the first row of each group, and the end of the last."""
     counts = torch.as_tensor(counts)
     return torch.cat([counts.new_zeros(1), torch.cumsum(counts, dim=0)])
 
 
 def random_groups(shape, dims, generator):
-    """Draw the expert of each row; about a third of the experts get none."""
+    """Draw offsets: each row chooses an expert at random; about a third of the experts get no row."""
     experts = shape[0] - 1
     open_for = torch.rand(experts, generator=generator) < 0.7
     open_for[torch.randint(0, experts, (1,), generator=generator)] = True
@@ -493,12 +506,12 @@ def random_groups(shape, dims, generator):
 
 
 def sized(*counts):
-    """Return the distribution of offsets for groups of these sizes."""
+    """Return a generator of the offsets for groups of these sizes."""
     return lambda: offsets_of(counts)
 
 
 def nan_from(first, end):
-    """Return a distribution of weights that are NaN for the experts first ... end - 1."""
+    """Return a generator of weights that are NaN for the experts first ... end - 1."""
 
     def draw(shape, generator):
         weights = 0.5 * torch.randn(shape, generator=generator)
@@ -509,7 +522,7 @@ def nan_from(first, end):
 
 
 def groups(counts, in_features, out_features, **more):
-    """Return a case's sizes and its offsets."""
+    """Return the sizes and inputs of a case with groups of these sizes."""
     inputs = {"offsets": sized(*counts), **more.pop("inputs", {})}
     return dict(
         rows=sum(counts),
@@ -522,27 +535,27 @@ def groups(counts, in_features, out_features, **more):
 
 
 def balanced(rows, experts, in_features, out_features):
-    """Return the sizes of a benchmark, whose rows choose their experts at random."""
+    """Return the sizes and inputs of a benchmark in which each row chooses an expert at random."""
     inputs = {"offsets": every_expert}
     return dict(rows=rows, experts=experts, in_features=in_features, out_features=out_features, inputs=inputs)
 
 
 def every_expert(shape, dims, generator):
-    """Draw the expert of each row, all equally likely."""
+    """Draw offsets: each row chooses one of all experts, with equal probability."""
     experts = shape[0] - 1
     chosen = torch.randint(0, experts, (dims["rows"],), generator=generator)
     return offsets_of(torch.bincount(chosen, minlength=experts))
 
 
 def by_group(x, offsets, multiply):
-    """Apply multiply(rows, expert) to the rows of each expert that has some."""
+    """Apply multiply(rows, expert) to the rows of each expert, unless it has none, and concatenate the results."""
     bounds = offsets.tolist()
     parts = [multiply(x[first:end], e) for e, (first, end) in enumerate(itertools.pairwise(bounds)) if end > first]
     return torch.cat(parts) if parts else multiply(x, 0)
 
 
 def torch_grouped(x, w, offsets):
-    """Run torch's grouped matmul; a loop over experts if this torch has none."""
+    """Run torch's grouped matmul on a GPU, or a loop over experts if it is not available."""
     if x.is_cuda and hasattr(torch, "_grouped_mm"):
         return torch._grouped_mm(x, w.transpose(1, 2), offs=offsets[1:].int())
     return by_group(x, offsets, lambda rows, e: rows @ w[e].T)
@@ -552,7 +565,7 @@ grouped_gemm = Exercise(
     summary="""\
 Compute a grouped matmul on tensor cores, in one launch: expert e multiplies its rows, y[r] = x[r] w[e]^T for offsets[e]
 <= r < offsets[e + 1]. w is [experts, out_features, in_features]. Groups have any size, also none; offsets [experts + 1]
-increases from 0 to rows, and only the GPU knows it. f16 and bf16 in and out, sums in f32. in_features and out_features
+increases from 0 to rows, and is in GPU memory only. f16 and bf16 in and out, sums in f32. in_features and out_features
 are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte aligned, and in_features is not 0. w may have
 more than 2^31 elements, though in no case here. Weights of an expert without rows may hold anything, also NaN. With no
 rows or no out_features there is nothing to do.""",
@@ -569,9 +582,9 @@ rows or no out_features there is nothing to do.""",
     cases=[
         Case("one row, eight columns", **groups([1], 8, 8)),
         Case("two experts", dtypes=["f16"], **groups([2, 3], 16, 24)),
-        Case("empty groups, also at both ends", dtypes=["bf16"], **groups([0, 17, 0, 0, 64, 1, 0], 72, 40)),
+        Case("empty groups, also the first and the last", dtypes=["bf16"], **groups([0, 17, 0, 0, 64, 1, 0], 72, 40)),
         Case("groups of whole tiles", dtypes=["f16"], **groups([128, 256], 64, 256)),
-        Case("groups a row more than a tile", dtypes=["bf16"], **groups([129, 65, 257], 136, 264)),
+        Case("groups one row larger than a tile", dtypes=["bf16"], **groups([129, 65, 257], 136, 264)),
         Case("in_features longer than the ring of tiles", dtypes=["f16"], **groups([5, 70], 840, 72)),
         Case("more experts than a warp has lanes", dtypes=["bf16"], **groups([1, 0, 2, 0] * 10 + [7], 24, 16)),
         Case("more tiles than the GPU has SMs", dtypes=["bf16"], **groups([3, 0, 2], 8, 18_000)),
@@ -601,13 +614,13 @@ rows or no out_features there is nothing to do.""",
             naive="warpgroups without rows multiply, too",
         ),
         Bar("global_bytes / minimum", at_most=1.8, look="Let a block compute at least 128 x 128 elements of y."),
-        Bar("sectors / ideal", at_most=1.3, look="Neighboring threads should touch neighboring addresses."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads access neighboring addresses."),
         Bar(
             "bank_conflict_ways",
             at_most=1.05,
             look="Store the results to shared memory with the swizzle of the tensor map.",
         ),
-        Bar("launches", at_most=1, look="One launch for all experts: the host does not know the groups."),
+        Bar("launches", at_most=1, look="Use one launch for all experts, because the host does not know the groups."),
         NO_SCRATCH,
     ],
     flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
@@ -630,21 +643,21 @@ def swiglu_of(x, w):
 
 
 def gated(counts, in_features, intermediate, **more):
-    """Return a case's sizes and its offsets."""
+    """Return the sizes and inputs of a case with groups of these sizes."""
     sizes = groups(counts, in_features, 0, **more)
     del sizes["out_features"]
     return {**sizes, "intermediate": intermediate}
 
 
 def gated_bench(rows, experts, in_features, intermediate):
-    """Return the sizes of a benchmark, whose rows choose their experts at random."""
+    """Return the sizes and inputs of a benchmark in which each row chooses an expert at random."""
     sizes = balanced(rows, experts, in_features, 0)
     del sizes["out_features"]
     return {**sizes, "intermediate": intermediate}
 
 
 def torch_swiglu(x, w, offsets):
-    """Run torch's grouped matmul, then SiLU and the product."""
+    """Run torch's grouped matmul for gate and up, then silu(gate) * up."""
     gate, up = torch_grouped(x, w, offsets).chunk(2, dim=-1)
     return torch.nn.functional.silu(gate) * up
 
@@ -653,9 +666,9 @@ moe_swiglu = Exercise(
     summary="""\
 Compute the first half of all experts in one launch, on tensor cores: y[r] = silu(x[r] g^T) * (x[r] u^T) for offsets[e] <=
 r < offsets[e + 1], where w[e] [2 * intermediate, in_features] is g above u. Groups have any size, also none; offsets
-[experts + 1] increases from 0 to rows, and only the GPU knows it. f16 and bf16 in and out; sums, silu and the product in
-f32, rounded once. in_features and intermediate are multiples of 8, there are 1 to 1024 experts, all tensors are 16-byte
-aligned, and in_features is not 0. w may have more than 2^31 elements, though in no case here. With no rows or
+[experts + 1] increases from 0 to rows, and is in GPU memory only. f16 and bf16 in and out; sums, silu and the product
+in f32, rounded once. in_features and intermediate are multiples of 8, there are 1 to 1024 experts, all tensors are
+16-byte aligned, and in_features is not 0. w may have more than 2^31 elements, though in no case here. With no rows or
 intermediate = 0 there is nothing to do.""",
     launchers="void moe_swiglu_{dtype}(const {T}* x, const {T}* w, const int* offsets, {T}* y, int rows, int experts, "
     "int in_features, int intermediate, cudaStream_t stream)",
@@ -673,9 +686,9 @@ intermediate = 0 there is nothing to do.""",
     cases=[
         Case("one row, eight columns", **gated([1], 8, 8)),
         Case("two experts", dtypes=["f16"], **gated([2, 3], 16, 24)),
-        Case("empty groups, also at both ends", dtypes=["bf16"], **gated([0, 17, 0, 0, 64, 1, 0], 72, 40)),
+        Case("empty groups, also the first and the last", dtypes=["bf16"], **gated([0, 17, 0, 0, 64, 1, 0], 72, 40)),
         Case("groups of whole tiles", dtypes=["f16"], **gated([128, 256], 64, 128)),
-        Case("groups a row more than a tile", dtypes=["bf16"], **gated([129, 65], 136, 136)),
+        Case("groups one row larger than a tile", dtypes=["bf16"], **gated([129, 65], 136, 136)),
         Case("in_features longer than the ring of tiles", dtypes=["f16"], **gated([5, 70], 840, 72)),
         Case("more tiles than the GPU has SMs", dtypes=["bf16"], **gated([3, 0, 2], 8, 9_000)),
         Case(
@@ -705,15 +718,15 @@ intermediate = 0 there is nothing to do.""",
         Bar(
             "global_bytes / minimum",
             at_most=1.9,
-            look="Gate and up of the same columns belong into one tile: neither is written to memory.",
+            look="Compute gate and up of the same columns in one tile, so that neither is written to memory.",
         ),
-        Bar("sectors / ideal", at_most=1.3, look="Neighboring threads should touch neighboring addresses."),
+        Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads access neighboring addresses."),
         Bar(
             "bank_conflict_ways",
             at_most=1.05,
             look="Store the results to shared memory with the swizzle of the tensor map.",
         ),
-        Bar("launches", at_most=1, look="One launch for all experts, and for gate and up."),
+        Bar("launches", at_most=1, look="Use one launch for all experts, and for gate and up."),
         NO_SCRATCH,
     ],
     flops=lambda d: 4 * d["rows"] * d["in_features"] * d["intermediate"],
@@ -730,14 +743,14 @@ intermediate = 0 there is nothing to do.""",
 
 
 def exactly_chosen(shape, dims, generator):
-    """Draw the experts of each token so that `chosen` different experts are used, all different within a token."""
+    """Draw the experts of each token: `chosen` experts are in use altogether, and each token has different ones."""
     tokens, top_k = shape
     chosen = torch.randperm(dims["experts"], generator=generator)[: dims["chosen"]]
     return chosen[(torch.arange(tokens * top_k) % dims["chosen"]).view(shape)]
 
 
 def nan_where_not_chosen(scale):
-    """Return a distribution of weights that are NaN for every expert that no token chose."""
+    """Return a generator of weights that are NaN for every expert that no token chose."""
 
     def draw(shape, inputs, generator):
         weights = scale * torch.randn(shape, generator=generator)
@@ -750,7 +763,7 @@ def nan_where_not_chosen(scale):
 
 
 def whole_layer(x, ids, weights, gate_up, down):
-    """Return the sum over the experts of each token of their weighted results."""
+    """Return, for each token, the weighted sum of the results of its experts."""
     out = torch.zeros_like(x)
     for e in torch.unique(ids).tolist():
         token, place = torch.where(ids == e)
@@ -759,7 +772,7 @@ def whole_layer(x, ids, weights, gate_up, down):
 
 
 def torch_layer(x, ids, weights, gate_up, down):
-    """Gather the weights of each pair's expert, and run batched matmuls: no value returns to the host."""
+    """Gather the weights of each pair's expert, then run batched matmuls, without a copy to the host."""
     pairs = x.repeat_interleave(ids.shape[1], dim=0)[:, :, None]
     chosen = ids.flatten()
     gate, up = torch.bmm(gate_up[chosen], pairs).chunk(2, dim=1)
@@ -768,12 +781,12 @@ def torch_layer(x, ids, weights, gate_up, down):
 
 
 def expert_bytes(hidden, intermediate, item):
-    """Return the bytes of gate, up and down of one expert."""
+    """Return the bytes of one expert's weights: gate, up and down."""
     return 3 * hidden * intermediate * item
 
 
 def decoded(tokens, experts, top_k, hidden, intermediate, chosen=0, **more):
-    """Return the sizes of a case; `chosen` experts are used, top_k unless given."""
+    """Return the sizes of a case in which `chosen` experts are in use altogether (default: top_k)."""
     return dict(
         tokens=tokens,
         experts=experts,
@@ -791,7 +804,7 @@ Compute the routed experts of a layer for 1 to 64 tokens, in at most two launche
 j] * (silu(x[t] g^T) * (x[t] u^T)) d^T, where e = ids[t, j], gate_up[e] [2 * intermediate, hidden] is g above u, and d =
 down[e] [hidden, intermediate]. The ids of a token are all different. Read the weights of a chosen expert once, for all
 tokens that chose it, and touch no other expert: its weights may be NaN. Sum in float, without atomics on floats, so that
-every run gives the same bits. `middle` is working memory for tokens * top_k rows of intermediate. There are 1 to 1024
+every run gives the same bits. `middle` [tokens * top_k, intermediate] is working memory. There are 1 to 1024
 experts; top_k is 1 to 16; hidden and intermediate are multiples of 8 and not 0; all tensors are 16-byte aligned. The
 weights may have more than 2^31 elements, though in no case here. With no tokens there is nothing to do.""",
     launchers="void moe_decode_{dtype}(const {T}* x, const int* ids, const float* weights, const {T}* gate_up, const {T}* "
@@ -858,9 +871,13 @@ weights may have more than 2^31 elements, though in no case here. With no tokens
             look="Read the weights of an expert once, for all tokens that chose it.",
             naive="every pair reads the weights of its expert",
         ),
-        Bar("sectors / ideal", at_most=1.25, look="Lanes that share a row of weights should read neighboring bytes."),
-        Bar("bank_conflict_ways", at_most=4, look="Which lanes of a warp touch the same bank?"),
-        Bar("launches", at_most=2, look="One kernel for gate and up, one for down that also adds up the experts."),
+        Bar("sectors / ideal", at_most=1.25, look="Let the lanes that share a row of weights read neighboring bytes."),
+        Bar("bank_conflict_ways", at_most=4, look="Let the lanes of a warp access different banks."),
+        Bar(
+            "launches",
+            at_most=2,
+            look="Use two kernels: one for gate and up, one for down that also adds the results of the experts.",
+        ),
         NO_SCRATCH,
     ],
     flops=lambda d: 6 * d["tokens"] * d["top_k"] * d["hidden"] * d["intermediate"],

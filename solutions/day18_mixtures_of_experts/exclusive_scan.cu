@@ -16,7 +16,7 @@ constexpr int kRounds = 4;              // vectors of four per thread
 constexpr int kOfWarp = kRounds * 128;  // neighboring elements of a warp
 constexpr int kTile = kWarps * kOfWarp;
 
-// The flag above, the sum below.
+// A word of state: the flag in the upper 32 bits, the sum in the lower 32 bits.
 using Word = unsigned long long;
 constexpr unsigned kNothing = 0;        // the state of a tile at first
 constexpr unsigned kSumOfTile = 1;      // the sum of the tile alone

@@ -2,7 +2,7 @@
 //
 //   ids, places: [tokens]     slots: [experts, capacity]     kept: [experts]
 //
-// A block has one expert. It goes through all tokens in rounds, a token per thread, and counts those of its expert.
+// A block has one expert. It processes all tokens in rounds, one token per thread, and counts the tokens of its expert.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads)
             places[token] = fits ? expert * capacity + rank : -1;
             if (fits) own_slots[rank] = token;
         }
-        __syncthreads();  // the counts have been read
+        __syncthreads();  // all warps have read the counts before the next round overwrites them
     }
     const int count = min(base, capacity);
     if (threadIdx.x == 0) kept[expert] = count;
