@@ -1,10 +1,11 @@
-"""Calls between host functions, device functions and kernels, checked by nvcc's rules.
+"""Checks nvcc's rules for calls between host functions, device functions and kernels.
 
-On the simulator every function runs on the CPU, so the C++ compiler accepts a call from a kernel to a function without
-``__device__``; nvcc does not. The rules are those of the CUDA programming guide (Function Execution Space Specifiers,
-and the restrictions of C++ in device code). They are applied to tokens after the file's own macros are expanded. A name
-is looked up by its spelling alone. A call is therefore accepted if any function of that name may be called, or if the
-name may be a variable, a parameter or a macro that cannot be expanded (``macros.py``).
+A kernel must not call a function without ``__device__``. nvcc reports this as an error, but the simulator's C++
+compiler does not, because on the simulator every function runs on the CPU. The rules are those of the CUDA programming
+guide (Function Execution Space Specifiers, and the restrictions of C++ in device code). They are applied to the file's
+tokens, with the file's own macros expanded. Scopes and overloads are not resolved: a call is accepted if any function
+of that name may be called, or if the name may be a variable, a parameter or a macro that cannot be expanded
+(``macros.py``).
 """
 
 from __future__ import annotations
@@ -32,15 +33,14 @@ return else do case goto throw new delete co_return and or not
 _OVERLOADED = _words("""
 min max abs
 """)
-"""Names that CUDA's headers define for host and device: a function in the file adds one more overload."""
+"""Functions that CUDA defines for host and device. A function of the same name in the file is another overload."""
 _CONTAINER_METHODS = _words("""
 size empty begin end data at front back get reset count find insert erase fill swap load store length str value
 """)
-"""Names of methods that containers have: a member call may refer to any class."""
+"""Names of methods of standard containers. A call ``x.size()`` is not checked, because ``x`` may be a container."""
 
-# The parts of namespace std that device code may use: constexpr functions of C++17, types, and the functions of
-# <cmath>,
-# which CUDA overloads.
+# The parts of namespace std that device code may use: types, constexpr functions of C++17, and the functions of
+# <cmath>, for which CUDA has device versions.
 _STD_TYPES = re.compile(
     r"(is_|remove_|add_|make_(un)?signed|tuple|u?int\d+_t$|u?int(ptr|max)_t$)\w*|\w+_[tv]$|"
     r"(numeric_limits|array|pair|integral_constant|conditional|enable_if|decay|common_type|underlying_type|byte|"
@@ -76,13 +76,13 @@ _NOT_ON_THE_DEVICE = {
 
 
 def check_execution_spaces(source: Source) -> None:
-    """Raise RewriteError for the first call, launch or variable that is not allowed on the host or the device."""
+    """Raise RewriteError for the first call, launch or use of a variable that nvcc would not accept."""
     if not branches_are_whole(source):
         return
     functions: list[Function] = []
     variables: HostVariables = set()
     collect(source, expanded(source), functions, variables)
-    for macro in source.macros:  # macros that define whole functions; other bodies may appear anywhere
+    for macro in source.macros:  # check functions that a macro defines, but not the other macros' code
         held: list[Function] = []
         collect(source, macro.body, held, set())
         functions += [function for function in held if len(function.body)]
@@ -97,7 +97,7 @@ def check_execution_spaces(source: Source) -> None:
 
 
 def _check_kernel(source: Source, function: Function) -> None:
-    """Check the rules for a ``__global__`` function."""
+    """Raise RewriteError if a ``__global__`` function breaks a rule for kernels."""
     if function.space is not Space.KERNEL:
         return
     head = [function.tokens[k] for k in function.head]
@@ -106,9 +106,7 @@ def _check_kernel(source: Source, function: Function) -> None:
     before = words[: index_of(words, "(")]
     at = next(t for t in head if t.text == "__global__")
     if "__host__" in before or "__device__" in before:
-        raise error_at(
-            source, at, f"{function.name}: a kernel is __global__ alone", "Take __host__ and __device__ away."
-        )
+        raise error_at(source, at, f"{function.name}: a kernel is only __global__", "Remove __host__ and __device__.")
     if "void" not in before:
         raise error_at(
             source,
@@ -128,7 +126,7 @@ def _check_kernel(source: Source, function: Function) -> None:
 
 
 class _Body:
-    """The body of one function, as a sequence of tokens."""
+    """Checks the body of one function, which is a sequence of tokens."""
 
     def __init__(
         self,
@@ -146,7 +144,7 @@ class _Body:
         self.unknown = macros | self._declared_here()
 
     def _declared_here(self) -> set[str]:
-        """Return the names of parameters, local variables and lambdas: approximately, a word after a type."""
+        """Return the names of parameters, local variables and lambdas: roughly, each word that follows a type."""
         declared = set()
         for k in [*self.function.head, *self.function.body]:
             token, before = self.tokens[k], self.tokens[k - 1]
@@ -154,7 +152,7 @@ class _Body:
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
-            # `float* p = q`, `T& x`, `vector<int> v`; the last word of `a * f(x)` is a call
+            # `float* p = q`, `T& x`, `vector<int> v`, but not the f of `a * f(x)`
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
             # int a = 1, b = 2; and [a, b] of a structured binding
             more = (before.text == "," and following in ("=", "[", ";", "{")) or (
@@ -183,9 +181,9 @@ class _Body:
     def _places(self) -> Iterator[tuple[int, bool]]:
         """Yield the indices of the body's tokens and whether each is device code.
 
-        In a ``__host__ __device__`` function, nvcc rejects only calls of device functions, so its code counts as host
-        code. It is skipped where the preprocessor separates the two sides, and in templates, which are checked when
-        they are instantiated.
+        In a ``__host__ __device__`` function, nvcc rejects only calls of device functions, so the body is treated as
+        host code. Two kinds of bodies are not checked: one with preprocessor lines, which may separate host code from
+        device code, and one of a template, which nvcc checks only when the template is instantiated.
         """
         space = self.function.space
         head = [self.tokens[k].text for k in self.function.head]
@@ -209,7 +207,7 @@ class _Body:
         return self.source.directive_between(start, end) is not None
 
     def _call(self, k: int) -> bool:
-        """Return whether the name at ``k`` may be a call: ``f(``, ``f<int>(``, not ``Type f(``."""
+        """Return whether the name at ``k`` may be called there: ``(`` or template arguments and ``(`` follow it."""
         if k + 1 >= len(self.tokens):
             return False
         if self.tokens[k + 1].text == "<" and not is_triple(self.tokens, k + 1, "<"):
@@ -234,12 +232,12 @@ class _Body:
         if before != "::":
             around = self.function.namespace
             found = [f for f in found if f.namespace == around[: len(f.namespace)]]
-        elif outer := self._qualifier(k - 2):  # a namespace may have an alias here
+        elif outer := self._qualifier(k - 2):  # compare only the last name, because aliases are not resolved
             found = [f for f in found if outer in (f.owner, *f.namespace[-1:])]
         return [f for f in found if not f.owner or f.owner in (self.function.owner, self.tokens[k - 2].text)]
 
     def _qualifier(self, k: int) -> str:
-        """Return the last name before a ``::`` whose last token is at ``k``: ``S`` in ``n::S<int>::``."""
+        """Return the name of the class or namespace that ends at token ``k``, such as ``S`` in ``n::S<int>``."""
         if self.tokens[k].text == ">":
             k = (angle_opening(self.tokens, k) or 0) - 1
         word = self.tokens[k]
@@ -249,7 +247,9 @@ class _Body:
         token, name = self.tokens[k], self.tokens[k].text
         if name in _NOT_ON_THE_DEVICE:
             what = _NOT_ON_THE_DEVICE[name]
-            raise error_at(self.source, token, f"{name}: device code has no {what}", "Write the kernel without it.")
+            raise error_at(
+                self.source, token, f"{name}: device code has no {what}", f"Write the kernel without {name}."
+            )
         if name in self.variables and self.tokens[k - 1].text not in (".", "->", "::"):
             raise error_at(
                 self.source,
@@ -269,7 +269,7 @@ class _Body:
             )
         called = self._call(k)
         if not called and self.tokens[k + 1].text not in (";", ",", ")"):
-            return  # neither a call nor a function's address
+            return  # the name is neither called nor passed as a function pointer
         functions = self._candidates(k)
         if functions and name not in _OVERLOADED and not any(f.in_device_code for f in functions):
             self._refuse_call_on_the_device(token, functions[0])
@@ -282,7 +282,7 @@ class _Body:
             )
 
     def _creates(self, k: int) -> bool:
-        """Return whether an object of the class is created: ``S s;``, ``S s(2);``, ``S(2)``, ``S{2}``."""
+        """Return whether the class name at ``k`` creates an object: ``S s;``, ``S s(2);``, ``S(2)``, ``S{2}``."""
         following = self.tokens[k + 1] if k + 1 < len(self.tokens) else None
         return following is not None and (following.kind == "word" or following.text in ("(", "{"))
 
@@ -302,7 +302,7 @@ class _Body:
         )
 
     def _standard_library(self, k: int) -> None:
-        """Check ``std::NAME`` in device code: only types, constexpr functions and <cmath> are allowed."""
+        """Raise RewriteError if device code uses a function or class of namespace std that is only for the host."""
         if k + 2 >= len(self.tokens) or self.tokens[k + 1].text != "::":
             return
         name = self.tokens[k + 2]
@@ -317,12 +317,12 @@ class _Body:
         )
 
     def _launch_arguments(self, k: int) -> None:
-        """Reject a host lambda, written in place or named, as an argument of a launch."""
+        """Raise RewriteError if a launch passes a host lambda to the kernel."""
         tokens = self.tokens
         end = k + 4
         while end < self.function.body.stop and not is_triple(tokens, end, ">"):
             if tokens[end].text in (";", "{", "}") or is_triple(tokens, end, "<"):
-                return  # not inside the configuration of a launch
+                return  # this is not the configuration of a launch
             end += 1
         if end + 3 >= len(tokens) or tokens[end + 3].text != "(":
             return
@@ -341,7 +341,7 @@ class _Body:
                 )
 
     def _is_host_lambda(self, k: int) -> bool:
-        """Return whether a lambda that begins at ``k`` lacks ``__device__``."""
+        """Return whether the lambda that begins at token ``k`` is not marked ``__device__``."""
         opened = next(
             (n for n in range(after(self.tokens, k), self.function.body.stop) if self.tokens[n].text == "{"), k
         )
@@ -349,7 +349,7 @@ class _Body:
 
     @functools.cached_property
     def host_lambdas(self) -> set[str]:
-        """The names of host lambdas in this body: ``auto f = [=](...) { ... }``."""
+        """The names of variables in this body that are host lambdas: ``auto f = [=](...) { ... }``."""
         tokens = self.tokens
         return {
             tokens[k - 2].text
@@ -366,7 +366,7 @@ class _Body:
             raise error_at(
                 self.source,
                 token,
-                "__shared__ in a host function",
+                "a __shared__ variable is declared in a host function",
                 "Shared memory belongs to a block: declare it in the kernel.",
             )
         functions = self._candidates(k)

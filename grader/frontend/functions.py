@@ -1,4 +1,4 @@
-"""The functions and variables that a file declares, found from tokens, each with its execution space."""
+"""Finds the functions and variables that a file declares, and where each function runs (host, device or kernel)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.frontend.tokens import Source, Token, closing
 
 
 class Space(enum.Enum):
-    """The side on which a function runs."""
+    """The execution space of a function: where it runs."""
 
     HOST = "host"
     DEVICE = "device"
@@ -29,34 +29,37 @@ class Space(enum.Enum):
 
 
 HostVariables = set[tuple[tuple[str, ...], str]]
-"""Host variables, each with the named namespaces around it."""
+"""The type of a set of host variables. Each is a pair: the names of the enclosing namespaces, the variable's name."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A declaration or definition. ``head`` and ``body`` are token indices; a declaration has an empty body."""
+    """A declaration or definition of a function.
+
+    ``head`` and ``body`` are ranges of indices in ``tokens``. The body of a declaration is empty.
+    """
 
     name: str
     owner: str
-    """The class that it is a member of; empty for a free function."""
+    """The class of a member function; empty for other functions."""
     namespace: tuple[str, ...]
-    """The named namespaces around it."""
+    """The names of the enclosing namespaces."""
     space: Space
     constexpr: bool
     tokens: Sequence[Token]
     head: range
     body: range
     of_template: bool = False
-    """True if it is a member of a class template, which is checked when it is instantiated."""
+    """True for a member of a class template. nvcc checks it only when the template is instantiated."""
 
     @property
     def in_device_code(self) -> bool:
-        """True if device code may call it, which includes constexpr functions (--expt-relaxed-constexpr)."""
+        """True if device code may call the function. That includes constexpr functions (--expt-relaxed-constexpr)."""
         return self.space in (Space.DEVICE, Space.BOTH) or self.constexpr
 
 
 class _Scope(NamedTuple):
-    """A namespace or class whose brace is open."""
+    """An enclosing namespace or class."""
 
     kind: str
     name: str
@@ -71,10 +74,13 @@ double unsigned signed auto operator new delete throw template using typedef fri
 
 
 def branches_are_whole(source: Source) -> bool:
-    """Return whether each branch of each ``#if`` closes its braces; otherwise tokens cannot delimit bodies."""
+    """Return whether each branch of each ``#if`` closes the braces that it opens.
+
+    Only then can functions' bodies be found without evaluating the conditions.
+    """
     directives = iter([d for d in source.directives if d.name in ("if", "ifdef", "ifndef", "else", "elif", "endif")])
     directive = next(directives, None)
-    depth, before = 0, []  # before: the depth at each open #if
+    depth, before = 0, []  # before: the brace depth at each #if without its #endif yet
     for token in source.tokens:
         while directive is not None and directive.start < token.start:
             if directive.name.startswith("if"):
@@ -96,9 +102,10 @@ def collect(
     variables: HostVariables,
     of_device: set[str] | None = None,
 ) -> None:
-    """Collect the functions and host variables of a file or of a macro's body; function bodies are skipped.
+    """Find the functions and host variables that are declared in ``tokens``, and add them to the given containers.
 
-    ``of_device``: a set that receives the names of device-only variables that are not constants.
+    Declarations inside functions are not searched. ``of_device`` receives the names of device variables, except for
+    constants, which the host may use as well.
     """
     scopes: list[_Scope] = []
     types: list[int] = []  # the brace depth of each open `typedef struct {`
@@ -127,7 +134,7 @@ def collect(
                 i = after(tokens, i)
         elif text == "}":
             i += 1
-            if types and types[-1] == len(scopes):  # typedef struct { ... } Name; does not declare a variable
+            if types and types[-1] == len(scopes):  # the Name in typedef struct { ... } Name; is no variable
                 types.pop()
                 while i < len(tokens) and tokens[i].text != ";":
                     i += 1
@@ -157,7 +164,7 @@ def after(tokens: Sequence[Token], i: int) -> int:
 
 
 def _name(declaration: Sequence[Token], kind: str) -> str:
-    """Return the name of a class or namespace; empty for ``extern "C"`` and anonymous ones."""
+    """Return the name of a class or namespace; empty if it has none, and for ``extern "C"``."""
     words = [t.text for t in strip_attributes(declaration)]
     named = [k for k, word in enumerate(words) if word in (("namespace",) if kind == "namespace" else _CLASSES)]
     return next((word for word in words[named[-1] + 1 :] if re.match(r"\w", word)), "") if named else ""
@@ -178,7 +185,7 @@ def _namespace(scopes: Sequence[_Scope]) -> tuple[str, ...]:
 def _function(
     tokens: Sequence[Token], head: range, body: range, scopes: Sequence[_Scope], functions: list[Function]
 ) -> bool:
-    """Add the function that a declaration declares, if it declares one."""
+    """Add the function that is declared in ``head``. Return false if it declares something else."""
     declaration = strip_attributes([tokens[k] for k in head])
     words = [t.text for t in declaration]
     if not words or (words[0] in ("using", "typedef", "friend", "static_assert", "extern") and "(" not in words):
@@ -220,7 +227,10 @@ def _space(words: Sequence[str]) -> Space:
 
 
 def _host_variables(declaration: Sequence[Token]) -> list[str]:
-    """Return namespace-scope variables that device code cannot read: those without a constant initializer."""
+    """Return the variables in a declaration at namespace scope that device code cannot read.
+
+    Device code can read a constant scalar, because the compiler knows its value.
+    """
     words = [t.text for t in declaration]
     if not words or set(words) & (
         {"using", "typedef", "template", "static_assert", "friend", "__shared__"} | set(DEVICE_VARIABLES)
@@ -249,5 +259,5 @@ def _device_variables(declaration: Sequence[Token]) -> list[str]:
 
 
 def index_of(words: Sequence[str], word: str) -> int:
-    """Return the index of a word, or the length."""
+    """Return the index of a word; the length of ``words`` if it is not there."""
     return words.index(word) if word in words else len(words)

@@ -1,4 +1,7 @@
-"""Simulator headers that nvcc's ``cuda_runtime.h`` includes implicitly, added to the files that use them."""
+"""Adds ``#include`` lines for headers of the simulator to the files that use them.
+
+nvcc's ``cuda_runtime.h`` contains the same functions, so a kernel file does not include them itself.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _REFERENCES = re.compile(r"\btexture\s*<|\btextureReference\b")
 
 
 def headers_for(text: str) -> str:
-    """Return ``#include`` lines for a translated file."""
+    """Return the ``#include`` lines that a translated file needs at its start."""
     wanted = {
         "ptx": "::sim::ptx::" in text,
         "shifts": "::sim::gpu " in text,

@@ -1,4 +1,4 @@
-"""Device variables named in host code, where the name refers to a separate host copy, as with nvcc."""
+"""Finds uses of device variables in host code. As with nvcc, such a name refers to a separate copy on the host."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ _NO_TYPES = frozenset(("return", "else", "do", "case", "goto", "throw", "new", "
 
 
 def host_names(source: Source) -> dict[int, int]:
-    """Return the position of each such word and that of the first word of its qualified name."""
+    """Return the positions in the text where host code names a device variable.
+
+    Each is mapped to the start of the qualified name: to that of ``n`` for ``x`` in ``n::x``.
+    """
     if not any(t.text in ("__device__", "__constant__") for t in source.tokens) or not branches_are_whole(source):
         return {}
     functions: list[Function] = []
     host: HostVariables = set()
     variables: set[str] = set()
     collect(source, expanded(source), functions, host, variables)
-    variables -= {function.name for function in functions}  # declared in several namespaces: ambiguous here
+    variables -= {
+        function.name for function in functions
+    }  # a function has the same name: which one is meant is unknown
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:
@@ -31,9 +36,9 @@ def host_names(source: Source) -> dict[int, int]:
 def _in_body(source: Source, function: Function, variables: set[str]) -> dict[int, int]:
     tokens, found = function.tokens, {}
     scopes = [{tokens[k].text for k in function.head if _declares(tokens, k)}]
-    ahead: set[str] = set()  # declared in the parentheses of a loop or lambda whose body follows
+    ahead: set[str] = set()  # names declared in the parentheses before the body of a loop or lambda
     depth = 0
-    on_device = -1  # the end of the current device lambda's body
+    on_device = -1  # the index where the body of the current device lambda ends
     for k in function.body:
         token = tokens[k]
         if token.kind == "mark":
@@ -60,7 +65,7 @@ def _in_body(source: Source, function: Function, variables: set[str]) -> dict[in
             spend(source, token, k - first)
             before = tokens[first - 1].text
             member = before in (".", "->") or (before == "(" and tokens[first - 2].text == "decltype")
-            # the name is in the text itself, not in a macro
+            # Skip a name that comes from a macro: its position is that of the macro's use.
             if not member and source.text.startswith(token.text, token.start):
                 found[token.start] = tokens[first].start
     return found
@@ -72,7 +77,7 @@ def _is_in_one_of(scopes: Sequence[set[str]], token: Token, source: Source) -> b
 
 
 def _declares(tokens: Sequence[Token], k: int) -> bool:
-    """Return whether a word follows a type (approximately): ``T x``, ``T* x``, but not ``f(&x)`` or ``2 * x``."""
+    """Return whether the word at ``k`` seems to be declared there: ``T x`` or ``T* x``, not ``f(&x)`` or ``2 * x``."""
     if k < 3 or tokens[k].kind != "word" or tokens[k - 1].text not in ("*", "&", "&&"):
         return k > 0 and (
             tokens[k - 1].text == ">" or (tokens[k - 1].kind == "word" and tokens[k - 1].text not in _NO_TYPES)

@@ -1,4 +1,4 @@
-"""The kernels that a file declares and the template arguments each needs before its address can be taken."""
+"""Finds the kernels that a file declares, with their parameters and attributes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ _ATTRIBUTES = ("__launch_bounds__", "__attribute__", "__maxnreg__", "__cluster_d
 
 @dataclass(frozen=True)
 class KernelDefinition:
-    """A ``__global__`` function: ``needed`` template arguments must be written before its address can be taken.
+    """A ``__global__`` function.
 
-    ``cluster`` is the text between the parentheses of ``__cluster_dims__``, if a launch can repeat it.
+    ``needed`` is the number of template arguments that must be written to take its address. ``cluster`` is the text
+    between the parentheses of ``__cluster_dims__``; it is empty if it uses a template parameter, because a launch does
+    not know that.
     """
 
     name: str
@@ -25,26 +27,26 @@ class KernelDefinition:
     is_template: bool = False
     cluster: str = ""
     pointers: tuple[bool, ...] = ()
-    """True if each parameter is a pointer."""
+    """For each parameter, whether it is a pointer."""
     alone: bool = True
-    """True if no other function has its name."""
+    """True if no function that is not a kernel has the same name."""
 
     def takes_pointer(self, index: int) -> bool:
-        """Return whether that parameter is a pointer."""
+        """Return whether the kernel has a parameter at ``index`` and it is a pointer."""
         return index < len(self.pointers) and self.pointers[index]
 
 
 def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[KernelDefinition]]:
-    """Return the kernels of a file by name; several with one name are declarations or overloads.
+    """Return the kernels of a file by name. A name with several kernels has several declarations or overloads.
 
-    ``no_references``: raise an error for a parameter that is a reference.
+    With ``no_references``, raise RewriteError for a parameter that is a reference.
     """
     found: dict[str, list[KernelDefinition]] = {}
     tokens = source.tokens
-    macros = _that_say(source, "__forceinline__")
+    macros = _macros_with(source, "__forceinline__")
     functions = _host_functions(tokens)
-    start = 0  # the start of the current declaration, approximately: after the last ; { }
-    known = 0  # the end of the last kernel's parameters
+    start = 0  # where the current declaration begins: roughly, after the last ; { or }
+    known = 0  # the index where the parameters of the last kernel end
     for i, token in enumerate(tokens):
         if token.text in (";", "{", "}"):
             start = i + 1
@@ -65,7 +67,7 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
                 source,
                 inlined,
                 f"the kernel {tokens[k].text} is __forceinline__",
-                "A kernel is launched, not called: remove it.",
+                "Remove __forceinline__: a kernel is launched, not called.",
             )
         if close is None:
             continue
@@ -95,7 +97,10 @@ def find_kernels(source: Source, no_references: bool = False) -> dict[str, list[
 
 
 def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token]) -> None:
-    """Reject a reference parameter: nvcc accepts it, but the kernel gets the address of a host variable."""
+    """Raise RewriteError for a reference parameter.
+
+    nvcc accepts it, but the kernel would get the address of a host variable, which it cannot read.
+    """
     depth = 0
     for token in parameter:
         depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(token.text, 0)
@@ -111,9 +116,9 @@ def _refuse_reference(source: Source, kernel: Token, parameter: Sequence[Token])
 
 
 def _host_functions(tokens: Sequence[Token]) -> set[str]:
-    """Return the names that are declared like functions with a return type and are not kernels."""
+    """Return the names of functions that are not kernels: roughly, words between a type and a ``(``."""
     found: set[str] = set()
-    kernel = False  # since the last ; { }
+    kernel = False  # whether __global__ occurred since the last ; { or }
     for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
         if token.text in (";", "{", "}"):
             kernel = False
@@ -148,8 +153,8 @@ def _template_names(head: Sequence[Token]) -> set[str]:
 
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
-    """Raise RewriteError for an inline launcher: it would become part of code that is not checked."""
-    macros = _that_say(source, "__forceinline__")
+    """Raise RewriteError for a ``__forceinline__`` launcher: inlined into its entry point, it would not be checked."""
+    macros = _macros_with(source, "__forceinline__")
     start = 0
     for i, token in enumerate(source.tokens):
         if token.kind == "mark" and token.text in (";", "{", "}"):
@@ -161,12 +166,12 @@ def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
                     source,
                     inlined,
                     f"the launcher {token.text} is __forceinline__",
-                    "It is called from Python: remove it.",
+                    "Remove __forceinline__: a launcher is called from Python.",
                 )
             start = i
 
 
-def _that_say(source: Source, word: str) -> set[str]:
+def _macros_with(source: Source, word: str) -> set[str]:
     """Return the macros whose bodies contain a word, directly or through other macros."""
     users: dict[str, list[str]] = {}
     for macro in source.macros:

@@ -1,4 +1,4 @@
-"""The syntax of a launch: the start of the callee before ``<<<``, and the ``>>>`` that ends the configuration."""
+"""Parser of launches: finds where the callee before ``<<<`` starts, and the ``>>>`` that ends the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STATEMENT_WORDS = {"return", "else", "do", "goto", "case", "default", "throw", 
 
 
 def is_triple(tokens: Sequence[Token], i: int, mark: str) -> bool:
-    """Return whether a mark stands three times at ``i``; like nvcc, allow a blank before the third."""
+    """Return whether the tokens at ``i`` are ``<<<`` or ``>>>``. Like nvcc, allow a blank before the third mark."""
     group = tokens[i : i + 3]
     if len(group) < 3 or any(t.text != mark or t.kind != "mark" for t in group) or group[1].end - group[0].start > 2:
         return False
@@ -23,8 +23,11 @@ def _is_name(token: Token) -> bool:
     return token.kind == "word" and token.text not in _STATEMENT_WORDS
 
 
-def _goes_on(tokens: Sequence[Token], k: int) -> bool:
-    """Return whether a bracket after token ``k`` continues an expression: ``table[i]``, but not ``if (x) (*f)``."""
+def _continues_expression(tokens: Sequence[Token], k: int) -> bool:
+    """Return whether a bracket after token ``k`` belongs to the expression before it.
+
+    It does in ``table[i]``; it does not in ``if (x) (*f)``, where the second bracket begins a new expression.
+    """
     if k < 0:
         return False
     if tokens[k].text == ")":
@@ -34,7 +37,10 @@ def _goes_on(tokens: Sequence[Token], k: int) -> bool:
 
 
 def callee_start(tokens: Sequence[Token], i: int) -> int | None:
-    """Return the index of the callee's first token: ``ns::kernel<T, (N > 4)>``, ``table[i]``, ``(*pointer)``."""
+    """Return the index of the first token of the callee that ends before token ``i``; None if there is no callee.
+
+    A callee may be ``ns::kernel<T, (N > 4)>``, ``table[i]`` or ``(*pointer)``.
+    """
     k = i - 1
     while k >= 0:
         text = tokens[k].text
@@ -48,7 +54,7 @@ def callee_start(tokens: Sequence[Token], i: int) -> int | None:
             opened = opening(tokens, k)
             if opened is None:
                 return None
-            if not _goes_on(tokens, opened - 1):
+            if not _continues_expression(tokens, opened - 1):
                 return opened
             k = opened - 1
             continue
@@ -88,7 +94,7 @@ def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
             depth += 1
         elif text == "<":
             if k and tokens[k - 1].text == "<" and tokens[k - 1].end == tokens[k].start:
-                k -= 2  # a shift inside template arguments
+                k -= 2  # ``<<`` is a shift inside template arguments
                 continue
             depth -= 1
             if depth == 0:
@@ -98,7 +104,7 @@ def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
 
 
 def configuration_end(tokens: Sequence[Token], i: int) -> int | None:
-    """Return the index of the first ``>`` of the ``>>>`` that ends the configuration starting at ``i``."""
+    """Return the index of the ``>>>`` that ends the launch configuration whose first token is at ``i``."""
     depth = 0
     while i < len(tokens):
         text = tokens[i].text if tokens[i].kind == "mark" else ""

@@ -1,7 +1,7 @@
-"""Limits of a kernel file, so that reading a hostile file takes time and memory in proportion to its size.
+"""Limits of a kernel file, so that the front end reads even a hostile file in time and memory proportional to its size.
 
-Most of the front end reads the tokens once. Code that reads some of them again counts that with ``spend``: a file that
-forces too many repeated reads is rejected at a line, as is one that is nested too deeply.
+Most of the front end reads each token once. Code that may read tokens again calls ``spend`` with their number. A file
+for which this sum is too large, or whose brackets are nested too deeply, is rejected with an error at a line.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from grader.frontend.rewrite_error import error_at
 from grader.frontend.tokens import Source, Token
 
 MOST_BYTES = 1 << 20
-"""The maximum number of tokens of a kernel file."""
+"""The maximum size of a kernel file."""
 MOST_TOKENS = 200_000
+"""The maximum number of tokens of a kernel file, including those of its macros."""
 MOST_INCLUDES = 64
 MOST_LEVELS = 256
 """The maximum nesting depth of brackets and of ``#if``."""
@@ -26,7 +27,7 @@ _LOOKS_AT_LEAST = 100_000
 
 
 def check_limits(source: Source) -> None:
-    """Raise RewriteError where a file is too large or nested too deeply."""
+    """Raise RewriteError if a file has too many tokens or includes, or is nested too deeply."""
     count = len(source.tokens) + sum(len(macro.body) for macro in source.macros)
     if count > MOST_TOKENS:
         last = source.tokens[-1] if source.tokens else source.macros[-1].body[-1]
@@ -56,7 +57,10 @@ def check_limits(source: Source) -> None:
 
 
 def _check_splices(source: Source) -> None:
-    """Reject a word split by a backslash and a newline: it is two tokens here and one for the compiler."""
+    """Raise RewriteError for a word that a backslash splits over two lines.
+
+    The tokenizer reads it as two words, but the compiler as one.
+    """
     spliced = [match.start() for match in _SPLICED_WORD.finditer(source.text)]
     if not spliced:
         return
@@ -84,17 +88,17 @@ def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
                     source,
                     token,
                     f"brackets are nested deeper than {MOST_LEVELS} levels",
-                    "Move parts of it into separate functions or variables.",
+                    "Move parts of the code into separate functions or variables.",
                 )
 
 
 def spend(source: Source, token: Token, looks: int) -> None:
-    """Count repeated reads of tokens or other parts of the file; raise RewriteError at ``token`` for too many."""
+    """Add ``looks`` to the file's count of repeated reads; raise RewriteError at ``token`` if there are too many."""
     source.looks += looks
     if source.looks > max(_LOOKS_AT_LEAST, _LOOKS_PER_TOKEN * len(source.tokens)):
         raise error_at(
             source,
             token,
-            "reading the file up to here takes too long: its declarations refer to each other or nest too often",
+            "reading the file takes too long here: it has too many long declarations or functions with the same name",
             "Split long declarations, and give different functions different names.",
         )

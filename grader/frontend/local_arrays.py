@@ -1,15 +1,16 @@
-"""Local arrays whose address is taken: ``int a[4]; int* p = a;``, ``fill(a)``, ``&a[1]``.
+"""Adds red zones to local arrays whose address is taken: ``int a[4]; int* p = a;``, ``fill(a)``, ``&a[1]``.
 
-Compilers do not check accesses through such a pointer, so the array gets a red zone on each side
-(``sim/local_arrays.h``)::
+Compilers do not check accesses through such a pointer. The front end therefore replaces the array by one with a red
+zone on each side, where an access is reported (``sim/local_arrays.h``)::
 
     int a[4] = {1};   ->   typedef int sim_local_a[4]; ::sim::LocalArray<sim_local_a> sim_array_a = {{}, {}, {1}};
                            auto& a = sim_array_a.begin("a");
 
-The replacement stays on the same line. An array that is only indexed is unchanged: ``-fsanitize=bounds`` checks its
-indices.
+The replacement stays on the same line. An array that is only indexed is not replaced, because ``-fsanitize=bounds``
+checks its indices.
 
-Compilers do not instrument accesses to variables that provably stay local; the header hides that from them.
+Compilers do not instrument accesses to a variable if they can prove that its address does not leave the function. The
+code in the header prevents this proof.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ _NO_TYPES = frozenset(
         "__managed__",
     ]
 )
-"""Words that cannot begin a declaration of a local array, or that declare arrays that are not thread-local."""
+"""Words that do not begin a declaration of a local array, because they begin a statement or another declaration."""
 _ALIGNMENTS = {"alignas", "__align__", "__builtin_align__"}
 _MOST_TYPE_TOKENS = 64
 
 
 @dataclass(frozen=True)
 class _Declarator:
-    """A declarator ``*name[4][8] = {...}``: token indices of its start, name, end of dimensions, and end."""
+    """A declarator such as ``*name[4][8] = {...}``: the indices of its first token, its name, and two ends."""
 
     first: int
     name: int
@@ -73,17 +74,18 @@ class _Declarator:
 
 
 class LocalArrays:
-    """The arrays in the body of a device function: the tokens from ``begin`` to ``end``."""
+    """Finds the local arrays in the body of a device function, which are the tokens from ``begin`` to ``end``."""
 
     def __init__(self, source: Source, tokens: Sequence[Token], begin: int, end: int) -> None:
         self.source, self.tokens, self.begin, self.end = source, tokens, begin, end
         self.indexed = self._indexed()
 
     def edits(self) -> Iterator[tuple[int, int, str]]:
-        """Yield the replacements: start, end and new text."""
+        """Yield the edits of the text: start, end, and the text that replaces the characters between."""
         if self._words & {"goto", "decltype"}:
-            return  # goto must not jump over a variable with a destructor; decltype would see another type
-        switches: list[bool] = []  # whether each open brace is a switch's: a case may jump over declarations
+            return  # a goto may not skip the new array's constructor; decltype would return another type
+        # For each open brace, whether it is that of a switch. There a case may not skip the constructor either.
+        switches: list[bool] = []
         starts = True
         for i in range(self.begin, self.end):
             token = self.tokens[i]
@@ -97,7 +99,10 @@ class LocalArrays:
             starts = mark in ("{", "}", ";")
 
     def _indexed(self) -> dict[str, int]:
-        """Return the smallest number of indices applied to each name; -1 if its type matters as well."""
+        """Return for each name the smallest number of indices after it: 1 if ``a[i]`` and ``a[i][j]`` occur.
+
+        The number is -1 if the array's type matters, as in ``size(a)``; such an array cannot be replaced.
+        """
         tokens, least = self.tokens, dict[str, int]()
         self._words = {tokens[i].text for i in range(self.begin, self.end) if tokens[i].kind == "word"}
         for i in range(self.begin, self.end):
@@ -120,7 +125,7 @@ class LocalArrays:
         return paren is not None and self.tokens[paren - 1].text == "switch"
 
     def _declaration(self, first: int) -> Iterator[tuple[int, int, str]]:
-        """Yield the replacements for the statement that begins there, if it declares such arrays."""
+        """Yield the edits for the statement that begins at ``first``, if it declares arrays whose address is taken."""
         tokens, start = self.tokens, first
         while tokens[start].text in _ALIGNMENTS and tokens[start + 1].text == "(":
             start = (closing(tokens, start + 1) or start) + 1
@@ -164,7 +169,7 @@ class LocalArrays:
         return 0 <= self.indexed.get(self.tokens[one.name].text, dimensions) < dimensions
 
     def _declarators(self, start: int) -> list[_Declarator] | None:
-        """Return the declarators if a type begins there and its first name is an array; None otherwise."""
+        """Return the declarators of the declaration that begins at ``start``; None if its first is not an array."""
         tokens, k, words = self.tokens, start, list[str]()
         while tokens[k].kind == "word" or tokens[k].text in ("::", "<"):
             if tokens[k].text in _NO_TYPES or k - start > _MOST_TYPE_TOKENS:

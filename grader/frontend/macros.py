@@ -1,7 +1,7 @@
-"""A file's tokens with its macros expanded, precisely enough to find the calls that macros hide.
+"""Expands the macros of a file, so that calls inside macros are found.
 
-Only macros that the file defines once, outside of ``#if``, without ``#`` and ``##``, are expanded; others remain. A
-token that comes from a macro has the position of the macro's use.
+It expands only macros that the file defines exactly once, outside of ``#if``, and without ``#`` and ``##``. Uses of
+other macros remain. A token that comes from a macro gets the position of the macro's use.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from grader.frontend.tokens import Macro, Source, Token, Tokens, closing
 
 _MOST = 200_000
-"""The maximum number of tokens after expansion; a larger file is not expanded."""
+"""The maximum number of tokens after expansion. If there are more, the file's macros are not expanded."""
 
 
 class _TooMany(Exception):
-    """Raised when the expansion exceeds the limit."""
+    """The expansion of a macro exceeds the limit."""
 
 
 def expanded(source: Source) -> Sequence[Token]:
@@ -56,7 +56,10 @@ def _simple(source: Source) -> dict[str, Macro]:
 
 
 def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozenset[str]) -> Iterator[Token]:
-    """Yield the expanded tokens; ``inside`` are the macros being expanded, which C does not expand recursively."""
+    """Yield the tokens with macros expanded.
+
+    ``inside`` are the macros that are being expanded; C does not expand them again inside their own expansion.
+    """
     i = 0
     while i < len(tokens):
         token = tokens[i]
@@ -86,7 +89,10 @@ def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozen
 
 
 def _places(body: Sequence[Token], start: int) -> Iterator[int]:
-    """Yield the position of each token of a macro: that of its use, but the marks of a ``<<<`` are adjacent."""
+    """Yield a position for each token of a macro's body: that of the macro's use.
+
+    Equal adjacent marks get consecutive positions, because a ``<<<`` is recognized by the positions of its marks.
+    """
     beside = 0
     for before, token in zip([None, *body], body):
         adjacent = before is not None and before.text == token.text and before.end == token.start

@@ -1,4 +1,4 @@
-"""Messages about a place in a kernel file, from a compiler or from the front end."""
+"""Errors and warnings about a line of a kernel file, from a compiler or from the front end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _WIDEST = 240
-"""The number of characters of a line that are shown, around the column."""
+"""The maximum number of characters of a source line that are shown. A longer line is cut around the column."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Variables of a program that are named ``gridDim``, ``blockDim`` or the like.
+"""Renames variables of a program that have the name of a built-in variable, such as ``gridDim``.
 
-On the simulator those names are macros. Where the file declares a variable, parameter or member with such a name, the
-declaration and its uses in that scope are renamed.
+On the simulator the built-in names are macros, which would replace the variable's name. Where the file declares a
+variable, parameter or member with such a name, the declaration and its uses in that scope are renamed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _AFTER_A_NAME = {"(", "{", "=", ";", ",", ")", "[", ":"}
 
 
 def own_names(tokens: Sequence[Token]) -> frozenset[int]:
-    """Return the positions of the names that the file itself declares."""
+    """Return the positions of built-in names that refer to a variable which the file itself declares."""
     if not any(token.text in BUILT_IN for token in tokens):
         return frozenset()
     found: set[int] = set()
     scopes: list[set[str]] = [set()]
-    parameters: set[str] = set()  # parameters of the function or loop whose body follows
+    parameters: set[str] = set()  # names declared in the parentheses before a function's or loop's body
     depth, declares = 0, False
     start = True
     for i, token in enumerate(tokens):

@@ -1,9 +1,10 @@
-"""Conditions of ``while`` loops that read volatile variables: a thread that waits for a flag.
+"""Marks ``while`` loops that read volatile variables in their condition: a thread waits there for a flag.
 
     while (ready[b - 1] == 0) {}   ->   while (::sim::Polling(), ready[b - 1] == 0) {}
 
-If the flag is set already, the thread reads it only once, like data. The object marks the reads of the condition as
-polling, so that the race check takes the variable for a flag whatever the schedule is.
+If the flag is already set when the loop begins, the thread reads it only once. That looks like a read of ordinary data,
+which the race check would report. The object ``Polling`` marks the condition's reads as polling, so that the race check
+treats the variable as a flag in every schedule.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _END_OF_NAME = frozenset(";,=){[(")
 
 
 def polls(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the position after the ``(`` of each such condition."""
+    """Yield the positions where ``Polling`` is inserted: after the ``(`` of each condition with a volatile read."""
     names = _volatile_names(tokens)
     if not names:
         return
@@ -31,7 +32,11 @@ def polls(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _volatile_names(tokens: Sequence[Token]) -> set[str]:
-    """Return the names declared volatile, the functions with a volatile parameter, and ``volatile`` for casts."""
+    """Return the words that show a volatile read in a condition.
+
+    These are the names of volatile variables, those of functions with a volatile parameter, and ``volatile`` itself,
+    which occurs in casts.
+    """
     names: set[str] = set()
     for i, token in enumerate(tokens):
         if token.text != "volatile" or (i and tokens[i - 1].text in ("asm", "__asm", "__asm__")):

@@ -1,7 +1,7 @@
-"""Launcher prototypes: parsed from ``extern "C"`` functions and compared with the prototype of a task.
+"""Parses the prototypes of launchers (``extern "C"`` functions), and compares them with the prototype of a task.
 
-A launcher's parameters are pointers, scalars, and last a ``cudaStream_t``. Parsing them from the source lets Python
-check every argument before the call, and turns a wrong parameter list into a message instead of a crash.
+A launcher's parameters are pointers and scalars, followed by a ``cudaStream_t``. Because the prototype is known, Python
+can check every argument before a call. A launcher with wrong parameters causes an error message instead of a crash.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.frontend.tokens import Source, Token, closing, join, split_commas
 from grader.setup.errors import BuildError
 
-# Spellings of each type of ``dtypes.py``, without const, words in alphabetical order.
+# The short name (see ``dtypes.py``) of each C++ type. The type is spelled without const, with its words sorted.
 _DTYPES = {
     "float": "f32",
     "double": "f64",
@@ -53,7 +53,7 @@ _DTYPES = {
     "char unsigned": "u8",
     "uint8_t": "u8",
     "bool": "bool",
-    # vector types, for pointers: the tensor has the scalar's dtype
+    # A pointer to a vector type takes a tensor of the scalar type.
     "float2": "f32",
     "float3": "f32",
     "float4": "f32",
@@ -92,17 +92,20 @@ class Parameter:
 
     @property
     def is_pointer(self) -> bool:
-        """True if it is a tensor."""
+        """True for a pointer, which takes a tensor."""
         return self.kind == "pointer"
 
     @property
     def is_stream(self) -> bool:
-        """True if it is the stream that every launcher takes last."""
+        """True for the stream, the last parameter of a launcher."""
         return self.kind == "stream"
 
     @property
     def same_as(self) -> tuple[str, str, bool, bool]:
-        """A key that is equal for parameters of one type: ``int64_t`` equals ``long long``, not ``int``."""
+        """A key that is equal for parameters of the same type, however it is spelled.
+
+        ``int64_t`` and ``long long`` have the same key; ``int`` has another.
+        """
         vector = self.kind == "pointer" and self.type.rstrip("*2345678")[-1:] != self.type.rstrip("*")[-1:]
         return self.kind, self.dtype, self.const, vector and not self.type.endswith(("_t*", "16*"))
 
@@ -131,12 +134,12 @@ class PrototypeError(BuildError):
     """A launcher that is missing or has the wrong parameter list."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        # the message quotes the file
+        # Limit the length, because the message quotes the file.
         super().__init__(message if len(message) <= 4000 else message[:4000] + "...", hint)
 
 
 def parse_prototype(text: str) -> Prototype:
-    """Parse a single prototype, as a task writes it: ``void name(const float* x, int n, cudaStream_t stream)``."""
+    """Parse the prototype in a task, such as ``void name(const float* x, int n, cudaStream_t stream)``."""
     found = find_launchers(f'extern "C" {text.rstrip().rstrip(";")};')
     if len(found) != 1:
         raise PrototypeError(f"this is not a launcher's prototype: {text}")
@@ -144,7 +147,7 @@ def parse_prototype(text: str) -> Prototype:
 
 
 def find_launchers(text: str | Source) -> list[Prototype]:
-    """Return the ``extern "C"`` functions of a file, in order; a definition replaces its earlier declaration."""
+    """Return the ``extern "C"`` functions of a file in order. A function that is declared twice is returned once."""
     source = text if isinstance(text, Source) else Source(text)
     found: dict[str, Prototype] = {}
     tokens = source.tokens
@@ -170,7 +173,10 @@ def find_launchers(text: str | Source) -> list[Prototype]:
 
 
 def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
-    """Return ``int main()`` of a program as a launcher without parameters, and whether it takes argc and argv."""
+    """Return the function ``main`` of a program as a launcher without parameters, and whether it takes argc and argv.
+
+    Return None if the file has no ``int main``.
+    """
     source = text if isinstance(text, Source) else Source(text)
     tokens = source.tokens
     for i in range(1, len(tokens) - 2):
@@ -183,7 +189,10 @@ def find_main(text: str | Source) -> tuple[Prototype, bool] | None:
 
 
 def _function_at(source: Source, tokens: Sequence[Token], start: int, end: int) -> tuple[Prototype | None, int]:
-    """Parse a declaration or definition from ``start``; return it, if it is a function, and its end."""
+    """Parse the declaration or definition at ``start``.
+
+    Return its prototype, or None if it is not a function, and the index after it.
+    """
     i = start
     while i < end and tokens[i].text not in ("(", ";", "{", "="):
         if tokens[i].text in ("__attribute__", "__launch_bounds__", "alignas", "__align__", "__declspec"):
@@ -223,7 +232,8 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     written = join(tokens)
     if any(t.text == "=" for t in tokens):
         raise PrototypeError(
-            f"{where}: the parameter '{written}' has a default value", "Remove the default: callers pass every value."
+            f"{where}: the parameter '{written}' has a default value",
+            "Remove the default value: Python passes every argument.",
         )
     words = [t for t in tokens if t.text not in _RESTRICT]
     array = any(t.text == "[" for t in words)
@@ -231,10 +241,10 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
         words = words[: next(i for i, t in enumerate(words) if t.text == "[")]
     stars = sum(t.text == "*" for t in words) + array
     if any(t.text == "&" or t.text == "&&" for t in words):
-        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Pass pointers and numbers.")
+        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Use pointers and numbers.")
     if stars > 1:
         raise PrototypeError(
-            f"{where}: the parameter '{written}' is a pointer to a pointer", "Pass one pointer per tensor."
+            f"{where}: the parameter '{written}' is a pointer to a pointer", "Use a parameter for each tensor."
         )
     last_star = max((i for i, t in enumerate(words) if t.text == "*"), default=-1)
     base = [t.text for t in (words[:last_star] if last_star >= 0 else words)]
@@ -242,7 +252,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
     const = "const" in base
     base = [t for t in base if t not in ("const", "volatile", "struct", "std", "::")]
     name = tail[-1] if tail else ""
-    # The name is the last word, unless the words form only a type ("long long").
+    # The last word is the parameter's name, unless all words belong to the type, as in "long long".
     if (stars == 0 or array) and len(base) > 1 and base[-1] not in _ARITHMETIC_WORDS:
         name, base = base[-1], base[:-1]
     if base and base[0] in _STREAM_TYPES and stars == 0:
@@ -260,7 +270,7 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
 
 
 def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str) -> Prototype:
-    """Return the launcher that a task expects; raise an error with both prototypes if it is missing or differs."""
+    """Return the launcher that a task requires. Raise PrototypeError if it is missing or has other parameters."""
     actual = next((p for p in found if p.name == expected.name), None)
     wanted = f'expected:\n  extern "C" {expected}'
     if actual is None:
@@ -268,20 +278,20 @@ def require_launcher(found: Sequence[Prototype], expected: Prototype, file: str)
         has = f"it has {others}" if found else 'it has no extern "C" function at all'
         raise PrototypeError(
             f"{file} has no launcher {expected.name}: {has}\n{wanted}",
-            "Write the launcher with this prototype, in full: a launcher that a #define creates is not found.",
+            "Write the launcher with this prototype. Write it out: a launcher that a macro defines is not found.",
         )
     differences = explain_difference(actual, expected)
     if differences:
         listed = "\n".join(f"  {d}" for d in differences)
         raise PrototypeError(
             f"{file}:{actual.line}: the launcher {actual.name} has the wrong parameters:\n{listed}\n{wanted}",
-            "Write the launcher with the expected prototype; the names of the parameters are up to you.",
+            "Write the launcher with the expected prototype. You may choose other names for the parameters.",
         )
     return actual
 
 
 def explain_difference(actual: Prototype, expected: Prototype) -> list[str]:
-    """Describe every relevant difference, parameter by parameter; empty if callers cannot tell the two apart."""
+    """Describe each difference between two prototypes that matters to a caller. Other names do not matter."""
     out: list[str] = []
     if actual.return_type != expected.return_type:
         out.append(f"it returns {actual.return_type}, expected {expected.return_type}")
@@ -316,7 +326,7 @@ def _reason(a: Parameter, e: Parameter) -> str:
     if a.kind == e.kind == "pointer" and a.dtype == e.dtype and a.const != e.const:
         return ": an input is read only" if e.const else ": an output cannot be const"
     if {a.kind, e.kind} == {"pointer", "scalar"}:
-        return f": a {'number' if e.kind == 'scalar' else 'pointer'} is passed here"
+        return f": the caller passes a {'number' if e.kind == 'scalar' else 'pointer'}"
     if a.kind == e.kind == "scalar" and {a.dtype, e.dtype} == {"i32", "i64"}:
         return ": that is 4 bytes, not 8" if a.dtype == "i32" else ": that is 8 bytes, not 4"
     return ""

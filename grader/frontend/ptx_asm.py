@@ -1,8 +1,8 @@
-"""Inline PTX: ``asm volatile("mma.sync... ;" : outputs : inputs)`` translated to calls into ``sim::ptx``.
+"""Translates inline PTX, ``asm volatile("mma.sync... ;" : outputs : inputs)``, to calls of functions of ``sim::ptx``.
 
-Each PTX instruction becomes one call of the function given by :mod:`grader.frontend.ptx_instructions`; operands keep
-their order. Registers that the text declares become variables, predicates become conditions, labels become labels. An
-instruction that is not in the tables is an error.
+Each PTX instruction becomes a call of one function, which :mod:`grader.frontend.ptx_instructions` selects; the operands
+keep their order. Registers that the PTX text declares become variables, guard predicates become ``if`` statements, and
+labels become C++ labels. An instruction that is not in the tables is an error.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _REGISTER_TYPES = {
 
 
 _MOST_REGISTERS = 255
-"""The maximum number of registers that one asm statement may declare: the limit of a thread."""
+"""The maximum number of registers that one asm statement may declare. A GPU thread has at most 255 registers."""
 _MOST_TEXT = 1 << 18
-"""The maximum number of characters of C++ for one asm statement."""
+"""The maximum number of characters of C++ into which one asm statement is translated."""
 _COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)")
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 
 
 class UnknownPtx(Exception):
-    """An asm statement that the simulator cannot run."""
+    """An error in an asm statement, or an instruction that the simulator does not support."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -69,9 +69,9 @@ class _Operand:
 
 
 def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
-    """Translate the text between the parentheses of an asm statement to C++: an expression or a do-while statement.
+    """Translate the tokens between the parentheses of an asm statement to a C++ expression or do-while statement.
 
-    ``architecture``: the device's compute capability times ten, if it is not the default.
+    ``architecture`` is the device's compute capability times ten; None for the default device.
     """
     sections = _sections(tokens)
     text = _text(sections[0])
@@ -85,7 +85,7 @@ def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
     ptx = _Ptx(text, [*outputs, *inputs], architecture)
     statements += ptx.run()
     if ptx.labels:
-        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # local to this statement
+        statements.insert(0, "__label__ " + ", ".join(sorted(ptx.labels)))  # GNU C: the labels are local to this block
     if not statements:
         return '__asm__ volatile("" ::: "memory")'
     if len(statements) == 1 and "{" not in statements[0] and not statements[0].startswith("if "):
@@ -95,7 +95,7 @@ def translate(tokens: Sequence[Token], architecture: int | None = None) -> str:
 
 
 def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split into the text, the outputs, the inputs, the clobbers; ``::`` counts as two colons."""
+    """Split an asm statement at its colons: the text, the outputs, the inputs, the clobbers."""
     sections: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -109,7 +109,7 @@ def _sections(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    """Return the PTX text: adjacent string literals, joined."""
+    """Return the PTX text of adjacent string literals."""
     if not tokens or any(t.kind not in ("string", "raw") for t in tokens):
         raise UnknownPtx(
             "the text of this asm statement is not a plain string", "Write the instruction out, without macros."
@@ -136,15 +136,15 @@ def _operand(tokens: Sequence[Token]) -> _Operand:
 
 
 _OPCODE = re.compile(r"([^\s{\[]*)\s*(.*)", re.DOTALL)
-"""A pattern for an opcode; operands may follow immediately: ``mma...{%0, %1}``."""
+"""A pattern for an opcode and its operands. A blank between them is optional: ``mma.sync...{%0, %1}``."""
 
 
 class _Ptx:
-    """The parser of one statement's PTX text."""
+    """Translates the PTX text of one asm statement."""
 
     def __init__(self, text: str, operands: Sequence[_Operand], architecture: int | None = None) -> None:
         self.architecture = architecture or simulated_architecture()
-        text = text.replace("%=", "0")  # a unique number; labels are local to the statement anyway
+        text = text.replace("%=", "0")  # "%=" makes labels unique, which is not necessary here
         self.text = _COMMENT.sub(" ", text)
         self.operands = operands
         self.named = {operand.name: operand for operand in reversed(operands)}
@@ -202,7 +202,7 @@ class _Ptx:
             return [f"{guard}goto {_label(rest)}"]
         parts = _split(rest)
         if opcode.startswith(("ld.", "st.")) and ".L2::cache_hint" in opcode and len(parts) == 3:
-            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # the policy does not change any value
+            opcode, parts = opcode.replace(".L2::cache_hint", ""), parts[:2]  # ignore the cache policy
         looked_up = opcode
         if opcode.startswith("mov.b") and parts:
             if parts[0].startswith("{"):
@@ -233,18 +233,18 @@ class _Ptx:
         return [f"{guard}::sim::ptx::{name}({', '.join(values)})"]
 
     def _wgmma(self, opcode: str, form: WgmmaForm, parts: Sequence[str]) -> str:
-        """Translate wgmma.mma_async: accumulators, a and b, scale-d, and constants, which become template arguments."""
+        """Translate wgmma.mma_async. Its last operands are constants, which become template arguments."""
         in_registers = len(parts) > 1 and parts[1].startswith("{")
         constants = 2 * form.scales + form.transposes * (1 if in_registers else 2)
         if len(parts) != 4 + constants or not parts[0].startswith("{"):
             raise UnknownPtx(
-                f"{opcode} takes {{accumulators}}, a, b, scale-d and {constants} constants after that",
+                f"{opcode} takes the operands {{accumulators}}, a, b and scale-d, and then {constants} constants",
                 f"Here it has {len(parts)} operands.",
             )
         if re.fullmatch(r"%(\d+|\[\w+\])", parts[3]):
             raise UnknownPtx(
-                f"scale-d of {opcode} is a predicate, and {parts[3]} is a register",
-                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+                f"scale-d of {opcode} must be a predicate, but {parts[3]} is a register",
+                "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
             )
         values = [self._value(part) for part in parts[4:]]
         if in_registers and form.transposes:
@@ -256,7 +256,7 @@ class _Ptx:
         return f"::sim::ptx::WgmmaForm<{arguments}>::from_{place}({called})"
 
     def _tensor_access(self, opcode: str, access: TensorAccess, parts: Sequence[str]) -> str:
-        """Translate tcgen05.ld and st: the address comes first in C++, because the number of registers varies."""
+        """Translate tcgen05.ld and tcgen05.st. The C++ function takes the address first, and then all registers."""
         registers, address = (parts[0], parts[-1]) if access.loads else (parts[-1], parts[0])
         if len(parts) != 2 or not registers.startswith("{") or not address.startswith("["):
             order = "{registers}, [address]" if access.loads else "[address], {registers}"
@@ -267,7 +267,7 @@ class _Ptx:
         return f"::sim::ptx::{access.function}({', '.join(['SIM_CALLER', *self._values(address), *values])})"
 
     def _tensor_product(self, opcode: str, pair: str, parts: Sequence[str]) -> str:
-        """Translate tcgen05.mma: A is a descriptor, or in brackets an address in tensor memory."""
+        """Translate tcgen05.mma. Its operand A is a descriptor, or in brackets an address in tensor memory."""
         if len(parts) != 5 or any(part.startswith("{") for part in parts):
             raise UnknownPtx(
                 f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
@@ -275,8 +275,8 @@ class _Ptx:
             )
         if re.fullmatch(r"%(\d+|\[\w+\])", parts[4]):
             raise UnknownPtx(
-                f"enable-input-d of {opcode} is a predicate, and {parts[4]} is a register",
-                "Declare one in the same statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+                f"enable-input-d of {opcode} must be a predicate, but {parts[4]} is a register",
+                "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
             )
         place = "_tensor_memory" if parts[1].startswith("[") else ""
         values = [value for part in parts for value in self._values(part)]
@@ -288,8 +288,8 @@ class _Ptx:
             return advice
         example = EXAMPLES.get(opcode.split(".")[0])
         if example is None:
-            return "Use the CUDA intrinsic for it."
-        return f"Use the CUDA intrinsic for it, or a form that the simulator supports, such as {example}."
+            return "Use the CUDA intrinsic for this instruction."
+        return f"Use the CUDA intrinsic for this instruction, or a form that the simulator supports, such as {example}."
 
     def _declare(self, text: str) -> list[str]:
         match = re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text)
@@ -302,7 +302,7 @@ class _Ptx:
             if len(self.registers) + len(names) + count > _MOST_REGISTERS:
                 raise UnknownPtx(
                     f"the asm statement declares more than {_MOST_REGISTERS} registers",
-                    "That is the limit of a thread.",
+                    "A thread of a GPU has no more registers.",
                 )
             names += [f"{several[1]}{i}" for i in range(count)] if several else [name.strip()]
         self.registers.update(names)
@@ -314,10 +314,10 @@ class _Ptx:
         if text.startswith("{") and text.endswith("}"):
             return [value for part in _split(text[1:-1]) for value in self._values(part, depth + 1)]
         if text.startswith("[") and text.endswith("]"):
-            address, *coordinates = _split(text[1:-1])  # [map, {x, y}]: a tensor coordinate
+            address, *coordinates = _split(text[1:-1])  # [map, {x, y}] has coordinates in a tensor
             values = ", ".join(value for part in coordinates for value in self._values(part, depth + 1))
             return [self._address(address), *([f"::sim::ptx::coordinates({values})"] if coordinates else [])]
-        return [self._value(part.strip()) for part in text.split("|")]  # shfl's d|p: a result and a predicate
+        return [self._value(part.strip()) for part in text.split("|")]  # shfl has a result and a predicate: d|p
 
     def _address(self, text: str) -> str:
         match = re.fullmatch(r"([^+\s]+)\s*\+\s*(-?\w+)", text)
@@ -326,7 +326,10 @@ class _Ptx:
         return self._value(text)
 
     def _value(self, text: str) -> str:
-        """Return the C++ of one operand; the total length is limited, because a long operand may be used many times."""
+        """Translate one operand to C++.
+
+        The total length of all operands is limited: a statement could use a long C++ expression many times.
+        """
         operator = "!" if text.startswith("!") else ""
         value = operator + self._read_value(text.removeprefix("!").strip())
         self.length += len(value)
@@ -364,7 +367,7 @@ class _Ptx:
 
 
 def _label(name: str) -> str:
-    """Return ``LAB_WAIT`` as a C++ label."""
+    """Return the C++ label for a PTX label such as ``LAB_WAIT``."""
     return "sim_label_" + re.sub(r"\W", "_", name.strip())
 
 

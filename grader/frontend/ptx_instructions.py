@@ -1,8 +1,8 @@
-"""The table from PTX instructions to functions of ``simulator/include/sim/ptx.h``.
+"""Tables that map PTX instructions to functions of ``simulator/include/sim/ptx.h``.
 
-An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. The tables below are patterns
-of opcodes; the captured parts (type, space, rounding ...) select the template arguments of the function. Modifiers that
-are only hints are matched and dropped.
+An opcode such as ``ld.global.nc.L1::no_allocate.v4.f32`` is a name followed by modifiers. Each row of the tables is a
+pattern for opcodes. The parts that it captures (type, space, rounding ...) become template arguments of the function.
+Modifiers that are only hints, such as ``L1::no_allocate``, are matched and ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# PTX types as C++ types. A 16-bit register that holds a half is a 16-bit number here.
+# The C++ type for each PTX type. PTX keeps an f16 in a 16-bit register, whose C++ type is uint16_t.
 _TYPES = {
     "b8": "uint8_t",
     "u8": "uint8_t",
@@ -76,7 +76,7 @@ _SHUFFLES = {"idx": "index", "up": "up", "down": "down", "bfly": "exclusive_or"}
 _VOTES = {"ballot": "ballot", "all": "all", "any": "any", "uni": "uniform"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "bit_and", "or": "bit_or", "xor": "bit_xor"}
 
-# mma.sync: shape and types of d, a, b, c. The simulator uses the same table.
+# mma.sync: its shapes, and the types of d, a, b and c. The simulator reads the same file.
 _MMA_SHAPES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "mma_shapes.def"
 _MMA_ROW = re.compile(r"^SIM_MMA\( *(\d+), *(\d+), *(\d+), *(\w+), *(\w+), *(\w+)\)$", re.MULTILINE)
 _MMA = {
@@ -86,14 +86,14 @@ _MMA = {
 
 
 def _mma(shape: str, saturates: bool) -> str | None:
-    """Return the function for an mma.sync shape; only integer accumulators saturate."""
+    """Return the function for an mma.sync shape and types; None if there is none. Only s32 accumulators saturate."""
     if shape not in _MMA or (saturates and ".s32." not in shape):
         return None
     kind = f"::sim::Mma::{_MMA[shape]}"
     return f"mma<::sim::saturating({kind})>" if saturates else f"mma<{kind}>"
 
 
-# wgmma: the types of d, a and b, and the depth K (32 bytes).
+# wgmma: the depth K for the types of d, a and b. K elements of a take 32 bytes.
 _WGMMA_DEPTHS = {
     **{(d, "f16", "f16"): 16 for d in ("f16", "f32")},
     ("f32", "bf16", "bf16"): 16,
@@ -106,7 +106,7 @@ _WGMMA = re.compile(
     r"(?P<saturates>\.satfinite)?"
 )
 
-# Loads and stores of tensor memory: lanes and bits of each, as in sim::TensorShape, and registers for each .xN.
+# tcgen05.ld and tcgen05.st: for each shape its name in sim::TensorShape, and the registers of a thread for .x1.
 _TENSOR_SHAPES = {
     "32x32b": ("lanes32_bits32", 1),
     "16x64b": ("lanes16_bits64", 1),
@@ -119,9 +119,9 @@ _TENSOR_ACCESS = re.compile(
 _TENSOR_PRODUCT = re.compile(r"tcgen05\.mma\.cta_group::(?P<group>[12])\.kind::f16")
 _CTA_GROUP = r"\.cta_group::(?P<group>[12])"
 
-# Parts of patterns. Cache operators and eviction priorities are hints: they do not change any value.
+# Patterns that others contain. Cache operators and eviction priorities are hints without influence on a result.
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|const|param|local))?"
-_OBJECT = r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # an mbarrier, by its shared-memory or generic address
+_OBJECT = r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # the space of an mbarrier's address; none: generic
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
 _ADVICE = r"(?:\.L1::\w+)?(?:\.L2::(?:evict_\w+|64B|128B|256B))*"
 _SCOPE = r"(?:\.(?P<scope>cta|cluster|gpu|sys))?"
@@ -165,7 +165,7 @@ def _rounding(name: str) -> str:
 
 
 def _convert(f: _Fields) -> str | None:
-    """Return the cvt function: between numbers, and between f32 and the 16-bit formats."""
+    """Return the function for a cvt between two types of numbers."""
     to, source, mode = f["to"], f["source"], f.get("mode") or "rn"
     if to in _FORMATS and source == "f32":
         return f"cvt_to_small<::sim::{_FORMATS[to]}, {_rounding(mode)}>"
@@ -182,7 +182,7 @@ def _same(name: str) -> Callable[[_Fields], str]:
 
 
 def _truth(value: bool) -> str:
-    """Return a bool as C++ writes it."""
+    """Return ``true`` or ``false``, as in C++."""
     return "true" if value else "false"
 
 
@@ -191,7 +191,7 @@ def _typed(name: str) -> Callable[[_Fields], str]:
 
 
 def _of_group(name: str) -> Callable[[_Fields], str]:
-    """Return a function whose first template argument says whether a pair of CTAs (cta_group::2) executes it."""
+    """Return a function with a bool as its first template argument: true for cta_group::2, a pair of blocks."""
     return lambda f: f"{name}<{_truth(f['group'] == '2')}>"
 
 
@@ -342,7 +342,7 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
         lambda f: f"mbarrier_wait{'_parity' if f['parity'] else ''}<{_space(f)}, {_truth(f['order'] != 'relaxed')}>",
     ),
     (r"mbarrier\.pending_count\.b64", _same("mbarrier_pending_count")),
-    # hints: they do not change any value, but their operands are checked
+    # hints: they have no influence on a result, but their operands are checked
     (
         rf"prefetch(?:{_SPACE}\.L[12](?:::evict_(?:last|normal))?|u\.L1)",
         lambda f: f"prefetch<{_space(f)}>",
@@ -490,10 +490,10 @@ def _compiled() -> list[tuple[re.Pattern[str], Callable[[_Fields], str | None]]]
 
 @functools.lru_cache(maxsize=512)
 def function_for(opcode: str) -> str | None:
-    """Return the function of ``sim::ptx`` for an opcode (``ld.global.v4.f32``), or None if it is not simulated.
+    """Return the function of ``sim::ptx`` for an opcode such as ``ld.global.v4.f32``; None if it is not simulated.
 
-    A ``{0}`` in it stands for the first operand, which is a constant. ``mov.b32`` between a register and a pair in
-    braces is looked up as ``pack.b32`` or ``unpack.b32``.
+    If the result contains ``{0}``, the first operand is a constant that must be inserted there. The caller passes
+    ``pack.b32`` or ``unpack.b32`` for a ``mov.b32`` from or to a pair of registers in braces.
     """
     for written in dict.fromkeys((opcode, _in_order(opcode))):
         for pattern, make in _compiled():
@@ -512,11 +512,11 @@ _ORDERS = [
     r"trans",
     r"global|shared|shared::\w+|const|param|local",
 ]
-"""Modifiers in the order of the PTX ISA; ptxas accepts those of loads and stores in any order."""
+"""Modifiers of loads and stores, in the order of the PTX ISA. ptxas accepts them in any order."""
 
 
 def _in_order(opcode: str) -> str:
-    """Sort the modifiers of a load or store into the order of the tables; unlisted ones stay at the end."""
+    """Sort the modifiers of a load or store into the order of the tables. Modifiers not in ``_ORDERS`` come last."""
     name, *modifiers = opcode.split(".")
     if name not in ("ld", "st", "ldmatrix", "stmatrix"):
         return opcode
@@ -529,14 +529,14 @@ def _in_order(opcode: str) -> str:
 
 @dataclass(frozen=True)
 class WgmmaForm:
-    """A form of wgmma.mma_async. Its operands are d, a, b, scale-d and constants; not every form has all of them."""
+    """A form of wgmma.mma_async. Its operands are d, a, b and scale-d, followed by constants in some forms."""
 
     arguments: str
-    """The arguments of the template ``sim::ptx::WgmmaForm``: columns, types, and whether sums saturate."""
+    """The arguments of the template ``sim::ptx::WgmmaForm``: columns, types, and whether the sums saturate."""
     scales: bool
-    """True if constants 1 or -1 for a and b (imm-scale) follow."""
+    """True if the form has the constants imm-scale-a and imm-scale-b, 1 or -1."""
     transposes: bool
-    """True if constants 0 or 1 (imm-trans) follow, for a if it is in shared memory, and for b."""
+    """True if the form has the constant imm-trans-b, 0 or 1; and imm-trans-a if a is in shared memory."""
 
 
 def wgmma_form(opcode: str) -> WgmmaForm | None:
@@ -554,7 +554,7 @@ def wgmma_form(opcode: str) -> WgmmaForm | None:
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """A tcgen05.ld or st: the function of ``sim::ptx``, and its number of registers."""
+    """A form of tcgen05.ld or tcgen05.st: the function of ``sim::ptx``, and the number of registers of a thread."""
 
     function: str
     loads: bool
@@ -562,7 +562,7 @@ class TensorAccess:
 
 
 def tensor_access(opcode: str) -> TensorAccess | None:
-    """Return the form of a load or store of tensor memory, or None if it is not simulated."""
+    """Return the form of a tcgen05.ld or tcgen05.st, or None if it is not simulated."""
     match = _TENSOR_ACCESS.fullmatch(opcode)
     if not match:
         return None
@@ -576,13 +576,13 @@ def tensor_access(opcode: str) -> TensorAccess | None:
 
 
 def tensor_product(opcode: str) -> str | None:
-    """Return, as a C++ bool, whether a tcgen05.mma has cta_group::2; None if it is not simulated."""
+    """Return ``true`` for a tcgen05.mma with cta_group::2, ``false`` for cta_group::1, None if it is not simulated."""
     match = _TENSOR_PRODUCT.fullmatch(opcode)
     return _truth(match["group"] == "2") if match else None
 
 
-#: The first compute capability (times ten) that has an instruction; the first matching pattern applies. All others are
-#: available on the simulator's oldest architecture.
+#: The first compute capability (times ten) that has an instruction. The first pattern that matches an opcode applies.
+#: An instruction without a pattern is available since sm_80, the simulator's oldest architecture.
 _SINCE = [
     (100, r"tcgen05\..*|clusterlaunchcontrol\..*|.*\.cta_group::.*"),
     (89, r"mma\.sync\..*\.e[45]m[23]\..*|cvt\..*\be[45]m[23]x2.*"),
@@ -596,27 +596,30 @@ _SINCE = [
 _ONLY = [(90, r"wgmma\..*"), (100, r"tcgen05\..*")]
 _ARCHITECTURES = Path(__file__).parents[1] / "simulator" / "include" / "sim" / "architectures.h"
 
-#: Instructions that are valid PTX but not simulated, and the alternative.
+#: Instructions that are valid PTX but not simulated, each with advice for the learner.
 _REFUSED = [
     (r"cp\.(?:reduce\.)?async\.bulk\.(?:prefetch\.)?tensor\..*(?:im2col|gather4|scatter4).*",
-     "Only tiled tensor maps are simulated: copy boxes of a tiled tensor."),
+     "Only tensor maps of tiled mode are simulated (cuTensorMapEncodeTiled): use that mode."),
     (r"tensormap\..*|fence\.proxy\.tensormap.*",
-     "Tensor maps cannot be changed on the device here: encode each on the host, with cuTensorMapEncodeTiled."),
-    (r"fence\.proxy\.alias", "Each memory location has a single address here: remove it."),
-    (r"discard\..*", "It only improves performance, and makes the memory's contents undefined: remove it."),
+     "The simulator cannot change tensor maps on the device. Encode each on the host, with cuTensorMapEncodeTiled."),
+    (r"fence\.proxy\.alias", "Remove it: on the simulator each memory location has only one address."),
+    (r"discard\..*",
+     "Remove it: it only improves performance, and makes the memory's contents undefined."),
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
     (r"wgmma\.mma_async\.sp\..*", "Sparse wgmma is not simulated: use the dense form."),
-    (r"tcgen05\.shift\..*", "Shifting rows of tensor memory is not simulated: load and store them."),
-    (r"tcgen05\.cp\..*", "Supported are 128x128b and 128x256b, with cta_group::1, without a format conversion."),
+    (r"tcgen05\.shift\..*",
+     "Instead of shifting rows of tensor memory, load them and store them at another place."),
+    (r"tcgen05\.cp\..*",
+     "Supported are the shapes 128x128b and 128x256b, with cta_group::1 and without a format conversion."),
     (r"tcgen05\.mma\.(?:ws|sp)\b.*",
      "Supported are the dense forms tcgen05.mma.cta_group::1.kind::f16 and tcgen05.mma.cta_group::2.kind::f16."),
-    (r"tcgen05\.mma\..*", "Supported is kind::f16, without .collector or other modifiers."),
+    (r"tcgen05\.mma\..*", "Only kind::f16 is supported, without .collector or other modifiers."),
     (r"tcgen05\.(?:ld|st)\..*",
-     "Supported are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32, without pack::16b, unpack::16b "
-     "or red."),
+     "Supported are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32. The modifiers pack::16b, "
+     "unpack::16b and red are not supported."),
     (r"tcgen05\..*", "See the lessons of days 12 to 14 for the forms that are simulated."),
     (r"cp\.async\.bulk\.tensor\..*multicast::cluster\.cta_group::.*",
-     "A multicast copy has no .cta_group here: remove it, and let each block's mbarrier count its own bytes."),
+     "Remove .cta_group, which the simulator does not support here. Each block's mbarrier must count its own bytes."),
 ]  # fmt: skip
 
 
@@ -629,22 +632,22 @@ def simulated_architecture() -> int:
 
 
 def architecture_for(text: str) -> int | None:
-    """Return the compute capability (times ten) that a text's instructions require; None if any will do."""
+    """Return the compute capability (times ten) that a text's PTX instructions need; None if the default is enough."""
     return 100 if re.search(r"\btcgen05\.|\.cta_group::", text) else None
 
 
 def first_architecture(opcode: str) -> int:
-    """Return the first compute capability (times ten) that has the instruction; 80 for all older ones."""
+    """Return the first compute capability (times ten) that has the instruction, but at least 80."""
     return next((sm for sm, pattern in _SINCE if re.fullmatch(pattern, opcode)), 80)
 
 
 def only_architecture(opcode: str) -> int | None:
-    """Return the only compute capability (times ten) that has the instruction; None if later ones have it as well."""
+    """Return the only compute capability (times ten) that has the instruction; None if several have it."""
     return next((sm for sm, pattern in _ONLY if re.fullmatch(pattern, opcode)), None)
 
 
 def instead_of(opcode: str) -> str | None:
-    """Return the alternative to an instruction that is valid PTX but not simulated."""
+    """Return advice for an instruction that is valid PTX but not simulated; None if there is none."""
     return next((advice for pattern, advice in _REFUSED if re.fullmatch(pattern, opcode)), None)
 
 
@@ -652,7 +655,7 @@ def _absent(match: re.Match[str]) -> _Fields:
     return {k: "" for k, v in match.groupdict().items() if v is None}
 
 
-#: One opcode of each family, for messages that list supported forms.
+#: An opcode of each family that is simulated, as an example in messages.
 EXAMPLES = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
@@ -680,7 +683,7 @@ EXAMPLES = {
     "vote": "vote.sync.ballot.b32",
 }
 
-#: The special registers that ``sim/ptx.h`` has, without the percent sign.
+#: The special registers that ``sim/ptx.h`` supports, without the percent sign.
 SPECIAL_REGISTERS = frozenset(
     [
         f"{name}.{axis}"

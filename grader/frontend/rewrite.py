@@ -1,6 +1,7 @@
 """The simulator's front end: translates a CUDA file to C++17.
 
-It changes only what C++ cannot express; headers do the rest (``__global__`` and ``threadIdx`` are macros there).
+It changes only the syntax that C++ does not have. The simulator's headers define the rest: there, ``__global__`` and
+``threadIdx`` are macros. These are the main changes:
 
 * ``kernel<<<grid, block, smem, stream>>>(args)`` becomes a call of ``sim::launch``;
 * ``__shared__`` and ``extern __shared__`` declarations become references into the block's shared memory;
@@ -8,8 +9,8 @@ It changes only what C++ cannot express; headers do the rest (``__global__`` and
 * ``__device__`` and ``__constant__`` variables are registered, so that their bounds are known;
 * ``asm("ptx" : outputs : inputs)`` becomes a call into ``sim::ptx``, for a closed set of instructions.
 
-Every newline is kept, so the compiler's line numbers are the learner's. A construct that cannot be simulated is a
-:class:`RewriteError` that names the construct and its line.
+All newlines stay where they are, so the compiler's line numbers are those of the learner's file. A construct that
+cannot be simulated causes a :class:`RewriteError`, which names the construct and its line.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from grader.frontend.tokens import Source, Token, closing, join, opening, split_
 
 __all__ = ["Edit", "RewriteError", "Rewritten", "rewrite"]
 
-# The lambda that calls a kernel only passes arguments on: its accesses are not the kernel's.
+# An attribute for the lambda that calls a kernel. It only passes the arguments, so its accesses are not checked.
 _UNCHECKED = '__attribute__((no_sanitize("thread")))'
 _LAST_WORDS_OF_TYPES = {"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double"}
 COPIES = {
@@ -59,13 +60,16 @@ COPIES = {
 }
 _ON_HOST = "::sim::host_name("
 _LONGEST_TEMPLATE_ARGUMENTS = 64
-"""The maximum number of tokens before a kernel's name in which a cast is searched."""
+"""The maximum number of tokens in the template arguments after a kernel's name, where it is cast to a pointer."""
 _LAUNCH_CALLS = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"}
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A replacement of characters ``start`` to ``end`` of the original; the new text begins at ``new_start``."""
+    """A replacement of the characters ``start`` to ``end`` of the original text.
+
+    ``new_start`` is the position of the new text in the translated file.
+    """
 
     start: int
     end: int
@@ -75,14 +79,14 @@ class Edit:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The C++ text, and the edits in order, for mapping positions back."""
+    """A translated file: the C++ text, the original text, and the edits, which map positions between the two."""
 
     text: str
     original: str
     edits: tuple[Edit, ...] = ()
 
     def original_position(self, position: int) -> int:
-        """Return the position in the original of a character of the C++ text."""
+        """Return the position in the original text for a position in the C++ text."""
         before = bisect.bisect_right(self.edits, position, key=lambda edit: edit.new_start) - 1
         if before < 0:
             return position
@@ -95,7 +99,7 @@ class Rewritten:
         return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
 
     def original_column(self, line: int, column: int) -> int:
-        """Return the column in the original of a column of the C++ text, on the same line."""
+        """Return the column in the original line for a column in the same line of the C++ text."""
         if not 1 <= line <= len(self._lines):
             return column
         position = self.original_position(self._line_starts[line - 1] + column - 1)
@@ -124,7 +128,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """An open brace: its kind, the start of the current declaration, and the enclosing brace."""
+    """An open brace: its kind, the index where the current declaration in it begins, and the enclosing brace."""
 
     kind: str  # namespace, class, function, block, initializer
     start: int = 0
@@ -133,13 +137,13 @@ class _Scope:
     after: str = ""  # text to insert after its closing brace
 
     def started(self, start: int) -> _Scope:
-        """Return the same scope with a declaration that begins at ``start``."""
+        """Return a copy of this scope whose current declaration begins at ``start``."""
         return replace(self, start=start)
 
 
 @dataclass
 class _Region:
-    """A run of tokens that is rewritten separately: the file, or the body of one ``#define``."""
+    """A sequence of tokens that is translated separately: the file, or the body of one ``#define``."""
 
     tokens: Sequence[Token]
     macro: str = ""
@@ -156,9 +160,9 @@ def rewrite(
 ) -> Rewritten:
     """Translate CUDA to C++ for the simulator.
 
-    ``include_dirs``: the folders of the simulator's headers, for error messages. ``architecture``: the device's compute
-    capability times ten, if its instructions do not determine it. ``alone``: the text is a kernel file of the course,
-    which may not use its own headers or compiler builtins.
+    ``include_dirs`` are the folders of the simulator's headers, for error messages. ``architecture`` is the device's
+    compute capability times ten; None if the file's instructions determine it. ``alone`` is true for a kernel file of
+    the course, which must not use own headers or compiler builtins; it is false for a file of a whole program.
     """
     source = text if isinstance(text, Source) else Source(text)
     source.architecture = architecture or architecture_for(source.text)
@@ -191,8 +195,11 @@ def _apply(text: str, edits: list[Edit]) -> Rewritten:
     return Rewritten("".join(out), text, tuple(placed))
 
 
-def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return function templates whose template arguments a member call writes: ``x.f<4>(...)``, ``X<T>::f<4>(...)``."""
+def _member_templates(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the names of member function templates that are called with explicit template arguments.
+
+    Such calls are ``x.f<4>(...)`` and ``X<T>::f<4>(...)``.
+    """
     defined: set[str] = set()
     called: set[str] = set()
     for i, token in enumerate(tokens[:-1]):
@@ -207,19 +214,19 @@ def _called_with_arguments(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _ends_a_name(tokens: Sequence[Token], k: int) -> bool:
-    """Return whether a token ends a function's name: its parameter list follows, not that of an attribute."""
+    """Return whether a function's name ends before token ``k``: a parameter list begins there, not an attribute's."""
     of_attribute = tokens[k - 1].text in ("__attribute__", "(", "alignas", "__launch_bounds__")
     return tokens[k].text in (";", "{") or (tokens[k].text == "(" and not of_attribute)
 
 
 def _of_a_class(tokens: Sequence[Token], i: int) -> bool:
-    """Return whether the tokens before a name make it a member of an object or of a template's class."""
+    """Return whether the name at ``i`` is a member of an object or class template: after ``.``, ``->`` or ``>::``."""
     before = [token.text for token in tokens[max(0, i - 2) : i]]
     return before[-1:] in (["."], ["->"]) or before == [">", "::"]
 
 
 class _RegionRewriter:
-    """One pass over the tokens of a region that tracks the open braces."""
+    """Translates the tokens of a region in one pass, in which it keeps track of the open braces."""
 
     def __init__(
         self,
@@ -235,15 +242,17 @@ class _RegionRewriter:
         self.kernels = kernels
         self.region = region
         self.tokens = region.tokens
-        # A macro's body is treated as the inside of a function: launches and shared arrays appear there.
+        # Treat a macro's body as code inside a function, because it may contain launches and shared arrays.
         self.scope = _Scope("block" if region.macro else "namespace")
-        self.file_arrays: dict[str, str] = {}  # __shared__ at namespace scope: the declaration that a function gets
-        self.saved: list[_Scope] = []  # the scope at each open #if
-        self.device_end = self.host_end = 0  # the end of the current device or host function's body, in a program
-        self.launched = 0  # the position after the "(" of the last launch
-        self.uncast = -1  # the token after the last cast that was removed
+        self.file_arrays: dict[
+            str, str
+        ] = {}  # for __shared__ arrays at namespace scope: the text that declares each in a function
+        self.saved: list[_Scope] = []  # the scope at each #if without its #endif yet
+        self.device_end = self.host_end = 0  # the indices where the current device or host function of a program ends
+        self.launched = 0  # the index after the "(" of the last launch's arguments
+        self.uncast = -1  # the index after the last cast that was removed
         self.own = own_names(region.tokens)
-        self.member_templates = frozenset() if alone or region.macro else _called_with_arguments(region.tokens)
+        self.member_templates = frozenset() if alone or region.macro else _member_templates(region.tokens)
 
     def run(self) -> None:
         for start, end, call in first_looks(self.tokens):
@@ -263,7 +272,7 @@ class _RegionRewriter:
     # -- scopes --------------------------------------------------------------------------------------------------
 
     def _follow_branch(self, directive: str, i: int) -> None:
-        """Track ``#if``: its branches open the same braces twice, so each starts from the scope before the ``#if``."""
+        """Follow an ``#if``. Its branches may open the same brace, so each starts in the scope before the ``#if``."""
         if directive in ("if", "ifdef", "ifndef"):
             self.saved.append(self.scope)
         elif directive == "endif":
@@ -272,10 +281,10 @@ class _RegionRewriter:
         elif directive in ("else", "elif") and self.saved:
             before = self.saved[-1]
             ended = self.scope.start > before.start
-            self.scope = before.started(i) if ended else before  # after a statement's end, a new one begins
+            self.scope = before.started(i) if ended else before  # a statement begins here if one has ended
 
     def _refuse_directives(self, start: int, end: int, what: str) -> None:
-        """Reject preprocessor lines in a construct that is replaced as a whole."""
+        """Raise RewriteError for a preprocessor line inside a construct that is replaced as a whole."""
         directive = None if self.region.macro else self.source.directive_between(start, end)
         if directive:
             raise error_at(
@@ -294,7 +303,7 @@ class _RegionRewriter:
             if text in ("asm", "__asm__", "__asm"):
                 return self._asm(i)
             if text == "__noinline__" and not self._in_attribute(i):
-                # A macro cannot do this: the standard library uses __attribute__((__noinline__)).
+                # This is not a macro, because the standard library uses __attribute__((__noinline__)).
                 self._edit(token.start, token.end, "SIM_NOINLINE")
             if text == "__grid_constant__":
                 self._grid_constant(i)
@@ -303,7 +312,7 @@ class _RegionRewriter:
             if text in self.kernels:
                 self._know_kernel(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                # members of cudaLaunchConfig_t; without an object the names are macros
+                # They are members of cudaLaunchConfig_t here. The prefix avoids the simulator's macros of these names.
                 self._edit(token.start, token.start, PREFIX)
             if token.start in self.own:
                 self._edit(token.start, token.start, PREFIX)
@@ -315,7 +324,7 @@ class _RegionRewriter:
                 self._edit(token.end, token.end, ")")
             inside = self.scope.kind not in ("namespace", "class")
             if text in self.member_templates and inside and _of_a_class(self.tokens, i):
-                self._edit(token.start, token.start, "template ")  # optional for nvcc, required by other compilers
+                self._edit(token.start, token.start, "template ")  # nvcc accepts x.f<4>(), other compilers do not
             return i + 1
         if token.kind != "mark":
             return i + 1
@@ -341,7 +350,10 @@ class _RegionRewriter:
         return i + 1
 
     def _shift(self, i: int) -> int:
-        """Translate ``a << b`` with a variable amount in device code: only a GPU defines shifts by 32 or more."""
+        """Translate ``a << b`` in device code to an operator of the simulator, unless ``b`` is a number.
+
+        A GPU defines the result of a shift by 32 or more; C++ does not.
+        """
         mark, following = self.tokens[i], self.tokens[i + 1 : i + 4]
         if len(following) < 3 or following[0].text != mark.text or following[0].start != mark.end:
             return i + 1
@@ -363,7 +375,7 @@ class _RegionRewriter:
             self.scope = _Scope("block", i + 1, outer=scope)
             return
         declaration = self.tokens[scope.start : i]
-        spend(self.source, self.tokens[i], len(declaration))  # a declaration may contain many braces
+        spend(self.source, self.tokens[i], len(declaration))  # it is read again for each of its braces
         kind = kind_of_brace(declaration)
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
@@ -382,9 +394,10 @@ class _RegionRewriter:
             self._take_from_heap(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
-        """Register ``__cluster_dims__`` under the kernel's address, for its launches.
+        """Register the dimensions in ``__cluster_dims__`` under the kernel's address, where a launch finds them.
 
-        A template is not registered: its launches pass the dimensions. The threads check that the launch used them.
+        A kernel template is not registered; each of its launches gets the dimensions instead. In both cases the threads
+        check that the launch used them.
         """
         words = words_before_parameters(declaration)
         cluster = cluster_dimensions(declaration)
@@ -398,7 +411,7 @@ class _RegionRewriter:
             self.scope = replace(self.scope, after=known)
 
     def _check_launch_bounds(self, declaration: Sequence[Token], brace: int) -> None:
-        """Make threads check ``__launch_bounds__``: a GPU refuses a launch with more threads."""
+        """Insert a check of ``__launch_bounds__`` into the kernel: a GPU refuses a launch with more threads."""
         most = most_threads(declaration)
         if most and "__global__" in words_before_parameters(declaration):
             end = self.tokens[brace].end
@@ -416,7 +429,7 @@ class _RegionRewriter:
             self._edit(start, stop, text)
 
     def _take_from_heap(self, declaration: Sequence[Token], brace: int) -> None:
-        """Make ``new`` in device code allocate from the device heap: ``sim/heap.h``."""
+        """Make ``new`` in device code allocate from the simulated device heap (``sim/heap.h``)."""
         if not {"__global__", "__device__"} & set(words_before_parameters(declaration)):
             return
         end = closing(self.tokens, brace) or len(self.tokens)
@@ -430,11 +443,11 @@ class _RegionRewriter:
         return {macro.name for macro in self.source.macros}
 
     def _make_inline(self, declaration: Sequence[Token]) -> None:
-        """Mark a ``__device__`` function as inline, as nvcc treats it.
+        """Make a ``__device__`` function inline, as nvcc does.
 
-        This affects the checks: g++ does not instrument the copy of an argument passed by value to a function that is
-        not inlined (see host_defines.h). A macro of the file may contain ``inline``, and repeating it is an error, so
-        such a function is unchanged.
+        The checks depend on this: g++ does not instrument the copy of an argument passed by value, unless the function
+        is inlined (see host_defines.h). A function whose declaration uses a macro of the file is unchanged, because the
+        macro may contain ``inline``, which must not occur twice.
         """
         words = words_before_parameters(declaration)
         if "__device__" not in words or "__global__" in words:
@@ -442,10 +455,10 @@ class _RegionRewriter:
         if any(("inline" in word.lower() and word != "__noinline__") or word in self._macros for word in words):
             return
         if any(t.text in ("noinline", "__noinline") for t in declaration):
-            return  # requested with a compiler attribute
+            return  # the function has the attribute noinline
         head = strip_attributes(declaration)
         at = next(k for k, t in enumerate(head) if t.text == "__device__")
-        at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # const T& __device__ f(...)
+        at = 0 if any(t.kind == "mark" for t in head[:at]) else at  # 0 for const T& __device__ f(...)
         self._edit(head[at].start, head[at].start, "SIM_HELPER ")
 
     def _close(self, i: int) -> None:
@@ -463,12 +476,12 @@ class _RegionRewriter:
         tokens = self.tokens
         first = callee_start(tokens, i)
         if first is None:
-            raise error_at(self.source, tokens[i], "'<<<' is not preceded by a kernel's name")
+            raise error_at(self.source, tokens[i], "there is no kernel's name before '<<<'")
         if first < self.launched:
             raise error_at(
                 self.source,
                 tokens[i],
-                "the callee of a launch contains another launch",
+                "the expression before '<<<' contains another launch",
                 "Write only the kernel's name before '<<<'.",
             )
         end = configuration_end(tokens, i + 3)
@@ -500,12 +513,15 @@ class _RegionRewriter:
         head = f"::sim::launch({newlines}::sim::LaunchConfig({configuration}){address}, {name}, "
         head += f"[=](const auto&... sim_args) {_UNCHECKED} {{ {callee}(sim_args...); }}{gap}{comma}"
         self._edit(tokens[first].start, tokens[paren].end, head)
-        # The arguments are unchanged, up to the ")" that now closes sim::launch.
+        # The arguments stay as they are. The ")" after them now closes the call of sim::launch.
         self.launched = paren + 1
         return paren + 1
 
     def _zeros(self, callee: Sequence[Token], start: int, close: int) -> None:
-        """Cast ``NULL``, ``0`` for a pointer and ``{}`` in a launch's arguments: their type cannot be deduced."""
+        """Replace the arguments ``NULL``, ``0`` (for a pointer) and ``{}`` of a launch by objects of the simulator.
+
+        ``sim::launch`` is a template, which could not deduce the type of the original arguments.
+        """
         opened = angle_opening(callee, len(callee) - 1) if callee[-1].text == ">" else None
         known = self.kernels.get(callee[opened - 1 if opened else -1].text, [])
         for k, part in enumerate(split_commas(self.tokens[start:close])):
@@ -523,7 +539,7 @@ class _RegionRewriter:
         return f".in_clusters({cluster})" if cluster else ""
 
     def _literal(self, callee: Sequence[Token], text: str) -> str:
-        """Return the kernel's name as a string literal; a macro's parameters in it are stringized."""
+        """Return the kernel's name as a C++ string literal. A macro's parameter in it becomes ``#parameter``."""
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         if not {t.text for t in callee} & self.region.parameters:
             return f'"{quoted}"'
@@ -539,7 +555,10 @@ class _RegionRewriter:
         return " ".join(parts)
 
     def _has_address(self, callee: Sequence[Token]) -> bool:
-        """Return whether ``(const void*)(callee)`` names one function: not if template arguments must be deduced."""
+        """Return whether ``(const void*)(callee)`` is valid C++.
+
+        It is not if the callee is overloaded, or a template whose arguments must be deduced.
+        """
         if any(t.text == "##" for t in callee):
             return False
         given = None
@@ -562,7 +581,7 @@ class _RegionRewriter:
         return all((given or 0) >= k.needed for k in known)
 
     def _strip_cast(self, i: int) -> None:
-        """Remove the cast in ``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator uses the type."""
+        """Remove the cast in ``cudaLaunchCooperativeKernel((void*)kernel, ...)``: the simulator needs the type."""
         tokens = self.tokens
         if i + 2 >= len(tokens) or tokens[i + 1].text != "(":
             return
@@ -589,7 +608,7 @@ class _RegionRewriter:
             self.uncast = end + 1
 
     def _know_kernel(self, i: int) -> None:
-        """Register the kernel in ``(void*)kernel``: after the cast only its address is left."""
+        """Register the kernel in ``(void*)kernel``, so that the simulator can find its type by the address."""
         tokens = self.tokens
         first = callee_start(tokens, i + 1)
         last = i
@@ -614,7 +633,7 @@ class _RegionRewriter:
         self._edit(tokens[last].end, tokens[last].end, ")")
 
     def _copy(self, i: int) -> None:
-        """Translate ``memcpy(to, from, bytes)``: compilers do not instrument every call."""
+        """Translate ``memcpy(to, from, bytes)`` to the simulator's function: compilers do not instrument each call."""
         tokens = self.tokens
         first, before = i, tokens[i - 1].text if i else ""
         if before == "::":
@@ -631,7 +650,7 @@ class _RegionRewriter:
     # -- parameters ------------------------------------------------------------------------------------------------
 
     def _grid_constant(self, i: int) -> None:
-        """Turn ``const __grid_constant__ T name`` into ``const T& name``, because all threads see it at one address."""
+        """Turn ``const __grid_constant__ T name`` into ``const T& name``: it has the same address in all threads."""
         first = last = i
         while first > 0 and self.tokens[first - 1].text not in ("(", ","):
             first -= 1
@@ -685,7 +704,7 @@ class _RegionRewriter:
             raise error_at(
                 self.source,
                 tokens[i],
-                "a __shared__ array outside a kernel",
+                "a __shared__ array is declared outside a kernel",
                 "Declare it inside the kernel, or as 'extern __shared__ T name[];'.",
             )
         parsed = parse_shared(self.source, declaration)
@@ -696,10 +715,10 @@ class _RegionRewriter:
                     self.source,
                     tokens[i],
                     f"the __shared__ variable {name} has an initializer",
-                    "CUDA does not allow one: let threads write it, then call __syncthreads().",
+                    "CUDA does not allow initializers here: let threads write the variable, then call __syncthreads().",
                 )
             label = f"#{name}" if name in self.region.parameters else f'"{name}"'
-            # Every array is 16-byte aligned anyway.
+            # All shared arrays are aligned to 16 bytes.
             needed = parsed.alignment and parsed.alignment not in ("1", "2", "4", "8", "16")
             alignment = f", {parsed.alignment}" if needed else ""
             if dynamic:
@@ -708,7 +727,7 @@ class _RegionRewriter:
                     self.file_arrays[name] = pointer
                 else:
                     statements.append(pointer)
-            elif scope.kind == "namespace":  # one array, shared by all functions that name it
+            elif scope.kind == "namespace":  # all functions that name the array use the same one
                 statements.append(f"struct sim_shared_{name} {{}}")
                 site = f"sim_shared_{name}()"
                 self.file_arrays[name] = f"auto& {name} = ::sim::shared_array<{type_id}>({label}, {site}{alignment})"
@@ -728,7 +747,7 @@ class _RegionRewriter:
         return i
 
     def _declare_file_arrays(self, declaration: Sequence[Token], brace: int) -> None:
-        """Declare a ``__shared__`` array of namespace scope at the start of each function that names it."""
+        """Insert the declaration of each ``__shared__`` array at namespace scope into a function that names it."""
         end = closing(self.tokens, brace) or len(self.tokens)
         used = {t.text for t in self.tokens[brace:end] if t.kind == "word"}
         own = {t.text for t in declaration if t.kind == "word"}
@@ -779,13 +798,16 @@ class _RegionRewriter:
         return {token.text for token in self.tokens if token.start in self.on_host}
 
     def _register_variable_template(self, declaration: Sequence[Token], end: int) -> None:
-        """Register each instantiation of a variable template: its alignment refers to its registration."""
+        """Register each instantiation of a variable template, such as ``template <int n> __device__ int x``.
+
+        The alignment of the variable names the object that registers it. C++ therefore instantiates both together.
+        """
         if self.scope.kind != "namespace" or not is_variable(declaration):
             return
         qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
         header, names = template_header(declaration), names_of_variables(declaration)
         if header is None or len(names) != 1:
-            what = f"this {qualifier.text} variable that is a template is not simulated"
+            what = f"this form of a {qualifier.text} variable template is not simulated"
             raise error_at(self.source, qualifier, what, "Name each template parameter, and do not specialize it.")
         [name] = names
         kind = "constant" if any(t.text == "__constant__" for t in declaration) else "device"
@@ -810,7 +832,7 @@ class _RegionRewriter:
             return i + 1
         close = closing(tokens, paren)
         if close is None:
-            raise error_at(self.source, tokens[i], "an asm statement with no closing ')'")
+            raise error_at(self.source, tokens[i], "this asm statement has no closing ')'")
         if i < self.host_end:
             return close + 1  # host code
         self._refuse_directives(tokens[i].start, tokens[close].end, "an asm statement")
@@ -827,14 +849,19 @@ class _RegionRewriter:
         self.source.translated += len(text)
         if self.source.translated > MOST_TRANSLATED:
             place = Token("mark", "", start, end)
-            raise error_at(self.source, place, "the translated file would be too large here", "Reduce repetition.")
+            raise error_at(
+                self.source,
+                place,
+                "the file becomes too large in translation",
+                "Replace repeated code by loops or functions.",
+            )
         self.region.edits.append(Edit(start, end, text))
 
     def _newlines(self, start: int, end: int) -> str:
         return self.region.newline * self.source.text.count("\n", start, end)
 
     def _verbatim(self, first: int, last: int) -> str:
-        """Return the text between the token before ``first`` and the one at ``last``, with renamed names applied."""
+        """Return the source text of the tokens ``first`` to ``last``, with names that other steps rename renamed."""
         start, parts = self.tokens[first - 1].end, []
         for token in self.tokens[first:last]:
             member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(

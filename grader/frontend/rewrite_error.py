@@ -1,4 +1,4 @@
-"""The error for CUDA that the simulator's front end cannot translate to C++."""
+"""The error for CUDA code that the simulator's front end cannot translate to C++."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from grader.frontend.tokens import Source, Token
 from grader.setup.errors import BuildError
 
 MOST_OF_A_MESSAGE = 4000
-"""The maximum number of characters of a message."""
+"""The maximum length of an error message in characters."""
 
 
 class RewriteError(BuildError):
-    """A construct that the simulator does not support, at a line and column of the learner's file."""
+    """An error about a construct that the simulator does not support, with the line and column in the file."""
 
     def __init__(self, line: int, column: int, message: str, hint: str = "", *, source_line: str = "") -> None:
         super().__init__(_shortened(message), _shortened(hint))
@@ -22,11 +22,11 @@ class RewriteError(BuildError):
 
 
 def _shortened(text: str) -> str:
-    """Truncate a message: it may quote a name as long as the submission."""
+    """Truncate a message, because it may quote a very long name in the submission."""
     return text if len(text) <= MOST_OF_A_MESSAGE else text[: MOST_OF_A_MESSAGE - 3] + "..."
 
 
 def error_at(source: Source, token: Token, message: str, hint: str = "") -> RewriteError:
-    """Return an error at a token, with its line of source."""
+    """Return an error at a token, with the source line that contains the token."""
     line = source.line(token.start)
     return RewriteError(line, source.column(token.start), message, hint, source_line=source.line_text(line))

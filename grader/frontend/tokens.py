@@ -1,7 +1,8 @@
-"""C++ source as tokens with positions: the base of the prototype parser and of the simulator's front end.
+"""The tokenizer: splits C++ source into tokens with positions, for all other modules of the front end.
 
-Comments, strings (raw ones too), character literals and preprocessor lines are recognized first, so that their contents
-are never mistaken for code. The body of a ``#define`` is a separate list of tokens, because a macro may hold a launch.
+Comments, strings (including raw ones), character literals and preprocessor lines are recognized first, so that their
+contents are never mistaken for code. The body of a ``#define`` is tokenized separately, because it may contain
+launches.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _INCLUDE = re.compile(r'(?:[ \t])*(?P<header><[^>\n]+>|"[^"\n]+")')
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A lexeme: ``kind`` is word, number, string, raw, char or mark."""
+    """A token. ``kind`` is word, number, string, raw (a raw string), char or mark (an operator or bracket)."""
 
     kind: str
     text: str
@@ -43,7 +44,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Directive:
-    """A preprocessor line with its continuation lines. ``text`` is the rest after the name, including comments."""
+    """A preprocessor line with its continuation lines. ``text`` is the text after the name, including comments."""
 
     name: str
     text: str
@@ -63,7 +64,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Include:
-    """An ``#include``; ``header`` keeps its brackets or quotes."""
+    """An ``#include``. ``header`` is the text with its brackets or quotes, such as ``<mma.h>``."""
 
     header: str
     start: int
@@ -74,7 +75,7 @@ class Include:
 
 
 class Source:
-    """A file's text and its tokens. ``tokens`` is the code; macros, includes and other directives are separate."""
+    """A tokenized file. ``tokens`` are those of its code; macros, includes and other directives are separate."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -120,7 +121,7 @@ class Source:
         return found if found and position < found.end else None
 
     def _read(self) -> None:
-        position, at_line_start, dead_below = 0, True, 0  # dead_below: nesting inside a literal "#if 0"
+        position, at_line_start, dead_below = 0, True, 0  # dead_below: #if levels inside an "#if 0"
         text = self.text
         while position < len(text):
             match = _LEXEME.match(text, position)
@@ -143,7 +144,7 @@ class Source:
             position = match.end()
 
     def _directive_end(self, position: int) -> int:
-        """Return the end of a preprocessor line: before its newline, after continuations and comments."""
+        """Return the position of the newline that ends a preprocessor line, after continuation lines and comments."""
         text = self.text
         while position < len(text) and text[position] != "\n":
             match = _LEXEME.match(text, position)
@@ -153,7 +154,7 @@ class Source:
                 assert newline is not None
                 position = newline.end()
             elif match.lastgroup in ("string", "char"):
-                # An apostrophe in "#error don't" is not a literal that may run on.
+                # The apostrophe in "#error don't" does not begin a character literal that ends on a later line.
                 position = match.end() if "\n" not in match.group() else position + 1
             else:
                 position = match.end()
@@ -167,7 +168,10 @@ class Source:
         return directive
 
     def _skipping(self, directive: Directive, dead_below: int) -> int:
-        """Process a directive: record macros and includes, and count the nesting inside a literal ``#if 0``."""
+        """Record the macro or include of a directive, and track ``#if 0``, whose code is skipped.
+
+        Return the number of open ``#if`` from the ``#if 0`` on; 0 outside of one.
+        """
         name = directive.name
         if dead_below:
             if name in ("if", "ifdef", "ifndef"):
@@ -204,11 +208,11 @@ _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
 class Tokens(list[Token]):
-    """Tokens of a file, a macro or a declaration, whose brackets are matched once."""
+    """A list of tokens that computes the pairs of matching brackets only once."""
 
     @functools.cached_property
     def partners(self) -> list[int]:
-        """For each token the index of the matching bracket; -1 if there is none."""
+        """For each token that is a bracket, the index of the matching bracket; -1 for all other tokens."""
         partners = [-1] * len(self)
         opened: list[int] = []
         for i, token in enumerate(self):
@@ -241,7 +245,10 @@ def _partner(tokens: Sequence[Token], index: int, kinds: Mapping[str, str]) -> i
 
 
 def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split at top-level commas; angle brackets after a word count as template brackets if they close."""
+    """Split tokens at the commas that are outside of all brackets.
+
+    A ``<`` after a word is a bracket of template arguments if a ``>`` closes it.
+    """
     parts: list[list[Token]] = [[]]
     depth = angles = 0
     closed = _closed_angles(tokens)
@@ -263,9 +270,12 @@ def split_commas(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _closed_angles(tokens: Sequence[Token]) -> set[int]:
-    """Return each ``<`` that a ``>`` closes before the enclosing bracket, a ``;``, ``&&`` or ``||``."""
+    """Return the indices of each ``<`` that may open template arguments.
+
+    A ``>`` must close it before the enclosing bracket ends, and before any ``;``, ``&&`` or ``||``.
+    """
     closed: set[int] = set()
-    levels: list[list[int]] = [[]]  # for each open bracket, the ``<`` that are open in it
+    levels: list[list[int]] = [[]]  # for each open bracket, the indices of the ``<`` open inside
     for i, token in enumerate(tokens):
         text = token.text if token.kind == "mark" else ""
         if text in _OPENERS:
@@ -284,7 +294,7 @@ def _closed_angles(tokens: Sequence[Token]) -> set[int]:
 
 
 def join(tokens: Sequence[Token]) -> str:
-    """Return tokens as text on one line, with a blank only where two words would run together."""
+    """Return tokens as text on one line, with blanks only where tokens must be separated, and after commas."""
     out: list[str] = []
     for token in tokens:
         if out and _needs_blank(out[-1], token.text):
@@ -297,7 +307,7 @@ def _needs_blank(before: str, after: str) -> bool:
     if _wordy(before[-1]) and (_wordy(after[0]) or after[0] in "\"'"):
         return True
     if before[-1] == after[0] and before[-1] in "+-&":
-        return True  # "- -" is not a decrement
+        return True  # without a blank, "- -" would become a decrement
     return before == "," or (before in (">", "*", "&") and _wordy(after[0]))
 
 

@@ -22,14 +22,14 @@ TOO_MUCH = {
     "#if is nested deeper than 256 levels": ("#if X\n" * 257, 257),
     "the file has 200001 tokens; a kernel file may have 200000": (";\n" * 200_001, 200_001),
     "the file has more than 64 #include lines": ("#include <llmk/reduce.cuh>\n" * 65, 65),
-    "reading the file up to here takes too long": ("int a[] = {1}" + ",\nb[] = {2}" * 3000 + ";", 2),
-    "the translated file would be too large here": (_KERNEL + 'asm("{.reg .f32 r<255>;}");\n' * 9000 + "}", 2),
+    "reading the file takes too long here": ("int a[] = {1}" + ",\nb[] = {2}" * 3000 + ";", 2),
+    "the file becomes too large in translation": (_KERNEL + 'asm("{.reg .f32 r<255>;}");\n' * 9000 + "}", 2),
     "the asm statement declares more than 255 registers": (_KERNEL + '\nasm("{.reg .f32 r<1000000000>;}");}', 3),
     "this asm statement is too long": (
         _KERNEL + 'asm("add.f32 ' + "%0," * 1000 + '%0;" :: "f"(' + "a+" * 1000 + "a));}",
         2,
     ),
-    "the callee of a launch contains another launch": (_KERNEL + "\n(f<<<1, 1>>>())<<<1, 1>>>();}", 3),
+    "the expression before '<<<' contains another launch": (_KERNEL + "\n(f<<<1, 1>>>())<<<1, 1>>>();}", 3),
 }
 SPLICED = {
     "a word": "int mem\\\ncpy;",
@@ -63,7 +63,7 @@ def test_too_much_is_refused_at_its_line(says: str) -> None:
     "body", ["x::" * 2500 + "x;", "{" * 200 + "x;" * 2500 + "}" * 200], ids=["qualified", "nested"]
 )
 def test_the_search_for_device_variables_is_limited(body: str) -> None:
-    with pytest.raises(RewriteError, match="reading the file up to here takes too long"):
+    with pytest.raises(RewriteError, match="reading the file takes too long here"):
         rewrite(f"__device__ int x;\nvoid f() {{ {body} }}\n", INCLUDE_DIRS)
 
 

@@ -308,7 +308,7 @@ def test_a_launch_with_branches_of_the_preprocessor_in_it():
         ("void f() {\n k<<<1, 2, 3, 4, 5>>>(); }", 2, "5 values"),
         ("void f() {\n k<<<>>>(); }", 2, "no grid"),
         ("void f() {\n k<<<1, 2>>(); }", 2, "without a matching '>>>"),
-        ("void f() {\n <<<1, 2>>>(); }", 2, "not preceded by"),
+        ("void f() {\n <<<1, 2>>>(); }", 2, "no kernel's name before"),
         ("__global__ void k() {\n __shared__ int n = 3; }", 2, "initializer"),
         ("__shared__ int n;", 1, "outside a kernel"),
         ("__global__ void k() {\n __shared__ float a\n#if A\n [3]\n#else\n [4]\n#endif\n; }", 3, "#if inside"),

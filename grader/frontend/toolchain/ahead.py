@@ -1,6 +1,7 @@
-"""Work that every check needs, started before the command line is parsed.
+"""Starts slow work before the command line is parsed, because every check needs its result.
 
-The process that builds kernels spends most of its start on imports; see ``grader/judge/build_process.py``.
+The work is the import of modules in the process that builds kernels (``grader/judge/build_process.py``), and the
+loading of torch's largest library.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ _waiting: list[subprocess.Popen[bytes]] = []
 
 
 def start() -> None:
-    """Start the process; it waits for its job, and ends with this process."""
+    """Start the build process. It imports its modules and waits for a job. It ends when this process ends."""
     program = f"import sys; sys.path[:] = {sys.path!r}; from grader.judge.build_process import main; main()"
     _waiting.append(
         subprocess.Popen(
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is handled by this process, which stops the other one
+            start_new_session=True,  # this process handles Ctrl-C and then stops the build process
         )
     )
 
 
 def load_torch() -> None:
-    """Load torch's largest library in a thread: a sixth of torch's import, and it does not need the GIL.
+    """Load torch's largest library in a thread.
 
-    The loader loads one library at a time, so the libraries of NumPy and msgspec, which the command line needs, are
-    loaded first.
+    This takes a sixth of the time of torch's import, and does not need the GIL. The dynamic loader loads one library at
+    a time, so the libraries of NumPy and msgspec, which the command line needs, are loaded first.
     """
     import ctypes
     import threading
@@ -42,14 +43,14 @@ def load_torch() -> None:
     def load() -> None:
         spec = PathFinder.find_spec("torch")
         if spec is not None and spec.origin:
-            with suppress(OSError):  # the library is at another path: importing torch finds it
+            with suppress(OSError):  # importing torch will find a library at another path
                 ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libtorch_cpu.so"))
 
     threading.Thread(target=load, daemon=True).start()
 
 
 def take() -> subprocess.Popen[bytes]:
-    """Return the process that was started, or a new one."""
+    """Return the build process that ``start`` started; start one if there is none."""
     if not _waiting:
         start()
     return _waiting.pop()

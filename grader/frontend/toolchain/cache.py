@@ -1,9 +1,9 @@
-"""The build cache: a build is reused for the same source, flags, compiler and headers.
+"""The build cache: it reuses a build that has the same source, flags, compiler and headers.
 
 An entry is a folder named by a hash of everything that determines its contents. It is built in a temporary folder and
 renamed into place when it is complete, so a partial entry is never visible, even if the build is interrupted. A lock
-file names the process that builds an entry: others wait for a live process, and remove the lock of a dead one. Losing a
-race for a lock is harmless: both build, and the second finds the entry in place.
+file names the process that builds an entry. Other processes wait while that process runs; if it has ended, they remove
+the lock. If two processes build the same entry nevertheless, the second one uses the first one's entry.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from grader.setup.errors import GraderError
 
 _LAYOUT = "v1"
 _DEFAULT_MEGABYTES = 1024
-_YOUNG_SECONDS = 600.0  # entries used this recently are never removed: a process may be about to load them
-_TRIM_SECONDS = 60.0  # scanning thousands of entries at every build took a tenth of a verdict's time
-_WAIT_SECONDS = 300.0  # after this time, build as well instead of waiting for a live process
-_FOREIGN_SECONDS = 900.0  # after this time, a lock of a process on another machine counts as stale
+_YOUNG_SECONDS = 600.0  # an entry used more recently is not removed: a process may be about to load it
+_TRIM_SECONDS = 60.0  # time between scans for old entries: a scan at each build took a tenth of a verdict's time
+_WAIT_SECONDS = 300.0  # after this time, a process stops waiting for another one and builds the entry itself
+_FOREIGN_SECONDS = 900.0  # after this time, the lock of a process on another machine is ignored
 
 Notice = Callable[[str], None]
 
@@ -38,7 +38,7 @@ def default_notice(text: str) -> None:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """Return a hash of several texts, with unambiguous boundaries."""
+    """Return a hash of several texts. Moving a character from one text to the next changes the hash."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -67,7 +67,7 @@ def cache_folder() -> Path:
 
 
 def installed_folder() -> Path:
-    """Return the folder of the grader's own parts that were built at installation: next to the Python in use."""
+    """Return the folder with those parts of the grader that were built at installation, below Python's prefix."""
     return Path(sys.prefix) / "share" / "llm-kernels"
 
 
@@ -75,7 +75,7 @@ _chosen: dict[Path, BuildCache] = {}
 
 
 def open_cache(notice: Notice = default_notice) -> BuildCache:
-    """Return the cache: the preferred folder, or a temporary one (with a notice) if that is not writable."""
+    """Return the cache in the preferred folder. If that is not writable, use a temporary folder and print a notice."""
     wanted = cache_folder()
     if wanted in _chosen:
         return _chosen[wanted]
@@ -113,7 +113,10 @@ def _not_ours(folder: Path) -> str:
 
 
 class BuildCache:
-    """A folder of finished builds. Entries in ``installed`` are used from there; that folder is never written here."""
+    """A folder of finished builds.
+
+    ``installed`` is a second folder with entries that were built at installation. It is read, but never written.
+    """
 
     def __init__(self, folder: Path, notice: Notice = default_notice, installed: Path | None = None) -> None:
         self.folder = folder
@@ -124,13 +127,13 @@ class BuildCache:
         self._building = folder / _LAYOUT / "building"
 
     def path(self, key: str) -> Path:
-        """Return the path of an entry, before or after it is built: libraries may be linked against it earlier."""
+        """Return the path that an entry has or will have: a library may be linked to one that is not built yet."""
         if self._installed and (self._installed / key).is_dir():
             return self._installed / key
         return self._entries / key
 
     def find(self, key: str) -> Path | None:
-        """Return the finished entry and mark it as used; None if it does not exist."""
+        """Return the path of a finished entry, and record that it was used now; None if there is no such entry."""
         entry = self.path(key)
         try:
             os.utime(entry)
@@ -139,9 +142,9 @@ class BuildCache:
         return entry
 
     def get(self, key: str, build: Callable[[Path], None], what: str) -> tuple[Path, bool]:
-        """Return the entry, built by ``build(folder)`` if necessary, and whether it existed already.
+        """Return the path of an entry and whether it existed. If it did not, ``build(folder)`` creates its contents.
 
-        ``what`` names the entry in messages ("flash_attention.cu for the simulator").
+        ``what`` names the entry in messages, such as "flash_attention.cu for the simulator".
         """
         entry = self.find(key)
         if entry:
@@ -178,7 +181,7 @@ class BuildCache:
             except OSError as problem:
                 if problem.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise
-                # Another process finished first: use its entry.
+                # Another process has finished the same entry: use that one.
             self._trim()
             return entry
         finally:
@@ -200,7 +203,7 @@ class BuildCache:
                         path.unlink()
 
     def _acquire(self, path: Path, mine: str, what: str) -> bool:
-        """Acquire the lock, waiting for a live process. Return False after a timeout: build without it."""
+        """Wait until the lock is acquired, and return True. After a timeout, return False: build without the lock."""
         began = time.monotonic()
         told = False
         while True:
@@ -216,7 +219,7 @@ class BuildCache:
             if waited > 1.0 and not told:
                 told = True
                 pid = owner.split()[1]
-                if pid != str(os.getpid()):  # another thread of this process needs no message
+                if pid != str(os.getpid()):  # no message if another thread of this process has the lock
                     self.notice(f"waiting for process {pid}, which is building {what} ...")
             if waited > _WAIT_SECONDS:
                 self.notice(f"still not built after {waited:.0f} s: building {what} in this process as well")
@@ -243,8 +246,8 @@ class BuildCache:
             os.rename(path, aside)
             taken = _read(aside)
             if taken is not None and taken != owner:
-                # This is a live process's lock: restore it. If a third one was created meanwhile, both build, which is
-                # harmless.
+                # The lock belongs to another process than expected, which may run: restore it. If a third process has
+                # created a lock meanwhile, two processes build the entry, which is harmless.
                 with contextlib.suppress(OSError):
                     os.link(aside, path)
             aside.unlink()
@@ -252,7 +255,7 @@ class BuildCache:
     # -- size ------------------------------------------------------------------------------------------------------
 
     def _trim(self) -> None:
-        """Remove the least recently used entries above the size limit, and leftovers of dead processes."""
+        """Remove the least recently used entries until the size limit is met, and files of processes that ended."""
         limit = _limit_bytes()
         now = time.time()
         if not self._due(now):
@@ -277,7 +280,7 @@ class BuildCache:
                 self._clear(lock, owner)
 
     def _due(self, now: float) -> bool:
-        """Return whether the last trim was long enough ago; if so, record a new one."""
+        """Return whether the last scan was long enough ago. If so, record that one takes place now."""
         looked = self._building.parent / "looked"
         try:
             due = not 0 <= now - looked.stat().st_mtime < _TRIM_SECONDS
@@ -298,7 +301,7 @@ class BuildCache:
         return count, total
 
     def clear(self) -> None:
-        """Remove everything that is not being built."""
+        """Remove all finished entries."""
         if self._entries.is_dir():
             for entry in list(self._entries.iterdir()):
                 _remove(entry, self._building)
@@ -310,7 +313,7 @@ def _limit_bytes() -> int:
         megabytes = float(text) if text else _DEFAULT_MEGABYTES
     except ValueError:
         raise GraderError(
-            f"GRADER_CACHE_MB={text} is not a number", "Give the size of the build cache in MB."
+            f"GRADER_CACHE_MB={text} is not a number", "Set it to the maximum size of the build cache in MB."
         ) from None
     return int(megabytes * 1e6)
 
@@ -339,9 +342,10 @@ def _read(path: Path) -> str | None:
 
 
 def _myself() -> tuple[str, str, str]:
-    """Return the machine and its pid namespace, the id of this process, and its start time.
+    """Return a hash of the machine and its pid namespace, the id of this process, and its start time.
 
-    Several machines may share the cache, such as nodes of a cluster with one home folder. No part has a dot or a blank.
+    Together they identify the process even if several machines share the cache, such as nodes of a cluster with a
+    common home folder. None of them contains a dot or a blank.
     """
     try:
         namespace = os.readlink("/proc/self/ns/pid")
@@ -352,7 +356,10 @@ def _myself() -> tuple[str, str, str]:
 
 
 def _alive(owner: Sequence[str], path: Path) -> bool:
-    """Return whether the owner of a lock or folder still runs; one elsewhere is assumed to run for a while."""
+    """Return whether the process that owns a lock or folder still runs.
+
+    A process on another machine is assumed to run for ``_FOREIGN_SECONDS``.
+    """
     if len(owner) != 3 or not owner[1].isdigit():
         return False
     if owner[0] != _myself()[0]:
@@ -364,7 +371,7 @@ def _alive(owner: Sequence[str], path: Path) -> bool:
 
 
 def _process_lives(pid: int, start: str) -> bool:
-    """Return whether a process with this id and start time runs; ids are reused."""
+    """Return whether a process with this id and start time runs. Both are compared because ids are reused."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -376,7 +383,7 @@ def _process_lives(pid: int, start: str) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """Return a process's start time, in clock ticks after boot; "0" if unknown."""
+    """Return a process's start time in clock ticks after boot, "0" if it is unknown, "dead" for a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -26,12 +26,15 @@ _CXX_HINT = "Install one (Debian, Ubuntu: 'apt install g++'; macOS: 'xcode-selec
 
 
 class NoCompiler(GraderError):
-    """The required compiler does not exist."""
+    """The error for a machine that does not have the required compiler."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that runs: ``family`` is gcc, clang or nvcc; ``identity`` changes whenever the compiler does."""
+    """A compiler of this machine.
+
+    ``family`` is gcc, clang or nvcc. ``identity`` is its version text and file size, which change with an update.
+    """
 
     command: tuple[str, ...]
     family: str
@@ -67,7 +70,7 @@ def find_cxx(preferred: str | None = None) -> Compiler:
         if found:
             return found
         if variable == "CXX":
-            continue  # a setting for other tools: a hint, not a requirement
+            continue  # $CXX is meant for other tools, so an unusable value is ignored
         where = f"{variable}={value}" if variable else f"the compiler {value}"
         raise NoCompiler(f"{where} is not a C++ compiler that runs here", _CXX_HINT)
     path = os.environ.get("PATH", "")
@@ -79,9 +82,10 @@ def find_cxx(preferred: str | None = None) -> Compiler:
 
 
 def _with_versions(path: str) -> Iterator[str]:
-    """Yield compilers that exist only under a versioned name, as after `apt install g++-14`: newest first.
+    """Yield compilers with a version in their name, such as g++-14, newest first.
 
-    Folders are listed only when the first is requested: they hold thousands of programs.
+    This is a generator because listing the folders on the PATH is slow. The caller needs it only if no compiler has a
+    plain name, as after `apt install g++-14`.
     """
     found: set[tuple[bool, int, str]] = set()
     for folder in filter(None, path.split(os.pathsep)):
@@ -114,12 +118,18 @@ def _cxx(command: str, path: str) -> Compiler | None:
 
 
 def find_nvcc(required: bool = True) -> Compiler | None:
-    """Return nvcc: ``$GRADER_NVCC``, else on the PATH, else in ``$CUDA_HOME``, else from the pip packages."""
+    """Return nvcc.
+
+    The order is: ``$GRADER_NVCC``, the PATH, ``$CUDA_HOME``, ``$CUDA_PATH``, /usr/local/cuda, and then the pip
+    packages.
+    """
     override = os.environ.get("GRADER_NVCC")
     if override:
         found = _nvcc(override, os.environ.get("PATH", ""))
         if found is None:
-            raise NoCompiler(f"GRADER_NVCC={override} is not an nvcc that runs here", "Unset it, or give nvcc's path.")
+            raise NoCompiler(
+                f"GRADER_NVCC={override} is not an nvcc that runs here", "Unset it, or set it to the path of nvcc."
+            )
         return found
     for candidate in _nvcc_candidates():
         found = _nvcc(candidate, os.environ.get("PATH", ""))
@@ -158,7 +168,7 @@ def _nvcc(command: str, path: str) -> Compiler | None:
 
 @functools.lru_cache(maxsize=32)
 def cuda_home(nvcc: Compiler) -> Path:
-    """Return the toolkit that an nvcc belongs to (nvcc may be a wrapper script)."""
+    """Return the folder of the toolkit that an nvcc belongs to, even if nvcc is a wrapper script elsewhere."""
     text = _output([*nvcc.command, "--dryrun", "-x", "cu", "-E", os.devnull], both=True) or ""
     top = re.search(r"^#\$ TOP=(\S+)", text, re.MULTILINE)
     home = Path(top.group(1)) if top else Path(os.path.realpath(nvcc.path)).parent.parent
@@ -171,7 +181,7 @@ def _identity(program: str, version_text: str) -> str:
 
 
 def _output(command: list[str], both: bool = False) -> str | None:
-    """Return the output of a command, or None if it does not run."""
+    """Return the output of a command, or None if it cannot be started, fails or takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, errors="replace")
     except (OSError, subprocess.TimeoutExpired):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# A program's own exit status is returned above the range of CUDA errors.
+# The exit status of a whole program is returned as this number plus the status: CUDA errors are smaller.
 PROGRAM_STATUS = 100_000
 
 _ERRORS = {
@@ -36,7 +36,7 @@ _ERRORS = {
 
 
 LAUNCHER_THREW = -1
-"""The status of a launcher that threw a C++ exception, in place of a CUDA error."""
+"""The number that is returned instead of a CUDA error if the launcher threw a C++ exception."""
 
 
 def describe_error(code: int) -> str:

@@ -1,11 +1,12 @@
-"""The GPUs that the grader knows: limits of an SM for occupancy, and peak rates for rooflines and lower bounds.
+"""A table of GPUs: limits of an SM for occupancy, and peak rates for rooflines and lower bounds of a kernel's time.
 
-Limits of a compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates per
-cycle: NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackwell), and "Throughput of Native
-Arithmetic Instructions" in the programming guide. Peak rates and SM counts: each product's data sheet, dense.
+The limits of an SM are from the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". The
+rates per cycle are from NVIDIA's architecture whitepapers (Turing, A100, GA102, Ada, H100, Blackwell), and from
+"Throughput of Native Arithmetic Instructions" in the programming guide. The peak rates (without sparsity) and the
+numbers of SMs are from each product's data sheet.
 
-Data sheets give operations per second at a clock of the vendor's choice, which chips exceed: an H100 reaches its
-989 TFLOP/s at 1.83 GHz, and it runs at up to 1.98 GHz. A bound therefore uses rates per cycle and the highest clock.
+A data sheet gives operations per second at a clock below the highest one: an H100 reaches its 989 TFLOP/s at 1.83 GHz,
+and it runs at up to 1.98 GHz. A lower bound of a time therefore uses the rates per cycle and the highest clock.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _MB = 1024 * 1024
 
 @dataclass(frozen=True)
 class SmLimits:
-    """The resources of one SM."""
+    """The limits of one SM: how many warps, blocks, registers and bytes of shared memory it has."""
 
     warps: int
     blocks: int
     shared_per_sm: int
-    """Shared memory in bytes."""
+    """The shared memory of an SM in bytes."""
     shared_per_block: int
     """The maximum bytes of shared memory of a block, with ``cudaFuncAttributeMaxDynamicSharedMemorySize``."""
     reserved_shared: int = 1024
@@ -35,7 +36,7 @@ class SmLimits:
     shared_unit: int = 128
     """The allocation unit of shared memory in bytes."""
     registers: int = 65536
-    """Registers per SM, and the maximum per block."""
+    """The number of 32-bit registers of an SM, which is also the maximum for a block."""
     registers_per_thread: int = 255
     threads_per_block: int = 1024
 
@@ -45,23 +46,23 @@ class PerCycle:
     """The maximum work of one SM per cycle."""
 
     f32: float
-    """Additions, multiplications or fused multiply-adds on CUDA cores."""
+    """f32 additions, multiplications or fused multiply-adds on CUDA cores."""
     f16: float
-    """The same for 16-bit numbers, in pairs."""
+    """f16 or bf16 additions, multiplications or fused multiply-adds on CUDA cores, by instructions for two numbers."""
     tensor: Mapping[str, float]
     """Additions and multiplications on tensor cores, by type in ``grader.simulator.report_format.TENSOR_TYPES``."""
     special: float = 16
-    """Special functions."""
+    """Results of the special function units, such as exp2, sin and reciprocals."""
     instructions: float = 4
-    """Warp instructions: one from each of four schedulers."""
+    """Warp instructions that are issued: one by each of the four schedulers."""
     wavefronts: float = 1
-    """Wavefronts of 128 bytes between registers and the L1 cache and shared memory."""
+    """Wavefronts, which move up to 128 bytes between registers and shared memory or the L1 cache."""
     l2_bytes: float = 64
-    """Bytes per direction between the L2 cache and the SM."""
+    """Bytes that move between the L2 cache and the SM, in each direction."""
 
 
 def _tensor(f16: float, tf32: float = 0, fp8: float = 0, bf16: bool = True, f64: float = 0) -> dict[str, float]:
-    """Return rates by type, without those that are 0: the type does not exist on these tensor cores."""
+    """Return the rates by operand type. Omit a rate of 0: these tensor cores do not support the type."""
     rates = {"f16": f16, "f16_sums": f16, "bf16": f16 * bf16, "tf32": tf32, "e4m3": fp8, "e5m2": fp8, "f64": f64}
     return {name: rate for name, rate in {**rates, "s8": 2 * f16, "u8": 2 * f16}.items() if rate}
 
@@ -75,7 +76,7 @@ SM_LIMITS = {
     "sm_100": SmLimits(64, 32, 228 * _KB, 227 * _KB),
     "sm_120": SmLimits(48, 24, 100 * _KB, 99 * _KB),
 }
-"""The limits of an SM, by architecture as nvcc names it."""
+"""The limits of an SM, by nvcc's name of the architecture."""
 
 PER_CYCLE = {
     "sm_75": PerCycle(64, 128, _tensor(1024, bf16=False)),
@@ -89,23 +90,23 @@ PER_CYCLE = {
 """The rates of an SM, by architecture."""
 
 F32_SUMS = ("f16", "bf16", "tf32")
-"""Operand types of tensor cores whose sums are always f32: GeForce cards have half the rate."""
+"""Operand types of tensor cores whose accumulators are f32. GeForce cards compute them at half the rate."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU."""
+    """A GPU product."""
 
     name: str
     arch: str
-    """The architecture, as nvcc names it."""
+    """nvcc's name of the architecture, such as sm_90."""
     sms: int
     clock: float
-    """The highest graphics clock of an unmodified card in Hz. It is the boost clock of the data sheet for data-center
-    cards, and above it for GeForce.
+    """The highest graphics clock of an unmodified card in Hz. For data-center cards it is the boost clock in the data
+    sheet; for GeForce cards it is higher.
     """
     bandwidth: float
-    """Bytes per second from and to device memory."""
+    """The bandwidth of device memory in bytes per second, reads and writes together."""
     f32: float
     """Floating-point operations per second on CUDA cores; a fused multiply-add counts as two."""
     f16_tensor: float
@@ -125,11 +126,11 @@ class Gpu:
         return PER_CYCLE[self.arch]
 
     def ridge(self, tensor_cores: bool = False) -> float:
-        """Return the operations per byte at which memory and arithmetic take equally long."""
+        """Return the roofline's ridge point in operations per byte: there, memory and arithmetic take equal times."""
         return (self.f16_tensor if tensor_cores else self.f32) / self.bandwidth
 
     def tensor(self, operands: str) -> float:
-        """Return an SM's tensor-core operations per cycle; for an unknown type, those of the fastest type."""
+        """Return an SM's tensor-core operations per cycle for an operand type; for an unknown one, the highest rate."""
         rates = self.per_cycle.tensor
         rate = rates.get(operands, max(rates.values()))
         return rate / 2 if self.geforce and operands in F32_SUMS else rate
@@ -151,7 +152,7 @@ GPUS = {
     )
 }
 DEFAULT_GPU = "H100"
-"""The GPU whose occupancy is shown unless a kernel needs another architecture."""
+"""The GPU for which occupancy is shown, unless the kernel needs another architecture."""
 
 
 def find_gpu(name: str) -> Gpu:
@@ -172,19 +173,25 @@ def find_gpu(name: str) -> Gpu:
 
 
 def runs(architecture: str, needed: str) -> bool:
-    """Return whether a GPU ("sm_90") runs code for an architecture: all from "sm_80", but "sm_90a" only sm_90."""
+    """Return whether a GPU, such as "sm_90", runs code for the architecture ``needed``.
+
+    Code for "sm_80" runs on that architecture and all newer ones; code for "sm_90a" runs on sm_90 only.
+    """
     have, least = (int(name.removeprefix("sm_").removesuffix("a")) for name in (architecture, needed))
     return have == least if needed.endswith("a") else have >= least
 
 
 def compiled_architecture(architecture: str) -> str:
-    """Return the architecture that nvcc compiles for: "sm_90a" for "sm_90", with the features of Hopper only."""
+    """Return the architecture to pass to nvcc: from "sm_90" on, the variant with architecture-specific features.
+
+    For "sm_90" that is "sm_90a", which has wgmma and other features of Hopper only.
+    """
     number = architecture.removeprefix("sm_").removeprefix("compute_")
     return f"sm_{number}a" if number.isdigit() and int(number) >= 90 else f"sm_{number}"
 
 
 def gpu_for(needed: str) -> Gpu:
-    """Return the GPU whose occupancy is shown for an architecture: the default one if that runs it."""
+    """Return the GPU for which occupancy is shown: the default one if it runs code for ``needed``."""
     known = [GPUS[DEFAULT_GPU], *GPUS.values()]
     return next((gpu for gpu in known if runs(gpu.arch, needed)), known[0])
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from grader.frontend.toolchain.gpus import Gpu, SmLimits
 
 WARP = 32
-_REGISTER_UNIT = 256  # unit of allocation of a warp's registers
+_REGISTER_UNIT = 256  # a warp's registers are allocated in multiples of this
 _PARTITIONS = 4  # partitions of an SM, each with a quarter of the registers
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks and warps of a kernel on one SM. ``limits`` is the number of blocks that each resource allows."""
+    """A kernel's blocks and warps that fit on one SM. ``limits`` has the blocks that each resource alone allows."""
 
     gpu: Gpu
     blocks: int
@@ -26,12 +26,12 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """The warps on the SM, as a fraction of its maximum."""
+        """The occupancy: the warps on the SM as a fraction of the maximum."""
         return self.warps / self.gpu.limits.warps
 
     @property
     def limited_by(self) -> tuple[str, ...]:
-        """The resources that prevent one more block."""
+        """The names of the resources that do not allow one more block."""
         return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def _blocks_by_registers(sm: SmLimits, warps: int, registers: int) -> int:
     if registers > sm.registers_per_thread:
         return 0
     per_warp = _round_up(max(1, registers) * WARP, _REGISTER_UNIT)
-    # The launch check assumes that each partition gets as many warps as the fullest one.
+    # CUDA's check at a launch rounds the block's warps up to a multiple of the partitions.
     if per_warp * _round_up(warps, _PARTITIONS) > sm.registers:
         return 0
     warps_per_sm = sm.registers // _PARTITIONS // per_warp * _PARTITIONS

@@ -1,4 +1,4 @@
-"""Running a compiler: one place, so that a sandbox can replace it and a signal can stop it."""
+"""Runs compilers. All are started here, so that a sandbox can replace this step and a signal can stop them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from grader.setup.errors import GraderError
 
-# Messages are parsed, so their language is fixed.
+# Environment variables that make compilers print English messages, because these are parsed.
 ENGLISH = {"LC_ALL": "C", "LANGUAGE": "C"}
 
 _TIME_LIMIT = 120.0
@@ -25,10 +25,10 @@ _OUTPUT_LIMIT = 256 * 1024
 
 @dataclass(frozen=True)
 class Command:
-    """A compiler call: it writes in ``folder`` only, and reads ``reads`` besides the system's files.
+    """A call of a compiler, which writes only in ``folder``, and reads only ``reads`` and the system's files.
 
-    ``pipes`` are its standard input (``stdin``) and output (``stdout``) if they connect to another process; this
-    process closes them once the compiler has them.
+    ``pipes`` has the pipes for its standard input (``stdin``) and output (``stdout``), if these are connected to
+    another process. After the compiler has started, this process closes its copies of them.
     """
 
     argv: tuple[str, ...]
@@ -56,7 +56,10 @@ _running: set[subprocess.Popen[bytes]] = set()
 def started(
     argv: Sequence[str], pipes: Mapping[str, IO[bytes]] = MappingProxyType({}), **options: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a compiler during the block. Leaving the block or ``stop_all`` ends it; the latter raises a GraderError."""
+    """Start a compiler, as a context manager. An exception in the block ends the compiler.
+
+    If ``stop_all`` has ended it, raise GraderError at the end of the block.
+    """
     options = {"stdin": subprocess.DEVNULL, **options, **pipes}
     process = subprocess.Popen(argv, start_new_session=True, **options)
     for pipe in pipes.values():
@@ -76,23 +79,26 @@ def started(
 
 
 def stop_all() -> None:
-    """Stop all compilers that threads of this process wait for, and their children."""
+    """End all compilers that this process has started, and their child processes."""
     while _running:
         with contextlib.suppress(KeyError):
             _end(_running.pop())
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a compiler and its children: the driver starts the actual compiler in the same session."""
+    """End a compiler and its child processes. A driver such as g++ starts the actual compiler in the same session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """Return a process's status as soon as it ends, or raise TimeoutExpired. ``Popen.wait`` polls 20 times a second."""
+    """Return a process's status as soon as it ends, or raise TimeoutExpired.
+
+    ``Popen.wait`` with a timeout would poll only 20 times a second.
+    """
     try:
         ended = os.pidfd_open(process.pid)
-    except (OSError, AttributeError):  # missing in the system or in Python: conda builds for old kernels
+    except (OSError, AttributeError):  # old kernels lack it, and Python of conda, which is built for them
         return process.wait(seconds)
     try:
         poll = select.poll()
@@ -104,7 +110,7 @@ def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
 
 
 def run_command(command: Command) -> Finished:
-    """Run a command with the user's own rights."""
+    """Run a command without a sandbox, with the user's own rights."""
     began = time.monotonic()
     try:
         with started(
