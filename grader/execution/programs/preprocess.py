@@ -13,7 +13,8 @@ reads it directly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,15 +28,19 @@ from grader.simulator import library
 
 _STAND_INS = "headers"
 _MACROS = "macros.h"
+AHEAD = ("<cuda_runtime.h>", "<climits>")
+"""The headers that nvcc includes before each file."""
 _MARK = "#pragma grader_include "
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(<[^>\n]+>|"[^"\n]+"|\w+)', re.MULTILINE)
 _NAMED = re.compile(r'^(?:-D|[ \t]*#[ \t]*define[ \t]+)(\w+)(?:=|[ \t]+)(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
 _HAS_INCLUDE = re.compile(r'__has_include[ \t]*\([ \t]*(<[^>\n]+>|"[^"\n]+")')
 _LINE = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
-_DEFINITION = re.compile(r"#define (\w+)\s*(.*)")
+_DEFINITION = re.compile(r"#define (\w+)(\([^)]*\))? ?(.*)")
 _GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
 """NVIDIA's include guards. Programs test with them whether a header was included, so a stand-in defines them."""
-_NUMBER = re.compile(r"(?=.*[0-9])(?:[\s0-9a-fA-FxXuUlL.()*+<-]|SIM_\w+)*")
+_IN_NUMBERS = re.compile(r"(?P<name>[A-Za-z_]\w*)|\.?[0-9](?:[eEpP][+-]|[\w.'])*|[-+*/%<>=!&|^~?:(),#\s]+|'[^']*'")
+"""What a macro consists of that ``#if`` can evaluate, or that is a floating-point number."""
+_OPERATORS = {"defined", "and", "or", "not", "true", "false"}
 _PADDING = 200
 """The largest gap, in lines, that is filled with empty lines. Inactive code leaves gaps."""
 
@@ -68,19 +73,22 @@ def preprocess(
     """Preprocess a file. ``folder`` is for temporary files."""
     stand_ins = folder / _STAND_INS
     stand_ins.mkdir(exist_ok=True)
+    ahead = [_macros_of(header, (), compiler, flags, cache) for header in AHEAD]
+    given = {line for macros in ahead for line in macros.read_text(encoding="utf-8").splitlines()}
     for header in _headers(unit)[0]:
-        _stand_in(stand_ins, header)
-    macros = _numbers_of_headers(compiler, flags, cache)
+        _stand_in(stand_ins, header, given, lambda name: _macros_of(name, unit.defines, compiler, flags, cache))
     options = [f"-I{path}" for path in (*unit.include_dirs, FOLDER.parent, stand_ins)]
     std = [flag for flag in flags if flag.startswith("-std=")]
     argv = (*compiler.command, "-x", "c++", "-E", "-dD", *std, "-nostdinc", "-w", *unit.defines, *options)
-    argv += ("-imacros", str(macros), "-o", "active.ii", str(unit.file))
+    argv += (*(f"-imacros{macros}" for macros in ahead), "-o", "active.ii", str(unit.file))
     work = folder / "work"
     work.mkdir()
-    done = run(Command(argv, work, (*unit.include_dirs, unit.file.parent, FOLDER.parent, macros.parent, stand_ins)))
+    reads = (*unit.include_dirs, unit.file.parent, FOLDER.parent, *(macros.parent for macros in ahead), stand_ins)
+    done = run(Command(argv, work, reads))
     if done.returncode != 0:
         raise Refused(_without(done, stand_ins))
-    return _read((work / "active.ii").read_text(encoding="utf-8", errors="replace"), stand_ins, done.output)
+    text = (work / "active.ii").read_text(encoding="utf-8", errors="replace")
+    return _read(text, stand_ins, {str(macros) for macros in ahead}, done.output)
 
 
 def _without(done: Finished, stand_ins: Path) -> str:
@@ -134,53 +142,78 @@ def _own(header: str, file: Path, unit: Unit) -> Path | None:
     return next((found for folder in folders if (found := folder / name).is_file()), None)
 
 
-def _stand_in(folder: Path, header: str) -> None:
+def _stand_in(folder: Path, header: str, given: set[str], macros_of: Callable[[str], Path]) -> None:
     name = header[1:-1]
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or len(name) > 200:
-        return  # without a stand-in, the preprocessor reports a missing header
+        return  # the preprocessor reports that there is none
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         ours = library.header_path(name)
         guards = _GUARD.findall(ours.read_text(encoding="utf-8")) if ours else []
-        target.write_text("\n".join([_MARK + header, *guards, ""]), encoding="utf-8")
-    except OSError:  # for example a header and a folder with the same name
+        macros = macros_of(header).read_text(encoding="utf-8").splitlines()
+        lines = [_MARK + header, *guards, *(line for line in macros if line not in given)]
+        target.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    except OSError:  # a header and a folder with the same name
         return
 
 
-def _numbers_of_headers(compiler: Compiler, flags: Sequence[str], cache: BuildCache) -> Path:
-    """Return a header that defines those macros of ``cuda_runtime.h`` that are numbers or include guards."""
-    std = [flag for flag in flags if flag.startswith("-std=")]
-    key = digest(["macros", compiler.identity, *std, library.headers_digest()])
+def _macros_of(
+    header: str, defines: Sequence[str], compiler: Compiler, flags: Sequence[str], cache: BuildCache
+) -> Path:
+    """Return a file that defines the macros of a header; it is empty if the compiler cannot read the header."""
+    options = [flag for flag in flags if flag.startswith("-std=")]
+    options += [define for define in defines if define.startswith(("-D", "-U"))]
+    found = str(_exists(header[1:-1]))
+    key = digest(
+        ["macros", Path(__file__).read_bytes(), compiler.identity, *options, library.headers_digest(), header, found]
+    )
 
     def collect(folder: Path) -> None:
-        (folder / "all.cpp").write_text("#include <cuda_runtime.h>\n", encoding="utf-8")
-        argv = (*compiler.command, "-E", "-dM", *std, *library.include_flags(), "all.cpp", "-o", "all.txt")
-        done = run_command(Command(argv, folder))
-        if done.returncode != 0:
-            raise GraderError(f"the simulator's headers cannot be read by {compiler}:\n{done.output.strip()}")
+        (folder / "all.cpp").write_text(f"#include {header}\n", encoding="utf-8")
         (folder / "none.cpp").write_text("\n", encoding="utf-8")
-        run_command(Command((*compiler.command, "-E", "-dM", *std, "none.cpp", "-o", "none.txt"), folder))
-        known = set((folder / "none.txt").read_text(encoding="utf-8").splitlines())
-        kept = [
-            line
-            for line in (folder / "all.txt").read_text(encoding="utf-8").splitlines()
-            if line not in known and (match := _DEFINITION.fullmatch(line)) and _is_given(match[1], match[2])
-        ]
-        (folder / _MACROS).write_text("\n".join(kept) + "\n", encoding="utf-8")
+        lists = []
+        for name, where in (("none", ["-nostdinc"]), ("all", library.include_flags())):
+            argv = (*compiler.command, "-E", "-dM", *options, *where, f"{name}.cpp", "-o", name)
+            if run_command(Command(argv, folder)).returncode == 0:
+                lists.append((folder / name).read_text(encoding="utf-8", errors="replace").splitlines())
+        macros = _testable(lists[0], lists[1]) if len(lists) == 2 else []
+        (folder / _MACROS).write_text("\n".join([*macros, ""]), encoding="utf-8")
 
-    return cache.get(key, collect, "the simulator's macros")[0] / _MACROS
-
-
-def _is_given(name: str, value: str) -> bool:
-    return bool(_NUMBER.fullmatch(value)) or (not value and re.search(r"_H_*$", name) is not None)
+    return cache.get(key, collect, f"the macros of {header}")[0] / _MACROS
 
 
-# -- parsing of the preprocessor's output ------------------------------------------------------------------------------
+def _testable(predefined: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Return definitions for ``#if`` and ``#ifdef``: of numbers as they are, of all other macros as themselves."""
+    numbers = {match[1]: line for line in lines if (match := _DEFINITION.fullmatch(line)) and match[3]}
+    names = {name: _names_in(line) for name, line in numbers.items()}
+    while refused := [name for name in numbers if (used := names[name]) is None or not used <= numbers.keys()]:
+        for name in refused:
+            del numbers[name]
+    known = set(predefined)
+    new = [(match[1], line) for line in lines if line not in known and (match := _DEFINITION.fullmatch(line))]
+    return [numbers.get(name, f"#define {name} {name}") for name, line in new]
 
 
-def _read(text: str, stand_ins: Path, warnings: str) -> Preprocessed:
+def _names_in(line: str) -> set[str] | None:
+    """Return the names that a macro uses besides its parameters, or None if it cannot be a number."""
+    match = _DEFINITION.fullmatch(line)
+    assert match is not None
+    parameters = set(re.findall(r"\w+", match[2] or "")) | _OPERATORS
+    at, names = 0, set()
+    while at < len(match[3]):
+        token = _IN_NUMBERS.match(match[3], at)
+        if token is None:
+            return None
+        pasted = match[3][:at].rstrip().endswith("##") or match[3][token.end() :].lstrip().startswith("##")
+        if token["name"] and token["name"] not in parameters and not pasted:
+            names.add(token["name"])
+        at = token.end()
+    return names if re.search(r"\w", match[3]) else None
+
+
+def _read(text: str, stand_ins: Path, given: AbstractSet[str], warnings: str) -> Preprocessed:
     lines: list[str] = []
     places: list[tuple[str, int]] = []
     at: tuple[str, int] = ("", 0)  # the file and line that the compiler will assume for the next line
@@ -199,7 +232,7 @@ def _read(text: str, stand_ins: Path, warnings: str) -> Preprocessed:
         places.append((file, number))
         at = (file, number + 1)
 
-    for file, number, line in _own_lines(text, stand_ins):
+    for file, number, line in _own_lines(text, stand_ins, given):
         put(file, number, line)
     return Preprocessed("\n".join(lines) + "\n", tuple(places), warnings)
 
@@ -208,7 +241,7 @@ def _goes_on(line: str) -> bool:
     return not line.startswith(("#define ", "#undef ")) or PASSED_ON.fullmatch(line) is not None
 
 
-def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
+def _own_lines(text: str, stand_ins: Path, given: AbstractSet[str]) -> Iterator[tuple[str, int, str]]:
     """Yield the file, number and text of each line of the program's own files, and an ``#include`` for a stand-in."""
     inside = f"{stand_ins}/"
     file, number, header = "", 0, ""
@@ -222,6 +255,6 @@ def _own_lines(text: str, stand_ins: Path) -> Iterator[tuple[str, int, str]]:
         if file.startswith(inside):
             if line.startswith(_MARK):
                 header = line.removeprefix(_MARK)
-        elif file and not file.startswith("<") and line.strip() and _goes_on(line):
+        elif file and not file.startswith("<") and file not in given and line.strip() and _goes_on(line):
             yield file, number, line
         number += 1
