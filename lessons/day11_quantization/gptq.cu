@@ -14,7 +14,7 @@ __device__ int zero_of(const int* qzeros, size_t group, int column, int out_feat
     return (word >> (column % 8 * 4) & 15) + 1;
 }
 
-// Version 1: one thread per column and row, and the formula as it stands.
+// Version 1: one thread per column and row, which computes the formula as written.
 __global__ void by_column_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales,
                                  const int* g_idx, __half* out, int in_features, int out_features) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -45,7 +45,7 @@ __device__ void unpack(unsigned word, int zero, __half2 (&pairs)[4]) {
     }
 }
 
-// Return the dot product of a word's weights with eight neighbors of a row of x, in half, in two chains.
+// Return the dot product of a word's weights with eight neighbors of a row of x, in half, as two independent sums.
 __device__ __half2 dot(const __half2 (&pairs)[4], const __half* x) {
     __half2 sum = __float2half2_rn(0);
     for (int p = 0; p < 4; ++p) sum = __hfma2(pairs[p], __halves2half2(x[p], x[p + 4]), sum);
@@ -85,7 +85,7 @@ __global__ void by_word_kernel(const __half* x, const int* qweight, const int* q
     out[static_cast<size_t>(row) * out_features + column] = __float2half(sum);
 }
 
-constexpr int kThreads = 128;  // four columns each
+constexpr int kThreads = 128;  // each with four columns
 constexpr int kRows = 8;       // at most, per block
 constexpr int kPart = 128;     // values of k in shared memory
 
@@ -122,7 +122,7 @@ __device__ void add_part(const __half* x, const int* qweight, const int* qzeros,
     }
 }
 
-// Version 3: that tiling, with one block for all of in_features.
+// Version 3: exllama's tiling, with one block for all of in_features.
 __global__ void tiled_kernel(const __half* x, const int* qweight, const int* qzeros, const __half* scales, __half* out,
                              int rows, int in_features, int out_features, int group_size) {
     float sums[kRows][4] = {};

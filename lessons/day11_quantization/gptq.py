@@ -51,7 +51,7 @@ class Quantized:
 
 
 def grid(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return scale and zero of each column for a group of rows [k, N]: 16 steps from minimum to maximum, with 0."""
+    """Return scale and zero of each column for a group of rows [k, N]: 16 values from minimum to maximum and 0."""
     low, high = rows.amin(dim=0).clamp(max=0), rows.amax(dim=0).clamp(min=0)
     scale = ((high - low) / 15).clamp(min=1e-8).half().double().clamp(min=1e-7)
     return scale, (-low / scale).round().clamp(1, 16)
@@ -96,7 +96,7 @@ def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping
     hessian += damping * hessian.diagonal().mean() * torch.eye(len(hessian), dtype=torch.float64)
     order = hessian.diagonal().argsort(descending=True) if act_order else torch.arange(len(hessian))
     w, hessian = w[order], hessian[order][:, order]
-    # Row k of this factor, divided by its diagonal: how the rest of a column best compensates an error at k.
+    # Row k of this factor, divided by its diagonal element, tells how later rows best compensate an error at k.
     factor = torch.linalg.cholesky(torch.linalg.inv(hessian), upper=True)
     q, scales, zeros = torch.empty_like(w), [], []
     for k in range(len(w)):

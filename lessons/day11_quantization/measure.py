@@ -40,7 +40,7 @@ WAIT_CYCLES = 10_000_000
 NOTHING, READ = "a kernel that does nothing", "one that only reads the words"
 
 BF16 = "torch, int4"
-"""The only matmul here whose rows are bf16."""
+"""The name of the only matmul here that takes x in bf16."""
 
 Layer = dict[str, Tensor]
 Run = Callable[[Tensor, Layer], Tensor]
@@ -48,7 +48,7 @@ Run = Callable[[Tensor, Layer], Tensor]
 
 
 def layer() -> Layer:
-    """Draw random words as weights. `finished` has them in f16 [N, K], `theirs` in torch's int4 format."""
+    """Draw random words as weights. `finished`: dequantized to f16 [N, K]. `theirs`: in torch's int4 format."""
     made = {
         "qweight": torch.randint(-(2**31), 2**31, (K // 8, N), device="cuda").int(),
         "qzeros": torch.randint(-(2**31), 2**31, (K // GROUP, N // 8), device="cuda").int(),
@@ -142,12 +142,12 @@ def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
 def check(name: str, given: Tensor, expected: Tensor, words: Tensor) -> None:
     """Exit if a result is wrong: a wrong kernel gets no times."""
     if name == READ and int(given.long().sum() - words.long().sum()) % 2**32:
-        raise SystemExit(f"{name} did not read them all")
+        raise SystemExit(f"{name} did not read all words: their sum is wrong")
     if name in (NOTHING, READ):
         return
     off = float((given.float() - expected).norm() / expected.norm())
     if not off < 2e-2:
-        raise SystemExit(f"{name} is wrong by {off:.1g} for {len(expected)} rows: no times of wrong kernels")
+        raise SystemExit(f"{name}: relative error {off:.1g} for {len(expected)} rows; a wrong kernel is not timed")
 
 
 def statistics(times: list[float]) -> dict[str, float]:

@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(kThreads, 3)
     copier.template copy<kQueries>(q_tile, q, query_len - first_query);
     copier.template copy<kKeys>(k_tile, k, key_end);
 
-    // The row whose address this lane passes to ldmatrix_x4, in the first fragment of each tile; and the part of v that
-    // it loads.
+    // For the first fragment of each tile: the rows of q and k whose addresses this lane passes to ldmatrix_x4, and the
+    // part of v that it loads itself.
     const float* my_queries = q_tile + (warp * 16 + lane % 16) * kPitch + lane / 16 * 4;
     const float* my_keys = k_tile + (lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 4;
     const float* my_values = v_tile + lane % 4 * 2 * kPitch + lane / 4 * 4;

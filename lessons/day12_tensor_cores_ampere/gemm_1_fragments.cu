@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(kThreads) gemm_kernel(const __half* x, const _
     __shared__ __align__(128) __half x_tile[kSize * kDepth], w_tile[kSize * kDepth];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
-    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // this warp's, in y
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of the warp's tile
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
     float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8

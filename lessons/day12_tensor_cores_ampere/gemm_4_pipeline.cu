@@ -11,7 +11,7 @@
 constexpr int kSize = 128;     // rows of x and of w per block: its tile of y is 128 x 128
 constexpr int kDepth = 64;     // elements along k per step: 128 bytes of a row
 constexpr int kThreads = 128;  // four warps, each with a quarter of the tile: 64 x 64
-constexpr int kStages = 3;     // of the ring
+constexpr int kStages = 3;     // tiles of the ring
 constexpr int kTile = kSize * kDepth;
 constexpr int kShared = 2 * kStages * 2 * kTile;  // bytes
 
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm_kernel(const __half* x, cons
     extern __shared__ __align__(128) __half ring[];  // [kStages][x, w][kSize][kDepth]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / 2 * 64, warp_column = warp % 2 * 64;
-    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // this warp's, in y
+    const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of the warp's tile
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
     float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8

@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(128)
         const uint64_t a = llmk::make_smem_desc(tiles), b = llmk::make_smem_desc(w_tile);
         llmk::wgmma_fence();
 #pragma unroll
-        for (int part = 0; part < kDepth / 16; ++part) {  // 16 elements along k are 32 bytes, 2 in a descriptor
+        for (int part = 0; part < kDepth / 16; ++part) {  // 16 elements are 32 bytes: 2 units of a descriptor
             llmk::wgmma_ss<__nv_bfloat16>(sums, a + 2 * part, b + 2 * part, k > 0 || part > 0);
         }
         llmk::wgmma_commit_group();

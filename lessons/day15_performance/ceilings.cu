@@ -1,4 +1,4 @@
-// The ceilings of a GPU, each by a kernel that does nothing else; and the latency of a load.
+// The ceilings of a GPU, each measured by a kernel that does nothing else; and the latency of a load.
 #include <cuda_runtime.h>
 
 constexpr int kChains = 8;  // independent sums per thread: the latency of a multiply-add, four cycles, is hidden

@@ -39,8 +39,8 @@ __global__ void put(int* out, const int* place, int value) { out[*place] = value
 __global__ void put_at(int* out, int place, int value) { out[place] = value; }
 __global__ void step(int* place) { ++*place; }
 
-// A graph of one step, launched `steps` times; each launch marks the next element of out. The position is an argument,
-// or lies on the device.
+// A graph of one step, launched `steps` times; each launch marks the next element of out. The position is a kernel
+// argument, or a number in device memory.
 extern "C" void marks(int* out, int* place, int steps, bool on_device, cudaStream_t stream) {
     cudaStream_t capturing;
     cudaGraph_t graph;
@@ -76,8 +76,8 @@ extern "C" void meet(int* values, int* out, int blocks, int threads, cudaStream_
     cudaLaunchCooperativeKernel((void*)pass_on, dim3(blocks), dim3(threads), arguments, 0, stream);
 }
 
-// out = 6 x through working memory, from the pool or not. The pool keeps freed memory and reuses it without calling the
-// driver.
+// out = 6 x through working memory from the memory pool, or from cudaMalloc. The pool keeps freed memory and reuses it
+// without calling the driver.
 extern "C" void with_scratch(const float* x, float* out, int n, bool pool, cudaStream_t stream) {
     float* scratch = nullptr;
     const size_t bytes = static_cast<size_t>(n) * sizeof(float);

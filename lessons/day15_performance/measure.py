@@ -5,8 +5,8 @@
 
 Ceilings and latencies; every version of the sum of squares, and a sweep of its loads; the cost of a launch in four
 ways; the effect of tiny sizes, the cache, the first call and the clock on a measurement; copies beside kernels; pools
-and managed memory; the day's solutions beside torch. It takes about a minute. GPU times are medians by CUDA events,
-host times are by its clock.
+and managed memory; the day's solutions beside torch. It takes about a minute. GPU times are medians by CUDA events;
+host times are by the host's clock.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def sums(x: Tensor) -> Row:
         run()
         off = abs(float(out) - expected) / expected
         if not off < 1e-4:
-            raise SystemExit(f"squares of {width}, {loads}, {blocks} are wrong by {off:.1g}: no times of wrong kernels")
+            raise SystemExit(
+                f"squares of {width}, {loads}, {blocks} have a relative error of {off:.1g}; a wrong kernel is not timed"
+            )
         us = gpu_us(run, runs=5)
         kernel.residents(found, width, loads, 256, 0)
         fit, registers = found.tolist()
@@ -305,7 +307,7 @@ def solutions(x: Tensor) -> Row:
             out.fill_(torch.nan)
             run()
             if not torch.allclose(out, expected, atol=1e-4, rtol=1e-4):
-                raise SystemExit(f"pipelined_norm ({name}) is wrong: no times of wrong kernels")
+                raise SystemExit(f"pipelined_norm ({name}) is wrong; a wrong kernel is not timed")
             norms.append({"name": f"{name}, {each} blocks an SM", "us": gpu_us(run)})
     kernel = load_kernel(ROOT / solved / "single_pass_sum.cu", device="cuda")
     totals = []

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads) square_sums(const float* x, float* p
     if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-// kWidth neighboring floats of one load.
+// kWidth neighboring floats, which one load fetches.
 template <int kWidth>
 struct Wide {
     using Bits = std::conditional_t<kWidth == 4, float4, std::conditional_t<kWidth == 2, float2, float>>;
