@@ -29,7 +29,7 @@ KNOWN = Path(__file__).with_name("stale_records.toml")
 
 @dataclass(frozen=True)
 class KnownStale:
-    """Figures that are known to be older than their sources: patterns of records and sources, why, and since when."""
+    """An entry of stale_records.toml: figures that are older than their sources, with the reason and the date."""
 
     record: str
     source: str
@@ -47,7 +47,7 @@ def known_stale(path: Path = KNOWN) -> list[KnownStale]:
 
 
 def unexplained(found: Iterable[Stale], known: list[KnownStale]) -> list[str]:
-    """Return a line for each record with stale figures that no entry covers, and for each entry that covers none."""
+    """Return a line for each record with stale figures that no entry covers, and for each entry that covers nothing."""
     found = list(found)
     sources: dict[tuple[str, str, str], list[str]] = {}
     for item in found:
@@ -72,7 +72,7 @@ def _some(names: list[str]) -> str:
 def machine_code(folder: Path, file: str) -> list[bytes]:
     """Return the machine code of each function of a CUDA file below ``folder``, for the architecture that it needs.
 
-    Names are left out, since renaming a type renames the functions that take it.
+    Names of functions are left out, because they contain the names of parameter types, which may be renamed.
     """
     architecture = "sm_100a" if "tcgen05" in (folder / file).read_text(encoding="utf-8") else "sm_90a"
     with tempfile.TemporaryDirectory() as out:
@@ -112,7 +112,7 @@ def renew(root: Path, revision: str) -> int:
 
 
 def main() -> int:
-    """List what is stale, or renew what did not really change."""
+    """List stale records, or renew the digests of sources whose machine code did not change."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--same-code", metavar="REVISION", help="a commit at which the figures were not stale")
     arguments = parser.parse_args()

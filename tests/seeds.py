@@ -1,4 +1,4 @@
-"""The seed of random inputs. Learners get fresh inputs at each check; tests get the same ones in every run.
+"""The seed of random inputs. Learners get new inputs in each check; tests get the same inputs in every run.
 
 The seed is fixed, because a test that passes today must pass tomorrow. ``TEST_SEED=fresh`` draws a new seed, and
 ``TEST_SEED=N`` repeats a run that printed N. Use them to look for cases that catch a mistake only sometimes.

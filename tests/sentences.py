@@ -37,7 +37,7 @@ def sentences(path: Path) -> Iterator[tuple[str, int, str]]:
         lines = text.splitlines()
         for found in _CXX_COMMENT.finditer(text):
             words = " ".join(line.strip().lstrip("/").strip() for line in found[0].splitlines())
-            if not words.startswith(("namespace", 'extern "C"')):  # the end of a block
+            if not words.startswith(("namespace", 'extern "C"')):  # skip comments at the end of such a block
                 line = text.count("\n", 0, found.start())
                 yield "comment", line + 1, _with_code(lines[line], words) if words in lines[line] else words
     elif path.suffix == ".md":

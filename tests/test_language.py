@@ -7,7 +7,7 @@ import re
 from tests.sentences import ROOT, every
 
 RELATIVE = re.compile(r"(What|Who|Which|Whether|Where|Of)\b")
-"""First words of a docstring that begins neither with a verb nor with a noun phrase."""
+"""Forbidden first words of a docstring, which must begin with a verb or a noun phrase."""
 
 DIALECT = re.compile(
     r"\b((?<!user )(?<!`)(?<!\")nobody(?! USER)|in vain|mostly just|no news|goes alone|go alone|is given back"
@@ -21,7 +21,7 @@ PRIVATE_NAMES = re.compile(
     r"|tell_when_complete|let_next_kernel_start|wait_until_read|kTogether|kConsumers|several_workers|goes_alone"
     r"|host_looks|own_memory|vain_rounds|told_by_another)\b|\bllmk::(meet|arrive|wait|multiply)\("
 )
-"""Former private names of PTX instructions and of terms of the field."""
+"""Former names of this repository for PTX instructions and technical terms, which must not return."""
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun_phrase() -> None:

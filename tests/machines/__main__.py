@@ -1,4 +1,4 @@
-"""Create fresh Debian machines and run the steps of a newcomer: ``python -m tests.machines [NAME...]``.
+"""Create fresh Debian machines and run the steps of a new user there: ``python -m tests.machines [NAME...]``.
 
 It needs root, debootstrap and a network. A machine takes some minutes, and half an hour more with the complete test
 suite. ``--record`` writes the results to recorded.json and to the table of tests/README.md. ``--compilers`` runs the
@@ -25,15 +25,17 @@ from tests.machines.steps import STEPS, StepFailed, counts, facts
 def main() -> int:
     descriptions = table.descriptions()
     parser = argparse.ArgumentParser(prog="python -m tests.machines", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"which machines: {', '.join(descriptions)}; all of them")
+    parser.add_argument("names", nargs="*", help=f"machines (default: all): {', '.join(descriptions)}")
     parser.add_argument(
         "--images", type=Path, default=Path("/var/tmp/llm-kernels-machines"), help="folder for Debian images"
     )
     parser.add_argument("--logs", type=Path, help="folder for the output of commands")
-    parser.add_argument("--run", help="these steps in place of the machine's own: demo,lab,lesson,test")
+    parser.add_argument("--run", help="the steps to run instead of the machine's own: demo,lab,lesson,test")
     parser.add_argument("--record", action="store_true", help="write recorded.json and the table of tests/README.md")
     parser.add_argument("--compilers", action="store_true", help="try the compilers instead")
-    parser.add_argument("--arm64", action="store_true", help="try an emulated arm64 processor instead")
+    parser.add_argument(
+        "--arm64", action="store_true", help="run solutions and skeletons on an emulated arm64 processor instead"
+    )
     asked = parser.parse_args()
     unknown = set(asked.names) - set(descriptions) - (set(table.compilers()) if asked.compilers else set())
     if unknown:

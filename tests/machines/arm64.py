@@ -3,7 +3,7 @@
 ``python -m pytest -p tests.machines.arm64 tests/exercises/test_verdicts.py``.
 
 Kernels, the simulator and the runner are compiled for arm64, and the runner runs in the emulator. Python and the
-compiler are this machine's, and there is no jail: an emulated process can have neither Landlock nor seccomp.
+compiler run without emulation. There is no jail, because an emulated process can use neither Landlock nor seccomp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOWER = 40
 
 
 def lacking() -> str:
-    """Return what must be installed first, or an empty string."""
+    """Return a message about programs that must be installed; empty if none is missing."""
     there = shutil.which(COMPILER) and shutil.which(EMULATOR)
     return "" if there else f"needs {COMPILER} and {EMULATOR} (apt install g++-aarch64-linux-gnu qemu-user-static)"
 
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return script
 
     program.build_runner = emulated
-    # Only after the runner has been replaced.
+    # These modules import the runner, so import them after it is replaced.
     from grader.execution.runner.client import Child
     from grader.judge import driver
 

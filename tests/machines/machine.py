@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Settings of this machine that a created machine needs to reach package servers.
+# Network settings of the host that a created machine needs to reach package servers.
 _NETWORK = re.compile(
     r"PIP_(CERT|INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT|CONFIG_FILE)|SSL_CERT_\w+|(https?|no)_proxy", re.I
 )
@@ -22,7 +22,7 @@ _USER_ID = 1000
 
 
 class MachineError(Exception):
-    """A machine cannot be created here; the message has the reason and what to do."""
+    """An error that prevents the creation of a machine. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Images:
 
 
 class Machine:
-    """A machine: a writable layer over an image, with the course in it."""
+    """A machine: a writable overlay over an image, with the course in it."""
 
     def __init__(self, description: Description, image: Path, folder: Path, pip_cache: Path) -> None:
         self.description = description
@@ -153,13 +153,13 @@ class Machine:
 
 
 def _mirror() -> str:
-    """Return the mirror that this machine's own packages come from."""
+    """Return the Debian mirror that the host uses."""
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     for file in files:
         found = re.search(r"https?://\S+/(debian|ubuntu)/?(?=\s|$)", file.read_text() if file.is_file() else "")
         if found:
             return found.group()
-    raise MachineError("this machine's sources of packages (/etc/apt) name no mirror of Debian")
+    raise MachineError("the host's package sources (/etc/apt) contain no Debian mirror")
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The steps of a newcomer on a machine. Each returns its result in a few words, or fails."""
+"""The steps of a new user on a machine. Each returns its result in a few words, or raises StepFailed."""
 
 from __future__ import annotations
 

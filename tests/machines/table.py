@@ -1,4 +1,4 @@
-"""Machines to try (machines.toml), their results (recorded.json), and the table in tests/README.md."""
+"""Descriptions of machines (machines.toml), their results (recorded.json), and the table of both in tests/README.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def descriptions() -> dict[str, Description]:
 
 
 def by_suite() -> dict[str, list[str]]:
-    """Return the compilers to try, by the Debian release that has them."""
+    """Return the compilers of machines.toml by the Debian release that contains them."""
     return _read()["compilers"]
 
 
@@ -48,7 +48,7 @@ def recorded() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def record(kind: str, rows: dict[str, dict[str, str]]) -> None:
-    """Keep new rows, and write the table again."""
+    """Store new rows in recorded.json, and write the table again."""
     everything = recorded()
     known = {"machines": descriptions(), "compilers": compilers(), "emulated": EMULATED}[kind]
     merged = everything.get(kind, {}) | rows
@@ -66,7 +66,7 @@ def render() -> str:
     emulated = everything["emulated"]["arm64"]["verdicts"]
     lines = [
         BEGIN,
-        "| machine | what is different | Python, compiler, torch | `.venv` | came of it |",
+        "| machine | properties | Python, compiler, torch | `.venv` | result |",
         "| --- | --- | --- | --- | --- |",
     ]
     for name, row in everything["machines"].items():
@@ -104,7 +104,7 @@ def _difference(machine: Description) -> str:
     if " " in machine.folder:
         words.append("a path with a space and an umlaut")
     if machine.home != "writable":
-        words.append("a home folder that cannot be written")
+        words.append("a read-only home folder")
     if "container" in machine.run:
         words.append("as the Containerfile says")
     if machine.locale:

@@ -20,7 +20,7 @@ PROMPT = "The kernel"
 
 @pytest.fixture(scope="session")
 def theirs() -> Callable[..., Any]:
-    """Return Hugging Face's model from a folder. It is loaded once and must not be changed."""
+    """Return the transformers model in a folder. Tests share it, so they must not change it."""
     loaded: dict[Any, Any] = {}
 
     def load(name: str, dtype: torch.dtype = torch.float32) -> Any:

@@ -1,4 +1,4 @@
-"""Sampling, pages of the KV cache, the server, int4 weights, and our kernels inside transformers' modules."""
+"""Generation: sampling, pages of the KV cache, the server, int4 weights, and the course's kernels in transformers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_probabilities_by_temperature_and_by_top_k_and_top_p() -> None:
     assert torch.allclose(probabilities(logits, Sampling(0.5)), plain.square() / plain.square().sum())
     two = probabilities(logits, Sampling(top_k=2))
     assert torch.allclose(two, torch.tensor([plain[0], plain[1], 0, 0]) / plain[:2].sum())
-    # 0.64 is less than 0.7, so the second token is included and the third is not.
+    # The first token has 0.64, less than 0.7, so the second token is needed as well, but not the third.
     assert torch.equal(probabilities(logits, Sampling(top_p=0.7)).nonzero()[:, 0], torch.tensor([0, 1]))
     assert probabilities(logits, Sampling(top_p=1e-9)).tolist() == [1, 0, 0, 0]
     assert probabilities(logits, Sampling(top_k=9)).count_nonzero() == 4
@@ -52,7 +52,7 @@ def test_a_seed_determines_the_text(qwen2: Any) -> None:
     greedy = generate(qwen2, PROMPT, 12)
     assert generate(qwen2, PROMPT, 12, Sampling(0)).ids == greedy.ids
     assert generate(qwen2, PROMPT, 12, Sampling(1.0, top_k=1)).ids == greedy.ids
-    again = generate(qwen2, PROMPT, 11)  # the last logits give the next token
+    again = generate(qwen2, PROMPT, 11)  # the logits after 11 tokens predict the last one
     assert int(again.logits.argmax()) == again.ids[-1]
 
 
@@ -91,7 +91,7 @@ def test_a_finished_text_frees_its_pages(qwen2: Any) -> None:
 
 
 def test_peak_memory_is_mainly_weights_and_cache() -> None:
-    """Check that only the cache is kept between tokens."""
+    """Check that memory does not grow with the number of tokens, except for the cache."""
 
     def run(tokens: int) -> int:
         model = load(TINY["qwen2"], BY_TORCH)
@@ -121,7 +121,7 @@ def test_the_server_generates_the_same_texts_as_one_by_one(name: str, pages: int
 
 
 def test_the_server_through_the_kernels() -> None:
-    """Check pages that several texts share, with paged_prefill and paged_attention."""
+    """Check pages of the cache that several texts share, with the kernels paged_prefill and paged_attention."""
     model = load(TINY["qwen2"], Operators())
     requests = [Request(BEGINNING + prompt, 4, arrives=i) for i, prompt in enumerate(PROMPTS[:3])]
     served = serve(model, requests, model.new_cache(256), beginning=BEGINNING)
@@ -153,7 +153,7 @@ def test_int4_weights_through_the_kernel() -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_gptq_has_a_smaller_error_than_rounding(name: str, theirs: Any) -> None:
-    """Use texts that the model generated and that GPTQ has not seen."""
+    """Compare the losses on texts of the model that GPTQ did not use."""
     torch.manual_seed(3)
     start = torch.randint(1, 384, (96, 1))
     drawn: dict[str, Any] = {"do_sample": True, "top_k": 0, "min_new_tokens": 48, "max_new_tokens": 48}
@@ -168,7 +168,7 @@ def test_gptq_has_a_smaller_error_than_rounding(name: str, theirs: Any) -> None:
 
 
 def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
-    """Check that tokens stay the same if RMSNorm and the MLP's activation are our kernels."""
+    """Check that tokens stay the same if kernels of the course replace RMSNorm and the MLP's activation."""
     model, operators = theirs("qwen2"), Operators()
     ids = torch.tensor([[5, 9, 20]])
     with torch.inference_mode():
@@ -184,7 +184,7 @@ def test_kernels_inside_the_modules_of_transformers(theirs: Any) -> None:
 
 
 def test_a_replayed_token_advances_its_own_state(qwen2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Test DecodeGraph without a GPU, where a graph launch computes a token again from the same tensors."""
+    """Test DecodeGraph without a GPU: instead of a graph launch, the function that was captured runs again."""
     from contextlib import nullcontext
 
     from llm.graph import DecodeGraph
@@ -207,6 +207,6 @@ def test_a_replayed_token_advances_its_own_state(qwen2: Any, monkeypatch: pytest
         monkeypatch.setattr(torch.cuda, name, fake)
     prompt = qwen2.tokenizer.encode(PROMPT)
     decode = DecodeGraph(qwen2, qwen2.new_cache(48), 48)
-    for _ in range(2):  # again from the start
+    for _ in range(2):  # the second time, it starts again with the prompt
         made = [decode.prefill(prompt), *(decode.step() for _ in range(9))]
         assert made == generate(qwen2, prompt, 10).ids

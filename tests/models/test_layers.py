@@ -1,4 +1,4 @@
-"""Errors of each layer in 16 bits compared with float64 are no larger than those of Hugging Face's layers."""
+"""In f16 and bf16, the errors of each layer (relative to float64) are similar to those of Hugging Face's layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def test_float32_layers_agree_with_transformers(name: str, theirs: Any) -> None:
     with torch.inference_mode():
         states = theirs(name)(torch.tensor([ids]), output_hidden_states=True).hidden_states
     assert len(ours) == model.config.layers + 1 == len(states)
-    for i, (mine, wanted) in enumerate(zip(ours[:-1], states[:-1])):  # transformers normalizes the last one
+    # Skip the last state, which transformers normalizes.
+    for i, (mine, wanted) in enumerate(zip(ours[:-1], states[:-1])):
         assert torch.allclose(mine, wanted[0], atol=1e-4, rtol=1e-4), i
 
 
@@ -33,14 +34,14 @@ def test_errors_are_like_those_of_transformers(name: str, dtype: torch.dtype, th
     with torch.inference_mode():
         states = theirs(name, dtype)(torch.tensor([ids]), output_hidden_states=True).hidden_states
     wanted = layer_errors(exact[:-1], [state[0] for state in states[:-1]])
-    assert ours[0].largest == wanted[0].largest, "an embedding is a copy of weights that were rounded once"
+    assert ours[0].largest == wanted[0].largest, "an embedding copies rounded weights, so its errors must be equal"
     for mine, other in zip(ours[1:-1], wanted[1:]):
         assert 0 < mine.largest < 2.5 * other.largest
     assert ours[-1].largest > ours[1].largest, "errors add up"
 
 
 def test_a_wrong_residual_shows_at_the_first_layer() -> None:
-    """Show the cost of ignoring the config: from layer 1 on, errors are as large as the values."""
+    """Use the wrong kind of residual connection: from layer 1 on, errors are large."""
     import dataclasses
 
     exact = load(TINY["neox"], Operators(use="torch"), torch.float64)

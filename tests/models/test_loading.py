@@ -1,4 +1,4 @@
-"""Valid contents of a checkpoint folder, and errors for invalid contents."""
+"""Loading of valid checkpoint folders, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BY_TORCH = Operators(use="torch")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a copy of the tiny Qwen2 to damage."""
+    """Return a copy of the tiny Qwen2's folder, which a test may damage."""
     return Path(shutil.copytree(TINY["qwen2"], tmp_path / "checkpoint"))
 
 
 def rewrite(folder: Path, **settings: Any) -> None:
-    """Change config.json; a setting with the value ``...`` is removed."""
+    """Change settings in config.json. The value ``...`` removes a setting."""
     file = folder / "config.json"
     values = json.loads(file.read_text()) | settings
     file.write_text(json.dumps({name: value for name, value in values.items() if value is not ...}))
@@ -125,7 +125,7 @@ def test_folders_without_a_model(folder: Path, tmp_path: Path) -> None:
 
 
 def test_pythia_and_qwen2_as_they_are_published() -> None:
-    """Check the settings of published files: the sizes of Pythia 2.8B and Qwen2 1.5B."""
+    """Check that the settings of published models are read: those of Pythia 2.8B and Qwen2 1.5B."""
     pythia = parse_config(
         {
             "model_type": "gpt_neox",

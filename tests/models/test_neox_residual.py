@@ -76,7 +76,7 @@ def test_masks_and_positions_are_passed_on(ids: torch.Tensor) -> None:
 @pytest.mark.parametrize("parallel", [True, False])
 def test_the_other_residual_is_wrong_from_the_first_layer_on(parallel: bool, ids: torch.Tensor) -> None:
     model = model_of(parallel)
-    for layer in model.gpt_neox.layers:  # as in a trained model, an MLP depends on its input
+    for layer in model.gpt_neox.layers:  # make the MLP's contribution large, as in a trained model
         layer.mlp.dense_4h_to_h.weight.mul_(50)
     states = neox_residual.hidden_states(model, ids)
     with FusedResiduals(model, Operators(), residual="serial" if parallel else "parallel"):

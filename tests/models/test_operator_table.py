@@ -1,6 +1,6 @@
 """Day 16's table of operators.
 
-Inputs of every row can be drawn, small rows are correct on the simulator, and errors are reported.
+Inputs of every row can be drawn, rows of small sizes are correct on the simulator, and errors are reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MACHINE = Machine(
 
 
 def quiet(_: str) -> None:
-    """Print nothing."""
+    """Ignore a progress message."""
 
 
 def test_the_table_has_every_operator_in_every_dtype_small_and_large() -> None:

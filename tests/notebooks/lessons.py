@@ -17,7 +17,7 @@ def cells(path: Path, kind: str = "code") -> list[dict[str, Any]]:
 
 
 def texts(output: dict[str, Any]) -> list[str]:
-    """Return the visible text of an output."""
+    """Return the text that an output shows."""
     found = [output.get("text", ""), output.get("evalue", ""), output.get("traceback", "")]
     found += [value for mime, value in output.get("data", {}).items() if mime.startswith("text/")]
     return ["".join(text) for text in found]

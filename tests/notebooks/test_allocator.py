@@ -33,10 +33,11 @@ BlockAllocator, OutOfPages = allocator_module.BlockAllocator, allocator_module.O
 
 
 class Cache(RuleBasedStateMachine):
-    """Random operations on an allocator, and a model of the cache with the values that a kernel would write.
+    """A state machine that runs random operations on an allocator and simulates the memory of the cache.
 
-    Each token is a new number. If two sequences wrote to one slot (aliasing), or a page were freed that is still read,
-    a sequence would read back a number of another one.
+    Each token is a new number. If two sequences shared a slot, or a page were freed while still in use, a sequence
+    would read a number that another one wrote.
+
     """
 
     numbers = Bundle("numbers")
@@ -133,7 +134,7 @@ def test_a_fork_copies_only_the_page_that_is_written() -> None:
     appended = allocator.append(twin, 1)
     old, new = allocator.sequences[first].table, allocator.sequences[twin].table
     assert appended.copy == (old[1], new[1]) and old[0] == new[0] and old[1] != new[1]
-    assert allocator.append(first, 1).copy is None, "the first one is alone again"
+    assert allocator.append(first, 1).copy is None, "the first sequence no longer shares its page, so nothing is copied"
 
 
 @pytest.mark.parametrize("page_size", [8, 16, 64])
@@ -154,7 +155,7 @@ def test_allocations_of_known_lengths_never_overlap() -> None:
         taken = [(p.address, p.size) for p in placements if p.begin <= step < p.end]
         free = serving.holes(taken, 1024)
         assert sum(size for _, size in taken) + sum(size for _, size in free) == 1024, (
-            "rooms overlap, or a hole is lost"
+            "allocations overlap, or free space is lost"
         )
         assert (
             seen.running == len(taken)
@@ -165,7 +166,7 @@ def test_allocations_of_known_lengths_never_overlap() -> None:
         serving.known_lengths(todo, tokens=8)
 
 
-# --- the check of an allocator that a learner writes ---
+# --- the lesson's check for an allocator that a learner writes ---
 
 allocator_check = lesson_module("allocator_check")
 

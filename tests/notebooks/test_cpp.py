@@ -1,4 +1,4 @@
-"""The page of C++ beside the lessons: listings are lines of the course, and the lessons link to it."""
+"""The page about C++: its listings are lines of the course's files, and the lessons link to the page."""
 
 from __future__ import annotations
 

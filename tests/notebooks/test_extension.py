@@ -1,9 +1,7 @@
 """Day 1 shows a usual PyTorch extension.
 
-Its arguments of ``load_inline`` are valid, and its source compiles with torch's headers.
-
-It is compiled by a C++ compiler, because nvcc needs half a minute for torch's headers. Therefore the launch is replaced
-by a function call.
+Its arguments of ``load_inline`` are valid, and its source compiles with torch's headers. The test uses a C++ compiler
+and replaces the launch by a function call, because nvcc takes half a minute for these headers.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def test_the_extension_that_day_1_shows_compiles(tmp_path: Path) -> None:
     above = "#include <torch/types.h>\n#include <cuda_runtime.h>\n#include <device_launch_parameters.h>\n"
     file.write_text(above + arguments["cpp_sources"] + source)
     torch_headers = Path(torch.__file__).parent / "include"
-    generated = tmp_path / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"  # not part of a CPU build of torch
+    generated = tmp_path / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"  # a CPU build of torch lacks this header
     generated.parent.mkdir(parents=True)
     generated.write_text("#pragma once\n")
     dry = subprocess.run([*nvcc.command, "--dryrun", "-c", str(file)], capture_output=True, text=True, check=True)

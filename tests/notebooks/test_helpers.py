@@ -90,7 +90,7 @@ def test_sectors(request_: Request, sectors: int, ideal: int) -> None:
         (pattern(lambda lane: 16 * lane, size=16), 4, 4),
         (pattern(lambda lane: 8 * lane, size=8), 2, 2),
         (pattern(lambda lane: 2 * lane, size=2), 1, 1),
-        # Reads whose neighbors agree: two quarters of the warp, or its two halves, share a wavefront.
+        # If neighboring lanes read the same address, two quarters or both halves of the warp share a wavefront.
         (pattern(lambda lane: 0, size=16), 2, 2),
         (pattern(lambda lane: lane // 2 * 16, size=16), 2, 2),
         (pattern(lambda lane: (lane % 2 + lane // 4 * 2) * 16, size=16), 2, 2),

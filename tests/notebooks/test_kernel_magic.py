@@ -1,6 +1,6 @@
 """Grading in an IPython kernel without a notebook server, as on hosted platforms.
 
-It grades from the first cell, and an interrupt stops it.
+Grading works in the first cell, and an interrupt stops it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDLESS = SOLUTION.replace("if (", "for (volatile int turn = 0;; turn = turn + 1
 
 
 class Hosted:
-    """An IPython kernel whose working folder is that of the course."""
+    """An IPython kernel that runs in the course's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -37,9 +37,10 @@ class Hosted:
         self.client.wait_for_ready(timeout=SECONDS)
 
     def run(self, cell: str, meanwhile: Callable[[str], None] = lambda text: None) -> tuple[str, list[dict[str, Any]]]:
-        """Return the status and the displayed text of a cell, where updates replace earlier output.
+        """Run a cell; return its status and outputs. Updated outputs replace earlier ones.
 
-        ``meanwhile`` is called with each text.
+        ``meanwhile`` is called with the text of each output as it arrives.
+
         """
         request = self.client.execute(cell)
         shown: dict[str, dict[str, Any]] = {}
@@ -57,7 +58,7 @@ class Hosted:
         return self.reply(request)["status"], list(shown.values())
 
     def reply(self, request: str) -> dict[str, Any]:
-        """Return the kernel's answer to a request."""
+        """Wait for the kernel's reply to a request, and return it."""
         while True:
             message = self.client.get_shell_msg(timeout=SECONDS)
             if message["parent_header"].get("msg_id") == request:
@@ -66,8 +67,8 @@ class Hosted:
     def processes(self) -> list[psutil.Process]:
         """Return the running compilers, jails and kernels that the notebook has started.
 
-        addr2line is excluded. It runs as long as an object of this process refers to its library, for example the
-        traceback of an interrupted check.
+        addr2line is excluded, because it may outlive a check: it runs until no object, such as a traceback, refers to
+        it.
         """
         alive = []
         for process in psutil.Process(self.manager.provisioner.pid).children(recursive=True):

@@ -32,7 +32,7 @@ each_lesson = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def warm_cache(path: Path) -> None:
     """Build the simulator, the runner and the kernels of a lesson, so that its cells find them in the cache.
 
-    Solutions are built like for grading, because ``load_kernel`` would build another library than other tests.
+    Solutions are built as for grading, because other tests need the same libraries.
     """
     from grader.execution.build.build import compile_kernel
     from grader.execution.runner.program import build_runner
@@ -70,7 +70,8 @@ def without_comparisons(path: Path, folder: Path) -> Path:
 @each_lesson
 def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
     if find_cxx().family != "gcc":
-        # The thread and column of a finding depend on the code of g++, so with other compilers the cells must only run.
+        # The thread and column of a finding depend on the compiler. Stored outputs are g++'s, so with others, only run
+        # cells.
         path = without_comparisons(path, tmp_path)
     environment = {**kernel_environment(), "CUDA_VISIBLE_DEVICES": "", "PYTEST_ADDOPTS": ""}
     command = [
@@ -86,7 +87,7 @@ def test_lesson_runs(path: Path, warm_cache: None, tmp_path: Path) -> None:
         "-p",
         "no:xdist",
         "-p",
-        "no:hypothesispytest",  # its import takes a second
+        "no:hypothesispytest",  # unused, and its import takes a second
         "-p",
         "tests.no_grammars",
         "-q",
@@ -140,14 +141,14 @@ def test_file_is_small(path: Path) -> None:
 
 @each_lesson
 def test_the_import_cell_is_folded(path: Path) -> None:
-    """The first cell with code imports what the lesson uses, and a reader need not see it."""
+    """The first code cell contains only imports, so it is folded."""
     first = cells(path)[0]
     assert "import" in "".join(first["source"])
     assert "hide-input" in first["metadata"]["tags"] and first["metadata"]["jupyter"]["source_hidden"]
 
 
 def test_day_1_reaches_an_exercise_within_25_cells() -> None:
-    """Setup, a first kernel, a first verdict and a first exercise come before anything else."""
+    """Day 1 begins with setup, a first kernel, a first verdict and a first exercise."""
     every = json.loads(NOTEBOOKS[NAMES.index("day01_residual_add")].read_text(encoding="utf-8"))["cells"]
     first = ["".join(cell["source"]) for cell in every[:25]]
     places = [

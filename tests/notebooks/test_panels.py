@@ -1,4 +1,4 @@
-"""Verdicts and reports in lessons: deterministic text, and HTML with colors, without paths of a machine."""
+"""Verdicts and reports in lessons: their text is deterministic, their HTML has colors, and no path names a machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The versions of day 15's sum of squares.
 
-Each version that the lesson or its measurement names exists and is correct at any size.
+Each version that the lesson or its measuring script names exists and is correct at any size.
 """
 
 from __future__ import annotations

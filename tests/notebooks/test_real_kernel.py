@@ -1,4 +1,4 @@
-"""A kernel on the simulator and a lesson's views of it: counters, source, pictures of accesses."""
+"""A kernel that runs on the simulator, shown by a lesson's functions: counters, source, pictures of accesses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ extern "C" void without_conflicts(const float* in, float* out, cudaStream_t stre
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    """Return the kernels above, loaded."""
+    """Load the kernels above."""
     from grader import load_kernel
 
     path: Path = tmp_path_factory.mktemp("kernels") / "transpose.cu"

@@ -1,4 +1,4 @@
-"""Sample verdicts for the tests of the reports, one for each way to fail."""
+"""Sample verdicts for the tests of reports, one for each kind of failure."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def unsafe() -> Verdict:
 
 
 def lines(file: str = FILE) -> list[SourceLine]:
-    """Return counters of three lines."""
+    """Return the counters of three source lines."""
     return [
         SourceLine(
             file,

@@ -31,7 +31,7 @@ MEMORY = Memory(
 OTHER = Side(
     access="write", bytes=4, memory=MEMORY, file=samples.FILE, line=40, source_line="x[0] = 1;", thread=[1, 0, 0]
 )
-VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # tests/verdict tests that the schema itself is valid
+VALIDATOR = jsonschema.Draft202012Validator(schema.schema())  # tests/verdict checks the schema itself
 
 
 def finding(kind: str, **facts: object) -> Finding:
@@ -43,7 +43,7 @@ def finding(kind: str, **facts: object) -> Finding:
 
 
 def squeezed(text: str) -> str:
-    """Return the text without spaces and line breaks."""
+    """Remove spaces and line breaks from a text, to compare texts with different wrapping."""
     return re.sub(r"\s+", "", text)
 
 

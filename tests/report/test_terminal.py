@@ -96,7 +96,7 @@ def test_verbose_shows_every_failing_case_in_full() -> None:
 def test_compiler_messages_have_carets_under_tabs_too() -> None:
     lines = terminal.as_text(samples.does_not_build()).splitlines()
     line = next(number for number, text in enumerate(lines) if "blockIdx.x * 32" in text)
-    # Column 34 is one past the end of the line: where the semicolon is missing.
+    # Column 34 is one past the end of the line, where the semicolon is missing.
     assert lines[line + 1].index("^") == lines[line].index("32") + 2
     line = next(number for number, text in enumerate(lines) if "if (row < query_len)" in text)
     assert lines[line + 1].index("^") == lines[line].index("row")

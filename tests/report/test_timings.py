@@ -16,7 +16,7 @@ RECORDED = [entry for entry in COURSE.exercises if recorded(entry) is not None]
 
 
 def printed(renderable) -> list[str]:  # type: ignore[no-untyped-def]
-    """Return the lines as a terminal of 80 columns shows them."""
+    """Return the lines that a terminal of 80 columns shows."""
     buffer = io.StringIO()
     theme.console(buffer, width=theme.WIDTH, color_system=None).print(renderable)
     return [line.rstrip() for line in buffer.getvalue().splitlines()]

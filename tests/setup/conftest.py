@@ -29,7 +29,7 @@ optional-dependencies = {{ test = [] }}
 [tool.setuptools]
 packages = ["grader"]
 """
-# Replaces the module that builds the simulator. Like the fake pip, it hangs or fails where a test asks for it.
+# Replaces the module that builds the simulator. Like the fake pip, it hangs or fails if a test requests that.
 INSTALL = """\
 import sys, pathlib
 if (pathlib.Path.cwd() / "fake.json").exists():
@@ -40,7 +40,7 @@ if (pathlib.Path.cwd() / "fake.json").exists():
 
 
 class TinyCourse:
-    """A course folder with the repository's Makefile and grader.setup."""
+    """A course folder with only the repository's Makefile and grader.setup."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -56,11 +56,11 @@ class TinyCourse:
         self.pin("2.0")
 
     def pin(self, version: str) -> None:
-        """Pin a package in constraints.txt."""
+        """Pin torch to a version in constraints.txt."""
         (self.root / "constraints.txt").write_text(f"torch=={version}\n")
 
     def tell(self, place: str | None, **more: str) -> None:
-        """Set the step at which the fake pip hangs (None: never), or prints ``says`` and fails."""
+        """Set the step at which the fake pip hangs, or prints ``says`` and fails. None: it does neither."""
         (self.root / "reached").unlink(missing_ok=True)
         (self.root / "fake.json").write_text(json.dumps({"place": place, **more}))
 
@@ -95,7 +95,7 @@ class TinyCourse:
 
     @property
     def torch(self) -> str:
-        """The version of the completely installed torch, or an empty string."""
+        """The version of torch in .venv if it is completely installed; otherwise empty."""
         found = [path.read_text() for path in self.root.glob(".venv/lib/python3*/site-packages/torch/version.txt")]
         return found[0] if found else ""
 

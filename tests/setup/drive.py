@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve()
 
 
 def make_environment(path: Path) -> None:
-    """Create a .venv with the fake pip. This is fast, because the real pip is not installed."""
+    """Create a .venv with the fake pip, quickly: the real pip is not installed."""
     venv.EnvBuilder(symlinks=True, with_pip=False).create(path)
     packages = next(path.glob("lib/python3*/site-packages"))
     (packages / "pip").mkdir()

@@ -37,7 +37,7 @@ def test_the_next_set_up_finishes_it(course: TinyCourse, place: str, number: int
     assert code == 0 and course.complete, said
     assert course.torch == "2.0"
     anew = "an earlier set-up was not completed" in said
-    assert anew == (place != "ahead"), "what was installed whole is kept, anything else is made anew"
+    assert anew == (place != "ahead"), "completely installed packages must stay, and all others must be installed again"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -48,7 +48,7 @@ def test_an_update_that_was_interrupted(course: TinyCourse, place: str, number: 
     course.stop(place, number)
     code, said = course.set_up()
     assert code == 0 and course.complete and course.torch == "2.1", said
-    # If the first run changed nothing and could report that, the environment is updated, not created again.
+    # If the first run changed no package and ended normally, the second run updates the environment.
     assert ("Updating" in said) == (number == signal.SIGINT and place != "unpacking")
 
 
@@ -152,6 +152,6 @@ def test_another_python_than_the_one_wanted(course: TinyCourse) -> None:
     record = course.root / ".venv" / ".installed"
     here = "{}.{}".format(*sys.version_info)
     record.write_text(record.read_text().replace(f'"python": "{here}"', '"python": "3.10"'))
-    assert course.set_up() == (0, ""), "any Python will do, unless one is asked for"
+    assert course.set_up() == (0, ""), "without --this-python, another version of Python is accepted"
     code, said = course.set_up("--this-python")
     assert code == 0 and f"it has Python 3.10, but {here} was requested" in said and course.complete

@@ -1,4 +1,4 @@
-"""`make` with the real pip, in unusual folders and on machines with few programs."""
+"""`make` with the real pip, also in unusual folders and on machines with few programs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_no_python(course: TinyCourse, machine: Path) -> None:
 
 
 def test_a_requested_python_that_is_too_old(course: TinyCourse) -> None:
-    """An old Python can parse grader.setup far enough to reach the line that refuses it."""
+    """An old Python can parse grader/setup/__main__.py up to the line that rejects it."""
     entry = (course.root / "grader" / "setup" / "__main__.py").read_text()
     old = (
         "import sys\nsys.version_info = (3, 9, 18)\nsys.version = '3.9.18 (main)'\n"
@@ -105,7 +105,7 @@ def test_a_requested_python_that_is_too_old(course: TinyCourse) -> None:
     reason="the test packs the installed pip into a wheel, but this version does not report its progress",
 )
 def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
-    """The course from a zip, in a path with a space and an umlaut; no git, home or network; C locale, parallel make."""
+    """Set up a course from a zip by `make -j`: a path with space and umlaut, C locale, no git, home or network."""
     course = TinyCourse(tmp_path / "Kürs für alle")
     index = tmp_path / "wheels"
     index.mkdir()
@@ -131,7 +131,7 @@ def test_the_whole_set_up(tmp_path: Path, machine: Path) -> None:
     constraints.write_text(constraints.read_text().replace("torch==2.1", "torch==2.2"))
     code, said = make(course, machine, offline)
     assert code == 2 and "torch" in said and "Traceback" not in said
-    assert torch_version(course) == "2.1", "what was there is left"
+    assert torch_version(course) == "2.1", "the old environment must stay"
 
 
 def torch_version(course: TinyCourse) -> str:

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-# The first and the latest known patch releases, Debian 12's (3.11.2), and those at which a package's requirements
+# The first and latest known patch releases, Debian 12's (3.11.2), and those at which a package's requirements
 # change.
 PYTHONS = (
     "3.11.0",
@@ -78,7 +78,7 @@ def test_no_pin_requires_a_newer_python(python: str) -> None:
     for name, version in pins_for(python).items():
         package = packages.get(name)
         if package is None:
-            continue  # uv, if pip installs torch
+            continue  # uv is only installed if it installs torch
         if package.version.partition("+")[0] != version:
             continue  # the pin is for another Python version
         looked_at += 1

@@ -24,7 +24,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 class Installed:
-    """An environment with the wheel, which can also import the packages of the environment that runs the tests."""
+    """A virtual environment with the wheel. It can also import the packages of the environment that runs the tests."""
 
     def __init__(self, wheel: Path, folder: Path) -> None:
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
@@ -33,7 +33,7 @@ class Installed:
         # Python searches folders in a .pth file last and ignores .pth files inside them, so no clone is found.
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
-        if installed_folder().is_dir():  # the simulator that `make` built; otherwise it is built now
+        if installed_folder().is_dir():  # use the simulator that `make` built; without it, the tests build one
             (folder / "share").mkdir()
             (folder / "share" / "llm-kernels").symlink_to(installed_folder())
         pip = [*PIP, "--python", str(self.bin / "python"), "install", "--no-index", "--no-deps", str(wheel)]
@@ -74,7 +74,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     ours = [path for path in (ROOT / "grader").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     wanted = {path.relative_to(ROOT).as_posix() for path in ours if path.suffix != ".md"}
-    assert not wanted - names, "what the package is made of"
+    assert not wanted - names, "the wheel must contain these files"
     inside = f"grader/{shipped.INSIDE}/"
     assert {name.removeprefix(inside) for name in names if name.startswith(inside)} == set(shipped.files(ROOT))
 

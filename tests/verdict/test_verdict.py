@@ -1,4 +1,4 @@
-"""results.json is complete, matches its schema, and is read back unchanged."""
+"""results.json contains every field, matches its schema, and can be read back unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = json.loads(schema.FILE.read_text())
 
 
 def filled(kind: typing.Any) -> typing.Any:
-    """Return a value of a type, with one item in every list."""
+    """Return some value of a type, with one item in every list and every field filled."""
     if isinstance(kind, type) and issubclass(kind, Record):
         hints = typing.get_type_hints(kind)
         return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})

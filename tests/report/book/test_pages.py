@@ -42,7 +42,8 @@ def test_an_exercise_has_its_task_and_no_solution(entry: Entry) -> None:
     given = entry.skeleton.read_text()
     own = [line.strip() for line in entry.solution.read_text().splitlines() if len(line.strip()) > 15]
     own = [line for line in own if line not in given]
-    beside_hints = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)  # hints may contain lines
+    # Hints may contain lines of the solution.
+    beside_hints = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
     assert own and not [line for line in own if line in beside_hints]
 
 

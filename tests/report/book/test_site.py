@@ -55,7 +55,7 @@ def small(root: Path, sentence: str = "") -> Course:
 
 
 def test_a_small_book(tmp_path: Path) -> None:
-    """Test everything at once, because building takes seconds.
+    """Test all pages in one test, because a build takes seconds.
 
     ``build`` raises if a page loads an external resource.
     """

@@ -21,7 +21,8 @@ def kernel() -> Kernel:
 
 def record(name: str, *arguments: Any) -> tuple[Recording, str, list[Finding]]:
     """Run a launcher with recording; return the recording, the source and the findings."""
-    kernel()._simulator.configure(schedule="forward", workers="1")  # other tests of this process may have changed these
+    # Earlier tests in this process may have changed the settings.
+    kernel()._simulator.configure(schedule="forward", workers="1")
     with kernel().recording():
         getattr(kernel(), f"run_{name}")(*arguments)
     report = kernel().report

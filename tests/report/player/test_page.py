@@ -43,8 +43,8 @@ def test_addresses_are_a_start_and_a_step() -> None:
 def test_values_are_decoded_by_type() -> None:
     data = data_of(page.page(*record("conflicts", torch.zeros(32))))
     (write,) = steps(data, "write")[:1]
-    assert write[9] == [1.5]  # the same for all lanes
-    assert all(len(event) < 10 for event in steps(data, "read"))  # values of reads are those of the writes before
+    assert write[9] == [1.5]  # one value, because all lanes have the same
+    assert all(len(event) < 10 for event in steps(data, "read"))  # the values of reads follow from earlier writes
     data = data_of(page.page(*record("adds", torch.zeros(1, dtype=torch.int32))))
     assert sorted(value for event in steps(data, "atomic") for value in event[9]) == list(range(8, 72))
 
@@ -60,7 +60,7 @@ def test_a_finding_has_the_steps_of_its_two_sides() -> None:
 
 
 def test_the_sides_of_a_race_are_two_accesses_without_a_barrier_between_them() -> None:
-    """A write races with the previous round's read; a barrier orders it before its own round's read."""
+    """The steps name a write and the read that it races with, not a read that a barrier separates from the write."""
     recording, source, findings = record("rounds", torch.zeros(64))
     data = data_of(page.page(recording, source, findings))
     ((first, second),) = [finding["steps"] for finding in data["findings"]]
@@ -145,7 +145,7 @@ def test_play_in_a_notebook(tmp_path: Path) -> None:
     assert data_of((tmp_path / "player.html").read_text())["block"] == [1, 0, 0]
     with pytest.raises(GraderError, match="cannot write"):
         player.save(str(tmp_path))
-    # `play` shows a finding and does not raise it. A later ordinary call raises it.
+    # `play` shows a finding without raising it. An ordinary call of the kernel raises it.
     assert play(kernel().run_races, torch.arange(64.0)).findings
     with pytest.raises(GraderError, match="racecheck"):
         kernel().run_races(torch.arange(64.0))
