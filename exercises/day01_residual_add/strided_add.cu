@@ -5,10 +5,11 @@
 
 constexpr int kThreads = 256;
 
-// x, y: (rows, cols) views; out: (rows, cols), contiguous. One block per row, so that rows may be up to 2^31 - 1.
+// x, y: (rows, cols) views; out: (rows, cols), contiguous. One block per row, because the x dimension of a grid may be
+// 2^31 - 1.
 __global__ void strided_add_kernel(const float* x, const float* y, float* out, int cols, long long x_row_stride,
                                    long long x_col_stride, long long y_row_stride, long long y_col_stride) {
-    const long long row = blockIdx.x;  // 64 bits: row * stride may pass 2^31
+    const long long row = blockIdx.x;  // 64 bits, because row * stride may exceed 2^31
     for (int col = threadIdx.x; col < cols; col += blockDim.x) {
         const float a = x[row * cols + col];
         const float b = y[row * cols + col];

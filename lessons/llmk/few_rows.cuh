@@ -120,7 +120,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
                 find_rows();
             }
         }
-        __pipeline_commit();  // an empty group keeps the number of groups right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
     for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
 

@@ -12,7 +12,7 @@
 
 constexpr int kThreads = 256;
 
-// Each pointer is to kWidth elements.
+// Add kWidth elements: each pointer points to the first of them.
 template <int kWidth, typename T>
 __device__ void add(const T* x, const T* attention, const T* mlp, T* out) {
     const auto a = llmk::load_vector<kWidth>(x);
@@ -24,7 +24,7 @@ __device__ void add(const T* x, const T* attention, const T* mlp, T* out) {
     llmk::store_vector(out, sum);
 }
 
-// x, attention, mlp, out are (n). The head ends at the first 16-byte boundary; the tail follows the last whole vector.
+// x, attention, mlp, out: (n). The head ends at the first 16-byte boundary; the tail follows the last whole vector.
 template <int kWidth, typename T>
 __global__ void parallel_residual_kernel(const T* x, const T* attention, const T* mlp, T* out, long long n, int head) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;

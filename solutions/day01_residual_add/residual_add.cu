@@ -14,7 +14,7 @@
 
 constexpr int kThreads = 256;
 
-// x, residual, out: kWidth elements each. The sum is computed in float and rounded once.
+// Add kWidth elements: x, residual and out point to the first of them. The sum is computed in float and rounded once.
 template <int kWidth, typename T>
 __device__ void add(const T* x, const T* residual, T* out) {
     const auto a = llmk::load_vector<kWidth>(x);
@@ -25,7 +25,7 @@ __device__ void add(const T* x, const T* residual, T* out) {
     llmk::store_vector(out, sum);
 }
 
-// x, residual, out are (n). Thread i adds vector i, and may add one element of the head and one of the tail.
+// x, residual, out: (n). Thread i adds vector i, and may add one element of the head and one of the tail.
 template <int kWidth, typename T>
 __global__ void residual_add_kernel(const T* x, const T* residual, T* out, long long n, int head) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -47,7 +47,7 @@ void launch(const T* x, const T* residual, T* out, long long n, cudaStream_t str
     if (past == llmk::bytes_past_16(residual) && past == llmk::bytes_past_16(out)) {
         const int to_boundary = (16 - past) % 16 / static_cast<int>(sizeof(T));
         const int head = n < to_boundary ? static_cast<int>(n) : to_boundary;
-        // At least one block: its first threads add the head and the tail, each shorter than a vector.
+        // Launch at least one block, whose first threads add the head and the tail. Each is shorter than a vector.
         const long long blocks = (n / kWidth + kThreads) / kThreads;
         residual_add_kernel<kWidth><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(x, residual, out, n, head);
     } else {

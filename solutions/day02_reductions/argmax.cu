@@ -20,7 +20,7 @@ struct Best {
     int col;
 };
 
-// True if a replaces b in torch's order: NaN is above all numbers, and nothing is above NaN.
+// Return true if a replaces b in torch's order: NaN is above all numbers, and nothing is above NaN.
 __device__ bool is_above(float a, float b) { return !(a <= b) && b == b; }
 
 __device__ Best better(Best a, Best b) {
@@ -29,7 +29,7 @@ __device__ Best better(Best a, Best b) {
     return a.col < b.col ? a : b;
 }
 
-// Every lane gets the best of all 32.
+// Return the best of all 32 lanes, in every lane.
 __device__ Best warp_best(Best mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -46,10 +46,10 @@ template <int kWidth, typename T>
 __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int cols) {
     using Access = llmk::Vector<T, kWidth>;
     const T* x_row = x + static_cast<long long>(blockIdx.x) * cols;
-    const int own = threadIdx.x * kWidth;  // where this thread's first vector begins
-    const int step = blockDim.x * kWidth;  // from one of its vectors to the next
+    const int own = threadIdx.x * kWidth;  // the column where this thread's first vector begins
+    const int step = blockDim.x * kWidth;  // columns from one of its vectors to the next
 
-    // In a row of -infinity no element replaces the start value; the answer, column 0, is thread 0's start.
+    // In a row of -infinity no element replaces the start value. Thread 0 starts with column 0, the right answer.
     Best mine{-INFINITY, own};
 #pragma unroll 1
     for (int start = own; start < cols; start += kInFlight * step) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(1024) argmax_kernel(const T* x, int* out, int 
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
     __syncthreads();
     if (threadIdx.x < 32) {
-        // Lanes beyond the number of warps repeat the first warp's best.
+        // Lanes past the number of warps take the first warp's best, which changes nothing.
         mine = warp_best(partial[threadIdx.x < blockDim.x / 32 ? threadIdx.x : 0]);
         if (threadIdx.x == 0) out[blockIdx.x] = mine.col;
     }
@@ -86,7 +86,7 @@ template <typename T>
 void launch(const T* x, int* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     constexpr int kWidth = llmk::kVectorWidth<T>;
-    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    // Use 16-byte accesses if every row starts at a multiple of 16 bytes, and single elements otherwise.
     const bool wide = llmk::rows_are_aligned(cols, x);
     const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;

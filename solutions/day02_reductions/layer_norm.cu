@@ -23,24 +23,26 @@ struct Moments {
     float deviations;  // the sum of (element - mean)^2
 };
 
-// Every lane gets the sum of all 32.
+// Return the sum over all 32 lanes, in every lane.
 __device__ float warp_sum(float mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
     return mine;
 }
 
-// Every lane gets the moments of the union of all 32 sets. Each set's deviations are from its own mean; from the common
-// mean they are larger by count * (own mean - common mean)^2. Lane 0 has no elements only if no lane has.
+// Return the moments of the union of all 32 lanes' sets, in every lane. Each set's deviations are from its own mean;
+// from the common mean they are larger by count * (own mean - common mean)^2. Lane 0 has no elements only if no lane
+// has.
 __device__ Moments warp_combine(Moments mine) {
-    const float origin = __shfl_sync(kAllLanes, mine.mean, 0);  // a mean near all others: the differences are small
+    const float origin = __shfl_sync(kAllLanes, mine.mean, 0);  // close to all means: the differences are small
     const float count = warp_sum(mine.count);
     const float mean = origin + warp_sum(mine.count * (mine.mean - origin)) / fmaxf(count, 1.0f);
     const float apart = mine.mean - mean;
     return {count, mean, warp_sum(mine.deviations + mine.count * apart * apart)};
 }
 
-// Every thread of the block gets the moments of all. Call it once per kernel: `partial` is not protected against reuse.
+// Return the moments of all threads' elements, in every thread of the block. Call it once per kernel: `partial` is not
+// protected against reuse.
 __device__ Moments block_combine(Moments mine) {
     __shared__ Moments partial[32];
     const int lane = threadIdx.x % 32;
@@ -62,10 +64,10 @@ __global__ void __launch_bounds__(1024)
     const int step = blockDim.x * kWidth;
     const int tile = step * kInFlight;
     Access held[kInFlight];
-    Access scales[kInFlight];  // the vectors of weight and bias for the same columns
+    Access scales[kInFlight];  // weight (scales) and bias (shifts) at the same columns
     Access shifts[kInFlight];
 
-    // The column where vector p of this thread begins, in the tile that begins at `start`.
+    // Return the column where vector p of this thread begins, in the tile that begins at column `start`.
     auto column = [&](int start, int p) { return start + p * step + own; };
     auto load = [&](const T* from, int start, Access(&to)[kInFlight]) {
 #pragma unroll
@@ -130,7 +132,7 @@ template <typename T>
 void launch(const T* x, const T* weight, const T* bias, T* out, int rows, int cols, float eps, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     constexpr int kWidth = llmk::kVectorWidth<T>;
-    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    // Use 16-byte accesses if every row starts at a multiple of 16 bytes, and single elements otherwise.
     const bool wide = llmk::rows_are_aligned(cols, x, weight, bias, out);
     const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;

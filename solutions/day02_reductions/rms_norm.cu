@@ -14,14 +14,15 @@
 constexpr int kInFlight = 4;  // vectorized accesses in flight per thread
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Every lane gets the sum of all 32.
+// Return the sum over all 32 lanes, in every lane.
 __device__ float warp_sum(float mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
     return mine;
 }
 
-// Every thread of the block gets the sum of all. Call it once per kernel: `partial` is not protected against reuse.
+// Return the sum over all threads, in every thread of the block. Call it once per kernel: `partial` is not protected
+// against reuse.
 __device__ float block_sum(float mine) {
     __shared__ float partial[32];
     const int lane = threadIdx.x % 32;
@@ -44,12 +45,12 @@ __global__ void __launch_bounds__(1024)
     Access held[kInFlight];
     Access scales[kInFlight];
 
-    // The column where vector p of this thread begins, in the tile that begins at `start`.
+    // Return the column where vector p of this thread begins, in the tile that begins at column `start`.
     auto column = [&](int start, int p) { return start + p * step + own; };
     auto load = [&](const T* from, int start, Access(&to)[kInFlight]) {
 #pragma unroll
         for (int p = 0; p < kInFlight; ++p) {
-            to[p] = Access{};  // zeros beyond the row: they add nothing
+            to[p] = Access{};  // zeros past the end of the row, which add nothing
             if (column(start, p) < cols) to[p] = *reinterpret_cast<const Access*>(from + column(start, p));
         }
     };
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(1024)
         start += tile;
     }
 
-    load(weight, start, scales);  // in flight while the block reduces
+    load(weight, start, scales);  // these loads are in flight while the block reduces
     const float scale = rsqrtf(block_sum(squares) / cols + eps);
 
 #pragma unroll 1
@@ -90,7 +91,7 @@ template <typename T>
 void launch(const T* x, const T* weight, T* out, int rows, int cols, float eps, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     constexpr int kWidth = llmk::kVectorWidth<T>;
-    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    // Use 16-byte accesses if every row starts at a multiple of 16 bytes, and single elements otherwise.
     const bool wide = llmk::rows_are_aligned(cols, x, weight, out);
     const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;

@@ -9,7 +9,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kRowsPerBlock = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Lane 0 gets the sum of all 32.
+// Return the sum of all 32 lanes, on lane 0 only.
 __device__ float warp_sum(float mine) {
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_down_sync(kAllLanes, mine, distance);
     return mine;

@@ -26,7 +26,7 @@ struct Running {
 
 __device__ Running nothing_seen() { return {-FLT_MAX, 0.0f}; }
 
-// Every lane gets the maximum, or the sum, of all 32.
+// Return the maximum, or the sum, over all 32 lanes, in every lane.
 __device__ float warp_max(float mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -41,13 +41,14 @@ __device__ float warp_sum(float mine) {
     return mine;
 }
 
-// Every lane gets the state of the union of all 32 sets: each sum is rescaled to the common maximum, then added.
+// Return the state of the union of all 32 lanes' sets, in every lane. Each sum is rescaled to the common maximum.
 __device__ Running warp_combine(Running mine) {
     const float maximum = warp_max(mine.maximum);
     return {maximum, warp_sum(mine.sum * __expf(mine.maximum - maximum))};
 }
 
-// Every thread of the block gets the state of all. Call it once per kernel: `partial` is not protected against reuse.
+// Return the state of all threads' elements, in every thread of the block. Call it once per kernel: `partial` is not
+// protected against reuse.
 __device__ Running block_combine(Running mine) {
     __shared__ Running partial[32];
     const int lane = threadIdx.x % 32;
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int c
     const int tile = step * kInFlight;
     float held[kInFlight][kWidth];
 
-    // The column where vector p of this thread begins, in the tile that begins at `start`.
+    // Return the column where vector p of this thread begins, in the tile that begins at column `start`.
     auto column = [&](int start, int p) { return start + p * step + own; };
     auto load_tile = [&](int start) {
         Access vector[kInFlight];
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(1024) softmax_kernel(const T* x, T* out, int c
         for (int p = 0; p < kInFlight; ++p) {
 #pragma unroll
             for (int j = 0; j < kWidth; ++j)
-                vector[p].set(j, -INFINITY);  // beyond the row: exp(-infinity) adds nothing
+                vector[p].set(j, -INFINITY);  // past the end of the row: exp(-infinity) is 0
             if (column(start, p) < cols) vector[p] = *reinterpret_cast<const Access*>(x_row + column(start, p));
         }
 #pragma unroll
@@ -138,7 +139,7 @@ template <typename T>
 void launch(const T* x, T* out, int rows, int cols, cudaStream_t stream) {
     if (rows == 0 || cols == 0) return;
     constexpr int kWidth = llmk::kVectorWidth<T>;
-    // Every row must start at a multiple of 16 bytes; otherwise one element at a time.
+    // Use 16-byte accesses if every row starts at a multiple of 16 bytes, and single elements otherwise.
     const bool wide = llmk::rows_are_aligned(cols, x, out);
     const int per_warp = 32 * kInFlight * (wide ? kWidth : 1);
     const int warps = cols < 32 * per_warp ? (cols + per_warp - 1) / per_warp : 32;

@@ -13,7 +13,7 @@
 constexpr int kThreads = 256;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-using Key = unsigned long long;  // 0 is below the key of any element
+using Key = unsigned long long;  // the key of every element is above 0
 
 // The upper half increases with the value: the bits of a positive float already do, those of a negative one are
 // inverted. Adding 0 turns -0 into +0; NaN is above all. The lower half decreases with the column, so the first of
@@ -27,7 +27,7 @@ __device__ Key key_of(float value, int col) {
 
 __device__ int col_of(Key key) { return static_cast<int>(0xffffffffu - static_cast<unsigned>(key)); }
 
-// Every lane gets the largest of all 32.
+// Return the largest key of all 32 lanes, in every lane.
 __device__ Key warp_largest(Key mine) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {

@@ -11,7 +11,7 @@ __device__ double turns_per_position(int pair, int rotary_dim, double log2_theta
     return exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
 }
 
-// The cos and sin of an angle.
+// Return the cos and sin of position * frequency turns.
 __device__ float2 angle(int position, double frequency) {
     double turns = position * frequency;
     turns -= rint(turns);
@@ -21,8 +21,8 @@ __device__ float2 angle(int position, double frequency) {
 }
 
 constexpr int kThreads = 256;
-constexpr int kPairs = 64;      // per block
-constexpr int kMaxTokens = 16;  // per block
+constexpr int kPairs = 64;      // pairs per block
+constexpr int kMaxTokens = 16;  // tokens per block, at most
 
 // Angles depend on the token and the pair but not on the head. A block computes the angles of its tokens and of kPairs
 // neighboring pairs once, in shared memory, for all heads. Each thread rotates V neighboring pairs at a time. It starts
@@ -35,8 +35,9 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
     rope_kernel(const T* __restrict__ x, const int* __restrict__ positions, T* __restrict__ out, int tokens, int heads,
                 int head_dim, int rotary_dim, int block_tokens, double log2_theta) {
     using Piece = llmk::Vector<T, V>;
-    // cos and sin of two neighboring pairs, read with one 16-byte access. Those of piece p begin at turn[..][p], the
-    // next two are `pieces` further on. Neighboring lanes read neighboring addresses, so there is no bank conflict.
+    // cos and sin of two neighboring pairs, read with one 16-byte access. The pairs of piece p begin at turn[..][p];
+    // the next two are `pieces` entries further. Neighboring lanes read neighboring addresses, so there is no bank
+    // conflict.
     constexpr int kEach = V > 1 ? 2 : 1;
     struct alignas(8 * kEach) Turns {
         float2 of[kEach];
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == 4 ? 6 : 8)
     const int half = rotary_dim / 2, chunks = max(1, (half + kPairs - 1) / kPairs);
     const int first_pair = blockIdx.x % chunks * kPairs, pairs = min(kPairs, half - first_pair);
     const int first_token = blockIdx.x / chunks * block_tokens, count = min(block_tokens, tokens - first_token);
-    const int pieces = pairs / V, rows = count * heads;  // pieces of one head; rows of head_dim channels
+    const int pieces = pairs / V, rows = count * heads;  // pieces per head; heads of all tokens of the block
     const long long start = static_cast<long long>(first_token) * heads * head_dim + first_pair;
     auto channel_of = [&](int i) { return start + static_cast<long long>(i / pieces) * head_dim + i % pieces * V; };
 

@@ -5,7 +5,7 @@
 
 #include "llmk/vector.cuh"
 
-// For x below -88, expf(-x) is infinity and the quotient is 0, the right limit: no special case, no NaN.
+// For x below -88, expf(-x) is infinity and the quotient is 0, which is the right limit. No special case is needed.
 __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)) * up; }
 
 // Each thread takes 16 bytes of each array; the last block also takes the elements after the last whole vector.

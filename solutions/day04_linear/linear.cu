@@ -11,7 +11,7 @@ __global__ void linear_kernel(const float* __restrict__ x, const float* __restri
                               const float* __restrict__ bias, float* __restrict__ out, int rows, int in_features,
                               int out_features) {
     __shared__ float x_tile[kTile][kTile];
-    __shared__ float w_tile[kTile][kTile + 1];  // + 1: thread x reads row x, and rows must start in different banks
+    __shared__ float w_tile[kTile][kTile + 1];  // + 1: lane i reads row i, and rows must start in different banks
     const int tiles_across = (out_features + kTile - 1) / kTile;
     const int row0 = static_cast<int>(blockIdx.x / tiles_across) * kTile;
     const int feature0 = static_cast<int>(blockIdx.x % tiles_across) * kTile;
@@ -28,7 +28,7 @@ __global__ void linear_kernel(const float* __restrict__ x, const float* __restri
             w_row < out_features && k < in_features ? weight[static_cast<long long>(w_row) * in_features + k] : 0.0f;
         __syncthreads();
         for (int i = 0; i < kTile; ++i) sum += x_tile[threadIdx.y][i] * w_tile[threadIdx.x][i];
-        __syncthreads();  // all threads have read before the next tiles overwrite these
+        __syncthreads();  // all threads have read these tiles before the next ones overwrite them
     }
     if (row < rows && feature < out_features)
         out[static_cast<long long>(row) * out_features + feature] = sum + bias[feature];

@@ -16,7 +16,7 @@ constexpr int kRow = kTile + 4;  // floats from one k to the next in shared memo
 // banks.
 __device__ int place(int k, int i) { return k * kRow + (i ^ (k & 8)); }
 
-// Four neighboring values of a row, with zeros where the row or the column does not exist.
+// Return four neighboring values of a row; zeros where the row or the column does not exist.
 __device__ float4 load_four(const float* matrix, long long row, int rows, int col, int cols, bool vectors) {
     float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (row >= rows) return v;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
     int buffer = 0;
     for (int k0 = 0; k0 < in_features; k0 += kDepth) {
         const bool more = k0 + kDepth < in_features;
-        if (more) load(k0 + kDepth);  // the next tiles are in flight while these are used
+        if (more) load(k0 + kDepth);  // the loads of the next tiles are in flight while these tiles are used
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             float a[8], b[8];
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads)
                 for (int j = 0; j < 8; ++j) sum[i][j] += a[i] * b[j];
             }
         }
-        if (more) store(buffer ^ 1);  // the other buffer: no thread reads it in this iteration
+        if (more) store(buffer ^ 1);  // to the other buffer, which no thread reads in this iteration
         __syncthreads();
         buffer ^= 1;
     }

@@ -12,11 +12,12 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kDepth = 64;  // columns of x and weight in one stage
 constexpr int kStages = 3;  // stages in flight or in use
-// The copy of the tile of x starts in the first step of 16 columns, that of weight in the second: copies queue less.
+// The copy of the tile of x starts in the first step of 16 columns, the copy of the tile of weight in the second, so
+// that copies wait less for each other.
 constexpr int kSecondPart = 16;
 static_assert(kSecondPart < kDepth - 16, "before the wait for the next stage");
 constexpr int kVector = 8;    // elements in 16 bytes
-constexpr int kBand = 8;      // tiles
+constexpr int kBand = 8;      // rows of tiles in a band, see below
 constexpr int kEnough = 120;  // blocks, for the SMs of a large GPU: an A100 has 108, an H200 132
 constexpr int kWarpsDown = 4, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
 constexpr int kThreads = 32 * kWarps;
@@ -71,11 +72,11 @@ __global__ void __launch_bounds__(kThreads, 1)
     };
     auto copy_weight = [&](int round) {
         if (round < rounds) w_copier.template copy<VECTORS>(stages + round % kStages * S::kStage + S::kDown * kRow);
-        __pipeline_commit();  // an empty group keeps the group count right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
     auto wait_for_stage = [] {
         __pipeline_wait_prior(kStages - 2);  // this thread's copies of the next stage have arrived ...
-        __syncthreads();                     // ... and all threads' copies; all have loaded the stage before
+        __syncthreads();                     // ... and all threads' copies; all warps have used the previous stage
     };
 
     // The fragments of the next 16 columns are loaded while the previous ones are multiplied.
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                 wait_for_stage();
                 load_fragments(1 - now, round + 1, 0);
             }
-            if (k == 0) copy_x(round + kStages - 1);  // into the buffer of the previous stage
+            if (k == 0) copy_x(round + kStages - 1);  // into the buffer of the previous stage, which is free
             if (k == kSecondPart) copy_weight(round + kStages - 1);
 #pragma unroll
             for (int i = 0; i < F; ++i) {
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             T* to = out + static_cast<long long>(row) * out_features + feature;
             llmk::store_rounded(to, values, out_vectors, feature, out_features);
         }
-        __syncwarp();  // all lanes have read them
+        __syncwarp();  // all lanes have read the 16 rows
     }
 }
 

@@ -26,13 +26,14 @@ using Copier = llmk::ColumnCopier<T, kTile, kDepth<T>, kThreads>;
 constexpr int kStageBytes = 2 * kTile * (128 + 16);  // a tile of x and one of weight; rows are padded by 16 bytes
 constexpr size_t kSharedBytes = kStages * kStageBytes;
 constexpr int kSumRow = kWarpTile + 4;   // floats of a row of sums
-constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a warp's sums pass, 16 rows at a time
+constexpr int kWarpSums = 16 * kSumRow;  // floats of a warp's staging buffer for its sums, 16 rows at a time
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
-// v times the normal distribution's CDF at v. The tanh formula of some models approximates this.
+// Return v times the normal distribution's CDF at v. Some models approximate this with tanh.
 __device__ float gelu(float v) { return 0.5f * v * (1.0f + erff(v * 0.70710678f)); }
 
-// A warp's 64 x 64 sums, for f16 and bf16 in the fragments of tensor cores. x and weight point to the warp's first row.
+// The 64 x 64 sums of a warp. For f16 and bf16 they are in fragments of tensor cores. x and weight point to the warp's
+// first row.
 template <typename T>
 struct Sums {
     static constexpr int kFragments = kWarpTile / 16;
@@ -59,7 +60,7 @@ struct Sums {
         }
     }
 
-    // Rows 16 i ... 16 i + 15 to shared memory.
+    // Store rows 16 i ... 16 i + 15 to shared memory.
     __device__ __forceinline__ void store(int i, float* to) const {
 #pragma unroll
         for (int j = 0; j < kFragments; ++j) {
@@ -128,14 +129,14 @@ __global__ void __launch_bounds__(kThreads, 2)
             x_copier.template copy<VECTORS>(tile_of_x(round));
             weight_copier.template copy<VECTORS>(tile_of_weight(round));
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
 
     Sums<T> sums;
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
     for (int round = 0; round < rounds; ++round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
-        __syncthreads();  // ... and for all threads; the stage that is overwritten next has been used
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of this round's stage have arrived ...
+        __syncthreads();  // ... and all threads' copies; all warps have used the stage that is overwritten next
         copy_stage(round + kStages - 1);
         sums.add(tile_of_x(round) + warp_row * kPitch, tile_of_weight(round) + warp_feature * kPitch);
     }
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     // The sums pass through shared memory to get into the order of out, 16 rows at a time, in a part that only this
     // warp uses. A lane finishes eight neighbors of a row: bias, GELU, one rounding, one store.
     __pipeline_wait_prior(0);
-    __syncthreads();  // all have used the last stage
+    __syncthreads();  // all threads have used the last stage
     float* piece = reinterpret_cast<float*>(shared) + warp * kWarpSums;
     const int lane = threadIdx.x % 32, column = lane % 8 * 8, feature = feature0 + warp_feature + column;
     float lane_bias[8];  // a lane finishes the same columns of every row

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             gate_copier.template copy<VECTORS>(stage + kTileRows * kRow);
             up_copier.template copy<VECTORS>(stage + (kTileRows + kTileFeatures) * kRow);
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
 
     constexpr int kDown = kWarpRows / 16, kAcross = kWarpFeatures / 16;
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (int round = 0; round < kStages - 1; ++round) copy_stage(round);
 
     for (int round = 0; round < rounds; ++round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies ...
-        __syncthreads();  // ... and for all threads; the stage that is overwritten next has been used
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of this round's stage have arrived ...
+        __syncthreads();  // ... and all threads' copies; all warps have used the stage that is overwritten next
         copy_stage(round + kStages - 1);
         const T* x_tile = stages + round % kStages * kStage;
         const T* gate_tile = x_tile + kTileRows * kRow;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
     __syncthreads();
-    constexpr int kPieces = kTileFeatures / kVector;  // of a row
+    constexpr int kPieces = kTileFeatures / kVector;  // 16-byte pieces per row of outputs
     for (int i = threadIdx.x; i < kTileRows * kPieces; i += kThreads) {
         const int row = row0 + i / kPieces, feature = feature0 + i % kPieces * kVector;
         const float4* halves = reinterpret_cast<const float4*>(outputs + i / kPieces * kOutRow + i % kPieces * kVector);

@@ -33,11 +33,11 @@ constexpr int kOwnRows = Columns<__half>::kOwnRows;  // rows of which a thread c
 constexpr int kRow = Columns<__half>::kPitch;        // a row in shared memory is 144 bytes: no bank conflicts
 constexpr int kStage = 2 * kTile * kRow;             // elements of one stage: a tile of x, then a tile of weight
 constexpr int kSumRow = kWarpTile + 4;               // floats of a row of sums
-constexpr int kWarpSums = 16 * kSumRow;  // floats of the piece through which a warp's sums pass, 16 rows at a time
+constexpr int kWarpSums = 16 * kSumRow;  // floats of a warp's staging buffer for its sums, 16 rows at a time
 constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 
-// Eight neighbors, as pairs.
+// Eight neighboring elements, as four pairs.
 template <typename T>
 struct Pairs;
 template <>
@@ -51,7 +51,7 @@ struct Pairs<__nv_bfloat16> {
 __device__ float2 to_floats(__half2 x) { return __half22float2(x); }
 __device__ float2 to_floats(__nv_bfloat162 x) { return __bfloat1622float2(x); }
 
-// Eight neighbors of a row from column `column` on, zeros beyond its end.
+// Return eight neighboring elements of a row, starting at `column`; zeros past its end.
 template <bool VECTORS, typename T>
 __device__ uint4 load_eight(const T* row, int column, int columns) {
     uint4 bits = make_uint4(0, 0, 0, 0);
@@ -65,12 +65,12 @@ __device__ uint4 load_eight(const T* row, int column, int columns) {
     return bits;
 }
 
-// What one thread copies of a tile: of x and of weight it also uses its own pieces.
+// The pieces of a tile that one thread copies. The same thread also reads its pieces of x, and scales those of weight.
 template <typename T>
 struct Copier : Columns<T> {
     using Columns<T>::Columns;
 
-    // Adds the squares of the pieces that this thread copied. A thread sees its own copies without a barrier.
+    // Add the squares of the pieces of x that this thread copied. A thread sees its own copies without a barrier.
     __device__ void add_squares(const T* tile, float (&squares)[kOwnRows]) const {
 #pragma unroll
         for (int i = 0; i < kOwnRows; ++i) {
@@ -85,7 +85,7 @@ struct Copier : Columns<T> {
         }
     }
 
-    // Multiplies the pieces that this thread copied by eight factors, one per column.
+    // Multiply the pieces of weight that this thread copied by eight factors, one per column.
     __device__ void scale_columns(T* tile, const uint4& factors) const {
         const Pairs<T>& by = reinterpret_cast<const Pairs<T>&>(factors);
 #pragma unroll
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                            T* __restrict__ out, int rows, int in_features, int out_features, float eps,
                            bool out_vectors) {
     extern __shared__ __align__(128) unsigned char shared[];
-    __shared__ float factors[kTile];                 // of the rows
+    __shared__ float factors[kTile];                 // one per row of the tile
     T* stages = reinterpret_cast<T*>(shared);        // [kStages][2][kTile][kRow]
     float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
     const int tiles_across = (out_features + kTile - 1) / kTile;
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             x_copier.template copy<VECTORS>(stage);
             w_copier.template copy<VECTORS>(stage + kTile * kRow);
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
 
     constexpr int kFragments = kWarpTile / 16;
@@ -137,12 +137,12 @@ __global__ void __launch_bounds__(kThreads, 2)
     uint4 column_factors = load_eight<VECTORS>(norm_weight, own_column, in_features);
 
     for (int round = 0; round < rounds; ++round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's stage has arrived, for this thread's copies
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of this round's stage have arrived
         T* x_tile = stages + round % kStages * kStage;
         T* w_tile = x_tile + kTile * kRow;
         x_copier.add_squares(x_tile, squares);
         w_copier.scale_columns(w_tile, column_factors);
-        __syncthreads();  // the stage is complete for all; and the stage that is overwritten next has been used
+        __syncthreads();  // all copies have arrived, and all warps have used the stage that is overwritten next
         copy_stage(round + kStages - 1);
         column_factors = load_eight<VECTORS>(norm_weight, (round + 1) * kDepth + own_column, in_features);
 #pragma unroll
@@ -173,10 +173,10 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
     }
 
-    // As in linear_wmma: each warp's sums pass through a piece of shared memory of its own, 16 rows at a time, and a
+    // As in linear_wmma: each warp's sums pass through a staging buffer of its own, 16 rows at a time, and a
     // lane writes 16 bytes of a row.
     __pipeline_wait_prior(0);
-    __syncthreads();  // all have used the last stage, and the factors are there
+    __syncthreads();  // all threads have used the last stage, and the factors are stored
     sums += warp * kWarpSums;
     constexpr int kOutLanes = kWarpTile / kVector;  // that share a row of outputs
     const int lane = threadIdx.x % 32, column = lane % kOutLanes * kVector, feature = feature0 + warp_feature + column;

@@ -25,7 +25,7 @@ __device__ unsigned multiply_pairs(unsigned a, unsigned b) {
     return reinterpret_cast<const unsigned&>(pair);
 }
 
-// The sum of the squares of eight neighbors.
+// Return the sum of the squares of eight neighboring elements.
 template <typename T>
 __device__ float squares_of(const uint4& bits) {
     const T* elements = reinterpret_cast<const T*>(&bits);
@@ -56,12 +56,12 @@ struct Projections {
     int in_features, q_tiles, kv_tiles, parts, first_row;
     float eps;
     bool vectors;
-    float (*squares)[F::kRows];  // [kWarps][kRows], in shared memory: of each warp's part of in_features
+    float (*squares)[F::kRows];  // [kWarps][kRows], shared memory: sums over each warp's part of in_features
     uint4 factors;               // norm_weight at this lane's columns
-    float own = 0, own8 = 0;     // squares of this lane's columns of x rows i and i + 8
+    float own = 0, own8 = 0;     // sums of squares of this lane's columns, in rows i and i + 8 of x
     bool first = true;
 
-    // Returns the projection of a tile, and makes `tile` its index in that projection.
+    // Return the projection that a tile belongs to, and set `tile` to its index in that projection.
     __device__ Projection<T> of(int& tile) const {
         if (tile < q_tiles) return q;
         tile -= q_tiles;
@@ -102,7 +102,7 @@ struct Projections {
         const int feature = tile * F::kTile + i;
         if (feature >= projection.features) return;
         float total = 0;
-        for (int p = 0; p < parts; ++p) total += squares[p][row];  // of the first team; all teams have the same
+        for (int p = 0; p < parts; ++p) total += squares[p][row];  // all teams have the same sums
         const float factor = rsqrtf(total / max(in_features, 1) + eps);
         const float value = sum * factor + static_cast<float>(projection.bias[feature]);
         projection.out[static_cast<long long>(first_row + row) * projection.features + feature] = static_cast<T>(value);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(F::kThreads, 2)
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ float squares[F::kWarps][F::kRows];
     projections.squares = squares;
-    projections.first_row = blockIdx.y * F::kRows;  // 0, as long as there are no more than 16 rows
+    projections.first_row = blockIdx.y * F::kRows;  // 0 for up to 16 rows
     llmk::skinny_gemm<kWide>(shared, x + static_cast<long long>(projections.first_row) * projections.in_features,
                              min(rows - projections.first_row, F::kRows), projections.in_features, strips,
                              projections.parts, projections.vectors, projections);

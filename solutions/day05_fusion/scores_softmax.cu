@@ -19,17 +19,17 @@
 #include "llmk/softmax.cuh"
 #include "llmk/vector.cuh"
 
-constexpr int kQueries = 128;     // of a block
-constexpr int kWarpQueries = 32;  // of a warp: two MMAs of 16 rows share each fragment of keys
+constexpr int kQueries = 128;     // queries per block
+constexpr int kWarpQueries = 32;  // queries per warp: two MMAs of 16 rows share each fragment of keys
 constexpr int kThreads = kQueries / kWarpQueries * 32;
-constexpr int kKeys = 64;          // keys of a tile
+constexpr int kKeys = 64;          // keys per tile
 constexpr int kGroup = 32;         // keys whose scores are in registers at a time: four MMAs of 8
 constexpr int kStages = 3;         // tiles of keys in flight or in use
 constexpr int kVector = 8;         // elements of 16 bytes
-constexpr float kLowest = -1e30f;  // below every score; and unlike -infinity, its differences are numbers
+constexpr float kLowest = -1e30f;  // below every score; unlike with -infinity, differences are never NaN
 static_assert(kQueries <= kStages * kKeys, "the queries pass through the memory of the keys");
 
-// The key that is stored in row `row` of a tile in shared memory. This only permutes the bits of the row, so
+// Return the key that is stored in row `row` of a tile in shared memory. This only permutes the bits of the row, so
 // key_of(a + b) = key_of(a) + key_of(b) if a and b have no bit in common.
 __host__ __device__ constexpr int key_of(int row) {
     return row / kGroup * kGroup + row % 8 / 2 * 8 + row % kGroup / 8 * 2 + row % 2;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
 
     const int lane = threadIdx.x % 32, lane_row = lane / 4, lane_key = lane % 4 * kVector;
     const int warp_query = query0 + static_cast<int>(threadIdx.x) / 32 * kWarpQueries;
-    auto visible = [&](int query) {  // how many keys a query sees
+    auto visible = [&](int query) {  // return the number of keys that a query sees
         return causal ? max(0, min(key_len, query + 1 + key_len - query_len)) : key_len;
     };
     const int tiles = (visible(min(query0 + kQueries, query_len) - 1) + kKeys - 1) / kKeys;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
             llmk::ldmatrix_x4(queries[m][step], stages + row * kRow + step * 16 + lane / 16 * 8);
         }
     }
-    __syncthreads();  // the queries are in registers: their shared memory is free
+    __syncthreads();  // the queries are in registers, so their shared memory can be reused
 
     // Both walks over the keys form one sequence of 2 * tiles rounds, so that the first walk prefetches tiles of the
     // second.
@@ -97,11 +97,11 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                                            head_dim - copied_column);
             }
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // commits an empty group at the end, so that the count of groups stays right
     };
     auto next_tile = [&](int round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's tile has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all threads; the tile that is overwritten next has been used
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of this round's tile have arrived ...
+        __syncthreads();  // ... and all threads' copies; all warps have used the tile that is overwritten next
         copy_tile(round + kStages - 1);
         return stages + round % kStages * (kKeys * kRow);
     };
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
         }
     }
 
-    // Keys that no query of the block sees. Each warp writes its own rows.
+    // Write zeros for the keys that no query of the block sees. Each warp writes its own rows.
     for (int query = warp_query; query < min(warp_query + kWarpQueries, query_len); ++query) {
         __half* row = out + static_cast<long long>(query) * key_len;
         if (wide_out) {
