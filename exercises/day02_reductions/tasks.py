@@ -73,7 +73,7 @@ softmax = Exercise(
             "global_bytes / minimum",
             at_most=1.05,
             look="Read the row once: do not read it again for the sum, or for the output.",
-            naive="the row is read again to write it",
+            naive="the row is read from global memory again before it is written",
         ),
         COALESCED,
         Bar(

@@ -180,7 +180,7 @@ GPU, the goal is the speed of torch's FlexAttention for a window of 512 and 8192
             "global_bytes / minimum",
             at_most=2.0,
             look="Begin at the first key that any query of the block sees, not at key 0.",
-            naive="masked instead of skipped: all tiles from key 0",
+            naive="tiles before the window are masked, not skipped",
         ),
         Bar("sectors / ideal", at_most=1.3, look="Let neighboring threads read neighboring elements."),
         ONE_LAUNCH,

@@ -321,7 +321,7 @@ the goal is twice the speed of torch's int4 matmul, and more than the speed of i
             "requests * 512 / minimum",
             at_most=7,
             look="Load 16 bytes of qweight with each access, or 8.",
-            naive="one column per lane, so loads have 4 bytes",
+            naive="each lane loads one column, so loads have 4 bytes",
         ),
         Bar(
             "conversions / (in_features * out_features)",

@@ -134,7 +134,7 @@ memory, for blocks that distribute work dynamically. The goal on a GPU is the sp
             "bank_conflict_ways",
             at_most=1.05,
             look="Store the results to shared memory with the swizzle of the tensor map.",
-            naive="what is stored is not swizzled",
+            naive="the stored tile is not swizzled",
         ),
         Bar("launches", at_most=1, look="Compute scores, softmax and weighted sum in one kernel."),
         Bar("scratch_bytes", at_most=32, look="Do not store the scores in global memory."),

@@ -1,6 +1,6 @@
 """Reduce an exercise and a kernel file to the case that must catch a mistake.
 
-This saves time, because compilers spend most of it on code that does not run in that case.
+This saves compile time, because most of the code does not run in that case.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def narrowed_text(text: str, task: Exercise, narrow: Exercise, seed: int) -> str
             for parameter in task.parameters(dtype)
             if parameter.kind == "scalar" and isinstance(values.get(parameter.name), int)
         )
-        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # so that sizes are also constants there
+        text = _HELPER.sub(r"\1__forceinline__ \2", text)  # so that sizes become constants in the helper, too
     for other in task.dtypes:
         body = re.compile(
             rf'(extern "C" void {re.escape(task.launcher(other))}\([^)]*\)\s*{{)(.*?)^}}', re.DOTALL | re.MULTILINE

@@ -56,16 +56,17 @@ def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
 
 @pytest.fixture
 def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the diagnosis of wrong outputs, which takes longer than the comparison."""
+    """Skip the diagnosis of wrong outputs, because it takes longer than the comparison."""
     monkeypatch.setattr("grader.judge.comparison.compare.diagnose", lambda *_: "")
 
 
 @every_exercise
 def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
-    """Check that zeros, constants, means and noise fail in every nonempty case, unless they are the correct result.
+    """Check that zeros, constants, means and noise as outputs fail in every nonempty case, unless they are correct.
 
-    If the reference is trivial (the softmax of one column is 1), the case cannot reject trivial outputs, but most
-    others must. The inputs and the task's ``lazy`` outputs may be close to the result in some cases, but not in all.
+    If the reference is trivial (the softmax of one column is 1), that case cannot reject trivial outputs, but most
+    other cases must. The inputs and the task's ``lazy`` outputs may be close to the result in some cases, but not in
+    all.
     """
     task = entry.load()
     told: dict[str, list[bool]] = {}
@@ -86,7 +87,7 @@ def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
 
 
 def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dict]:
-    """Return trivial outputs, by kernels that do not compute the result."""
+    """Return outputs by name, such as zeros or the inputs, that a kernel could return without computing."""
     generator = torch.Generator().manual_seed(call.seed)
 
     def each(make) -> dict:
@@ -115,7 +116,7 @@ def trivial_outputs(task: Exercise, call: Call, expected: dict) -> dict[str, dic
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether a trivial output equals the reference, up to rounding."""
     if not b.is_floating_point():
-        a = a.to(b.dtype)  # converted like a kernel's integers
+        a = a.to(b.dtype)  # compare integers in the dtype of the output
     return torch.allclose(a.to(torch.float64), b.to(torch.float64), rtol=1e-6, atol=1e-12)
 
 
@@ -133,7 +134,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
 
 
 def test_trivial_test_sees_a_weak_case() -> None:
-    """Check that the test above detects a task whose inputs make zeros the correct result."""
+    """Check that the test above fails for a task whose inputs make zeros the correct result."""
     from grader.course.task import Input, Output, constant
 
     weak = Exercise(

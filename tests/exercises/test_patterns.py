@@ -1,4 +1,4 @@
-"""The builders of day 9's sparsity patterns, and the kernel that runs all of them."""
+"""Tests of the functions that build day 9's sparsity patterns, and of the kernel that uses the patterns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LESSON = ROOT / "lessons" / "day09_sparse_attention"
 
 
 def load() -> ModuleType:
-    """Load the lesson's module, which is not a package."""
+    """Load day 9's Python module from its file, because lesson folders are no packages."""
     spec = importlib.util.spec_from_file_location("day09_patterns", LESSON / "patterns.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["day09_patterns"] = module

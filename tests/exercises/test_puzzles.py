@@ -1,4 +1,4 @@
-"""Every puzzle: its answer passes, wrong answers fail at the stage that it names, and a blank does not build."""
+"""Tests of puzzles: answers pass, wrong answers fail at the named stage, and unfilled puzzles do not build."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ ENTRIES = COURSE.exercises
 
 @pytest.fixture(scope="module", autouse=True)
 def one_child() -> Iterator[None]:
-    """Run one case at a time, because tests run in parallel and a failing case makes other cases unnecessary.
+    """Run one case at a time, because tests run in parallel and no case runs after a failing one.
 
-    Run compilers without a jail, which would copy files. tests/attacks tests jails.
+    Run compilers without a jail, which would copy files; tests/attacks tests the jails.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.judge.cases.CHILDREN", 1)

@@ -52,8 +52,8 @@ BROKEN = [
                                                               "torch.softmax", r"course.toml:\d+: day02_reductions/softmax lists the stages .* its bars and bench need builds, correct, safe, efficient$"),  # noqa: E501
     ("exercises/day02_reductions/tasks.py", r"softmax = Exercise\(", "soft_max = Exercise(", r"tasks.py has no "
                                                                                              r"Exercise 'softmax'"),
-    ("exercises/day02_reductions/tasks.py", r'naive="the row is read again to write it"', 'naive="slow"', "softmax: 'slow' is not a wrong kernel with the stage 'efficient'"),  # noqa: E501
-    ("exercises/day02_reductions/tasks.py", r'naive="the row is read again to write it",', "", r"softmax: no bar names the naive version that misses it"),  # noqa: E501
+    ("exercises/day02_reductions/tasks.py", r'naive="the row is read from global memory again before it is written"', 'naive="slow"', "softmax: 'slow' is not a wrong kernel with the stage 'efficient'"),  # noqa: E501
+    ("exercises/day02_reductions/tasks.py", r'naive="the row is read from global memory again before it is written",', "", r"softmax: no bar names the naive version that misses it"),  # noqa: E501
     ("tests/exercises/day02_reductions/softmax.toml", r"(?s)\[\[wrong\]\].*", "", "softmax.toml: 0 of at least 6 "
                                                                                   "wrong kernels"),
     ("tests/exercises/day02_reductions/softmax.toml", r"find = '''", "find = '''no such text", r"softmax.toml:\d+: '.*occurs 0 times in the solution, not 1"),  # noqa: E501

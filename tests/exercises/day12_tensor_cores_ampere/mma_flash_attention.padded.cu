@@ -1,4 +1,5 @@
-// Padded rows instead of swizzled ones, one tile at a time instead of a ring, a block for 64 queries of one head.
+// A different design: tiles have padded instead of swizzled rows, and there is one buffer instead of a ring. A block
+// computes 64 queries of one head.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
 #include <cuda_bf16.h>
@@ -12,7 +13,7 @@
 
 constexpr int kWarps = 4, kQueries = 16 * kWarps, kKeys = 32;
 
-// Copies kRows rows to a tile with a row stride of DIM + 8 elements; rows from `there` on are zero.
+// Copies `there` rows to a tile of kRows rows with a row stride of DIM + 8 elements. The remaining rows become zero.
 template <int DIM, int kRows, typename T>
 __device__ void copy_rows(T* tile, const T* from, long long stride, int there) {
     for (int i = threadIdx.x; i < kRows * (DIM / 8); i += 32 * kWarps) {

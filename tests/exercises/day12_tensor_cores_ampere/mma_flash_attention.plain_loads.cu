@@ -1,5 +1,5 @@
-// Fragments by ordinary loads instead of ldmatrix: each lane reads the elements that the documentation assigns to it. A
-// block has 128 rows, queries of all heads of a group, and a warp 16 of them.
+// A different design: ordinary loads instead of ldmatrix. Each lane reads the elements that the PTX documentation
+// assigns to it. A block computes 128 rows, which are queries of all heads of a group, and a warp 16 of them.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(32 * kWarps)
            int kv_heads, long long q_stride, long long kv_stride, float scale, bool causal) {
     constexpr int kPitch = DIM + 8, kPieces = DIM / 8;
     extern __shared__ __align__(16) unsigned char shared[];
-    T* rows = reinterpret_cast<T*>(shared);  // [kRows][kPitch]: queries, later results
+    T* rows = reinterpret_cast<T*>(shared);  // [kRows][kPitch]: holds queries, later results
     T* keys = rows + kRows * kPitch;         // [kKeys][kPitch]
     T* values = keys + kKeys * kPitch;       // [kKeys][kPitch]
     const int warp = threadIdx.x / 32, high = threadIdx.x % 32 / 4, low = threadIdx.x % 4 * 2;

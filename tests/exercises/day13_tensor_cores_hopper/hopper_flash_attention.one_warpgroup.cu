@@ -1,6 +1,6 @@
-// Flash attention on Hopper without warp specialization: a warpgroup owns 64 queries of a head, starts copies of a tile
-// of k and one of v, waits, multiplies, waits, exponentiates, multiplies, waits, and stores from registers. The
-// solution describes the parameters.
+// Flash attention on Hopper without warp specialization: one warpgroup computes 64 queries of a head. It copies a tile
+// of k and one of v, waits, computes the scores and their softmax, multiplies by v, and waits again. Results are stored
+// from registers. The course's solution describes the parameters.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ struct Shared {
     static constexpr int kBytes = 1024 + 3 * kTile + 8;
 };
 
-// Maximum, or sum, over the four lanes that hold a row.
+// Returns the maximum, or else the sum, over the four lanes that hold a row.
 __device__ __forceinline__ float over_row(float x, bool maximum) {
     for (int distance = 1; distance < 4; distance *= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, x, distance);
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             }
         }
         llmk::mbarrier_wait_parity(arrived, key0 / kKeys % 2);
-        if (keys - key0 < kKeys) {  // rows of v that belong to the next sequence
+        if (keys - key0 < kKeys) {  // clear rows of v that belong to the next sequence
             for (int j = (keys - key0) * 128 + threadIdx.x * 4; j < kKeys * 128; j += kThreads * 4) {
                 for (int plane = 0; plane < DIM / 64; ++plane) {
                     *reinterpret_cast<unsigned*>(v_tile + plane * 64 * 128 + j) = 0;

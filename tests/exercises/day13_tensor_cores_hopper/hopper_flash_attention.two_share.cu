@@ -1,5 +1,6 @@
-// Flash attention on Hopper without warp specialization: two warpgroups own 64 queries of a head each and share tiles
-// of 64 keys. While they work on one, thread 0 starts the copy of the next one. The solution describes the parameters.
+// Flash attention on Hopper without warp specialization: each of two warpgroups computes 64 queries of a head, and they
+// share tiles of 64 keys. While they process a tile, thread 0 starts the copy of the next one. The course's solution
+// describes the parameters.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -17,10 +18,10 @@ constexpr int kQueries = 128, kKeys = 64, kThreads = 256;
 template <int DIM>
 struct Shared {
     static constexpr int kTile = 2 * 64 * DIM;               // bytes of a tile, as [DIM / 64][64][64]
-    static constexpr int kBytes = 1024 + 6 * kTile + 3 * 8;  // q: two tiles; two stages of k and v
+    static constexpr int kBytes = 1024 + 6 * kTile + 3 * 8;  // two tiles of q; two stages of k and v
 };
 
-// Maximum, or sum, over the four lanes that hold a row.
+// Returns the maximum, or else the sum, over the four lanes that hold a row.
 __device__ __forceinline__ float over_row(float x, bool maximum) {
     for (int distance = 1; distance < 4; distance *= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, x, distance);
@@ -37,8 +38,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     constexpr int kTile = Shared<DIM>::kTile;
     extern __shared__ unsigned char shared[];
     unsigned char* q_tile = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    unsigned char* stages = q_tile + 2 * kTile;                           // [2]: a tile of k, then one of v
-    uint64_t* arrived = reinterpret_cast<uint64_t*>(stages + 4 * kTile);  // [2], and one for q
+    unsigned char* stages = q_tile + 2 * kTile;  // [2] stages, each with a tile of k, then one of v
+    uint64_t* arrived =
+        reinterpret_cast<uint64_t*>(stages + 4 * kTile);  // [3] mbarriers: one per stage, then one for q
     const int head = blockIdx.y, first_query = query_starts[blockIdx.z], first_key = key_starts[blockIdx.z];
     const int queries = query_starts[blockIdx.z + 1] - first_query, keys = key_starts[blockIdx.z + 1] - first_key;
     const int query0 = blockIdx.x * kQueries, lane = threadIdx.x % 32, half = threadIdx.x / 128;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (threadIdx.x == 0 && key0 + kKeys < seen) copy(key0 + kKeys, stage ^ 1);
         llmk::mbarrier_wait_parity(arrived + stage, key0 / kKeys / 2 % 2);
         if (key0 == 0) llmk::mbarrier_wait_parity(arrived + 2, 0);
-        if (keys - key0 < kKeys) {  // rows of v that belong to the next sequence
+        if (keys - key0 < kKeys) {  // clear rows of v that belong to the next sequence
             for (int j = (keys - key0) * 128 + threadIdx.x * 4; j < kKeys * 128; j += kThreads * 4) {
                 for (int plane = 0; plane < DIM / 64; ++plane) {
                     *reinterpret_cast<unsigned*>(v_tile + plane * 64 * 128 + j) = 0;

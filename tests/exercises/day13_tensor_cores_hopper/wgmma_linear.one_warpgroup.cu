@@ -1,5 +1,6 @@
-// y = x w^T by wgmma without warp specialization: one warpgroup owns 128 x 128 of y, as two products of 64 rows, and
-// thread 0 has the next tiles copied while these are multiplied. Stores go straight from registers.
+// y = x w^T by wgmma without warp specialization: one warpgroup computes a 128 x 128 tile of y as two products of 64
+// rows. Thread 0 starts the copies of the next tiles before these are multiplied. Results are stored directly from
+// registers.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(128, 2)
                   int in, int out) {
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]: one mbarrier per stage
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
     auto copy = [&](int k, int stage) {
         llmk::mbarrier_arrive_expect_tx(arrived + stage, kStageBytes);

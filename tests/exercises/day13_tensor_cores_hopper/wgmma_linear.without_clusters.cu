@@ -1,5 +1,5 @@
-// y = x w^T by wgmma with warp specialization: one warpgroup copies tiles in advance, two multiply. A block owns 128 x
-// 256 of y.
+// y = x w^T by wgmma with warp specialization: one warpgroup copies tiles in advance, and two multiply. A block
+// computes a 128 x 256 tile of y.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

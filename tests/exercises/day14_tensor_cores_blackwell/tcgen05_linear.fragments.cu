@@ -1,6 +1,6 @@
-// y = x w^T by tcgen05 without warp specialization: a block owns 128 x 128 of y, and thread 0 has the next tiles copied
-// while these are multiplied. Accumulators are loaded in the layout of mma.sync (16x256b): four lanes hold 32 bytes of
-// a row.
+// y = x w^T by tcgen05 without warp specialization: a block computes a 128 x 128 tile of y, and thread 0 starts the
+// copies of the next tiles while these are multiplied. tcgen05.ld loads the accumulators in the layout of mma.sync
+// (16x256b): four lanes hold 32 bytes of a row.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>
@@ -16,7 +16,8 @@ constexpr int kSize = 128, kDepth = 64;
 constexpr int kStageBytes = 2 * 2 * kSize * kDepth;
 constexpr int kSharedBytes = 1024 + 2 * kStageBytes;
 
-// 16 rows by 16 columns: of rows i / 4 and i / 4 + 8 the columns i % 4 * 2 and the next, and the same 8 columns further.
+// Loads 16 x 16 accumulators into a warp. Lane i gets rows i / 4 and i / 4 + 8, and of each row the columns c, c + 1,
+// c + 8 and c + 9, where c = i % 4 * 2.
 __device__ __forceinline__ void load_fragment(float (&s)[8], unsigned address) {
     asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=f"(s[0]), "=f"(s[1]), "=f"(s[2]), "=f"(s[3]), "=f"(s[4]), "=f"(s[5]), "=f"(s[6]), "=f"(s[7])

@@ -1,5 +1,5 @@
-// y = x w^T by tcgen05 without pairs of blocks: a block owns 128 x 256 of y. Thread 0 copies, thread 32 multiplies,
-// then all four warps load the accumulators and store 16 bytes of a row at a time.
+// y = x w^T by tcgen05 without pairs of blocks (CTA pairs): a block computes a 128 x 256 tile of y. Thread 0 copies,
+// thread 32 multiplies, then all four warps load the accumulators and store 16 bytes of a row at a time.
 //
 //   x: [rows, in]     w: [out, in]     y: [rows, out]     in and out are multiples of 8, and in is not 0
 #include <cuda_bf16.h>

@@ -1,4 +1,5 @@
-// One kernel with one block for each step: it appends, attends and increments the length.
+// Each decode step is one kernel with one block. It appends k and v to the cache, computes the attention and increments
+// the length.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@ __global__ void __launch_bounds__(1024)
         k_cache[static_cast<size_t>(known) * width + i] = k[own + i];
         v_cache[static_cast<size_t>(known) * width + i] = v[own + i];
     }
-    __syncthreads();  // all threads have also read the length
+    __syncthreads();  // wait for the new row of the cache; all threads have read the length
     if (threadIdx.x == 0) *length = known + 1;
     for (int head = threadIdx.x / 32; head < heads; head += blockDim.x / 32) {
         float largest = -INFINITY, weights = 0;
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(1024)
             weights = weights * expf(largest - m) + expf(score - m);
             largest = m;
         }
-        // A second pass for the values: it computes the scores again, for a lane's columns one after another.
+        // A second pass computes the scores again and sums the values. A lane sums the columns lane, lane + 32, ...
         float sums[4] = {};
         for (int token = 0; token <= known; ++token) {
             const size_t row = (static_cast<size_t>(token) * heads + head) * head_dim;

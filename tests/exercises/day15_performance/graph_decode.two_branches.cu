@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-// The row of the cache for the step given by *length.
+// Copies the row of this step from `from` to the cache. *length is the number of tokens in the cache.
 __global__ void put(const float* from, float* cache, const int* length, int prompt, int width) {
     for (int i = threadIdx.x; i < width; i += blockDim.x) {
         cache[static_cast<size_t>(*length) * width + i] = from[static_cast<size_t>(*length - prompt) * width + i];
@@ -14,7 +14,8 @@ __global__ void put(const float* from, float* cache, const int* length, int prom
 __global__ void count(int* length) { *length += 1; }
 __global__ void start(int* length, int prompt) { *length = prompt; }
 
-// One thread for each column of the head; all threads compute each score together. *length includes this token.
+// Each thread computes one column of the head; all threads of the block together compute each score. *length already
+// counts this token.
 __global__ void attend(const float* q, const float* k_cache, const float* v_cache, float* out, const int* length,
                        int prompt, int heads, int head_dim, float scale) {
     __shared__ float products[128];

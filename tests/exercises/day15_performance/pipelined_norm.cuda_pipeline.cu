@@ -1,4 +1,4 @@
-// Uses cuda::pipeline with three stages of a row each, and keeps the thread's part of the weights in registers.
+// Uses cuda::pipeline with three stages, each of which holds one row. Each thread keeps its weights in registers.
 #include <cuda_runtime.h>
 
 #include <cuda/pipeline>
@@ -7,7 +7,7 @@
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 512, kStages = 3;
-constexpr int kMost = 8192 / 4 / kThreads;  // maximum number of a row's vectors in a thread
+constexpr int kMost = 8192 / 4 / kThreads;  // maximum number of float4 vectors of a row that a thread processes
 
 __global__ void __launch_bounds__(kThreads)
     norm_rows(const float4* x, const float4* weight, float4* out, int rows, int vectors, float eps) {

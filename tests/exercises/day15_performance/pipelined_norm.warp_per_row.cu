@@ -1,4 +1,5 @@
-// Two warps in a block, each with its own rows and two buffers: the only barrier is the one after the weights.
+// A block has two warps, each of which has its own rows and two buffers. So one barrier is enough: the one after the
+// weights are loaded.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
-// A grid-wide barrier with as many blocks as are resident at once, each with many slices. The counter is unchanged.
+// A cooperative launch, whose blocks are all resident at once, so that a grid-wide barrier works. Each block sums many
+// slices. The exercise's counter is not used.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
@@ -8,7 +9,7 @@
 namespace cg = cooperative_groups;
 
 constexpr int kThreads = 256, kSlice = 4096;
-constexpr int kMost = 8;  // blocks: the simulator keeps a stack for each thread of a cooperative grid
+constexpr int kMost = 8;  // maximum number of blocks: the simulator keeps a stack for each thread of a cooperative grid
 
 __device__ float sum_of_block(const cg::thread_block& block, float mine) {
     __shared__ float partial[kThreads / 32];

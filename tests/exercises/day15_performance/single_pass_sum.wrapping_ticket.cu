@@ -1,4 +1,5 @@
-// atomicInc wraps: the ticket after the last one is 0 again, so the counter needs no reset. float4 loads.
+// The ticket is drawn with atomicInc, which sets the counter to 0 after the last ticket, so it needs no reset. Loads
+// are float4.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Every lane takes neighboring pairs and keeps two sums. Inner activations are f32 in shared memory.
+// A lane multiplies pairs of neighboring elements and keeps two sums. Inner activations are f32 in shared memory.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

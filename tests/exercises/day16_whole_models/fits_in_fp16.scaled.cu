@@ -1,10 +1,11 @@
-// Inner activations stay f16, divided by a power of two that fits the largest of a row; gate and up use one pass.
+// Inner activations stay f16. They are divided by a power of two, so that the largest one of a row does not overflow.
+// Gate and up are computed in one pass.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
 
-constexpr int kMost = 160;  // features in a warp: 8 warps compute up to 1,280
+constexpr int kMost = 160;  // maximum features per warp: 8 warps compute up to 1,280
 
 __global__ void scaled(const __half* x, const __half* gain, const __half* gate_up, const __half* down, __half* out,
                        int c, int f, float eps) {
@@ -14,7 +15,8 @@ __global__ void scaled(const __half* x, const __half* gain, const __half* gate_u
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const __half* row = x + static_cast<size_t>(blockIdx.x) * c;
     float squares = 0;
-    for (int i = lane; i < c; i += 32) squares += __half2float(row[i]) * __half2float(row[i]);  // in each warp
+    // Each warp computes the whole sum.
+    for (int i = lane; i < c; i += 32) squares += __half2float(row[i]) * __half2float(row[i]);
     const float scale = rsqrtf(llmk::warp_sum(squares) / c + eps);
     for (int i = threadIdx.x; i < c; i += 256)
         y[i] = __float2half(__half2float(row[i]) * scale * __half2float(gain[i]));

@@ -1,4 +1,5 @@
-// Sixteen lanes for each output, and the statistics by all warps: sums of squares about the row's first element.
+// Sixteen lanes compute one output. All warps together compute mean and variance, from differences to the row's first
+// element.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -37,7 +38,7 @@ __global__ void tail(const float* x, const float* attention, const float* gain, 
     }
     __syncthreads();
     const int lane = threadIdx.x % 16, team = threadIdx.x / 16, teams = blockDim.x / 16;
-    for (int start = 0; start < f; start += teams) {  // every lane takes part in every sum
+    for (int start = 0; start < f; start += teams) {  // all lanes iterate equally often, for the shuffles
         const int j = start + team;
         float z = 0;
         for (int i = lane; i < c && j < f; i += 16) z += up[static_cast<size_t>(j) * c + i] * normed[i];

@@ -1,4 +1,5 @@
-// A template for each residual. The output layer's sums stay in registers while inner values are computed.
+// A template parameter selects the parallel or the serial residual. Shared memory holds the normalized row and the
+// inner activations.
 #include <cuda_runtime.h>
 
 constexpr unsigned kAll = 0xffffffffu;
@@ -16,7 +17,7 @@ __global__ void half_block(const float* x, const float* attention, const float* 
     float* h = y + hidden;
     const long long at = static_cast<long long>(blockIdx.x) * hidden;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    // Every warp computes the statistics from global memory, so no warp waits.
+    // Every warp computes mean and variance of the whole row from global memory, so no barrier is needed.
     auto read = [&](int i) { return kParallel ? x[at + i] : x[at + i] + attention[at + i]; };
     float mean = 0, count = 0, m2 = 0;
     for (int i = lane; i < hidden; i += 32) {  // Welford's algorithm in each lane

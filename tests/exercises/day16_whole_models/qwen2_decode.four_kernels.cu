@@ -1,12 +1,12 @@
-// Four kernels a layer. The norms are computed by every block that needs them; one block computes a key/value head and
-// its query heads from the projection to the attention, and each residual is added in the kernel of its projection.
+// Each layer takes four kernels. Every block that needs a norm computes it. One block computes a key/value head and its
+// query heads, from the projection to the attention. The kernels of the output and down projections add the residual.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
 
 constexpr int kBlock = 64;
 
-// The sum over a warp of weight[i] * x[i] * gain[i].
+// Returns the sum of weight[i] * x[i] * gain[i], computed by a warp.
 __device__ float dot(const float* weight, const float* x, const float* gain, int count) {
     float sum = 0;
     for (int i = threadIdx.x % 32; i < count; i += 32) sum += weight[i] * x[i] * (gain ? gain[i] : 1.0f);
@@ -22,7 +22,8 @@ __global__ void first(const int* ids, const float* table, float* x, int c) {
     if (i < c) x[blockIdx.y * c + i] = table[ids[blockIdx.y] * c + i];
 }
 
-// Norm, q, k, v, RoPE, append and attention of one key/value head (blockIdx.x) of one sequence (blockIdx.y).
+// Computes the norm, q, k, v and RoPE, appends to the cache and computes the attention, for one key/value head
+// (blockIdx.x) of one sequence (blockIdx.y).
 __global__ void attention(const float* x, const float* gain, const float* weight, const float* bias, const int* lengths,
                           const int* tables, float* k_cache, float* v_cache, float* out, int c, int heads, int d,
                           int page_size, int max_pages, float eps, float theta) {
@@ -75,7 +76,7 @@ __global__ void attention(const float* x, const float* gain, const float* weight
     }
 }
 
-// x[n] += dot(weight[n], in), with one warp for each n.
+// Computes x[n] += dot(weight[n], in). One warp computes one n.
 __global__ void project(const float* in, const float* weight, float* x, int from, int to) {
     const int n = blockIdx.x * (kBlock / 32) + threadIdx.x / 32;
     if (n >= to) return;
@@ -83,7 +84,8 @@ __global__ void project(const float* in, const float* weight, float* x, int from
     if (threadIdx.x % 32 == 0) x[blockIdx.y * to + n] += sum;
 }
 
-// Norm, then gate and up with SwiGLU (f features), or, if f is 0, only the matrix product (for the logits).
+// Computes the norm, then SwiGLU of gate and up (f features). If f is 0, it computes only a matrix product, for the
+// logits.
 __global__ void normed(const float* x, const float* gain, const float* weight, float* out, int c, int count, int f,
                        float eps) {
     const int n = blockIdx.x * (kBlock / 32) + threadIdx.x / 32;

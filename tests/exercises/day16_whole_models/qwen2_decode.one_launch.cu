@@ -1,5 +1,5 @@
-// One launch for the whole step: a block takes a sequence through all layers, and intermediate results stay in
-// shared memory. Blocks do not share data, so barriers of the block are enough.
+// One launch computes the whole decode step. A block computes all layers of one sequence, and intermediate results stay
+// in shared memory. Blocks do not share data, so barriers of the block are enough.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
@@ -11,7 +11,7 @@ struct Model {
     float eps, theta;
 };
 
-// y = weight x (+ bias), or y += weight x: one warp for each row of the matrix at `weight`.
+// Computes y = weight x (+ bias), or y += weight x if `more`. One warp computes one row.
 __device__ void multiply(const float* weight, const float* x, float* y, int rows, int columns, const float* bias,
                          bool more) {
     for (int n = threadIdx.x / 32; n < rows; n += blockDim.x / 32) {
@@ -23,7 +23,7 @@ __device__ void multiply(const float* weight, const float* x, float* y, int rows
     __syncthreads();
 }
 
-// Every warp sums all squares, so no result has to be shared.
+// Every warp computes the whole sum of squares, so warps need not exchange it.
 __device__ void norm(const float* x, const float* weight, float* y, int c, float eps) {
     float squares = 0;
     for (int i = threadIdx.x % 32; i < c; i += 32) squares = fmaf(x[i], x[i], squares);
@@ -63,8 +63,7 @@ __global__ void whole_step(Model m, const int* ids, const int* lengths, const in
             v_cache[place(keys - 1, i / m.d) + i % m.d] = qkv[(m.heads + m.kv_heads) * m.d + i];
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < m.heads * m.d;
-             i += blockDim.x) {  // each thread computes one channel from all scores
+        for (int i = threadIdx.x; i < m.heads * m.d; i += blockDim.x) {  // each iteration computes one output channel
             const int head = i / m.d, kv_head = head / group;
             float largest = -INFINITY, sum = 0, out = 0;
             for (int pass = 0; pass < 2; ++pass) {

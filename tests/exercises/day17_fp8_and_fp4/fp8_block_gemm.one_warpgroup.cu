@@ -1,4 +1,4 @@
-// One warpgroup computes 128 x 128 of y, as two halves of 64 rows whose partial sums take turns.
+// One warpgroup computes a 128 x 128 tile of y. Its two halves of 64 rows use the registers of partial sums in turn.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

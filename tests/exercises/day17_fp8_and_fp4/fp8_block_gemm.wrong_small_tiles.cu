@@ -1,9 +1,10 @@
-// By mma.sync m16n8k32: only 64 x 64 of y to a block of eight warps, 64 of k at a time; partial sums end with each group.
+// Wrong: uses mma.sync m16n8k32 with tiles of only 64 x 64 outputs, so inputs are fetched too often. A block has eight
+// warps and multiplies 64 columns of k at a time. Partial sums are scaled and added after each group of 128.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 constexpr int kRows = 64, kColumns = 64, kDepth = 64, kPitch = kDepth + 16, kWarps = 8;
-constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // four by two warps
+constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // 4 x 2 warps per tile
 
 // Copy a tile of `count` rows to shared memory, with zeros outside the matrix.
 __device__ __forceinline__ void load(unsigned char* tile, const unsigned char* matrix, int count, int first, int rows,
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kWarps * 32)
             }
         }
         __syncthreads();
-        if (k % 128 == 0 && k + kDepth < in) continue;  // the group goes on
+        if (k % 128 == 0 && k + kDepth < in) continue;  // this group of 128 is not complete
         for (int i = 0; i < kWarpRows / 16; ++i) {
             for (int h = 0; h < 2; ++h) {
                 const int row = row0 + own_row + 16 * i + g + 8 * h;

@@ -1,4 +1,5 @@
-// Eight numbers to a thread; each warp updates amax by an atomic on unsigned bits.
+// Each thread quantizes eight numbers. Each warp updates amax with an atomic maximum of the float's bits as an unsigned
+// int.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

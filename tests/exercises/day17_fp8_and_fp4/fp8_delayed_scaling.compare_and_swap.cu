@@ -1,4 +1,4 @@
-// One block in a loop over x, which keeps the largest number in shared memory by compare and swap.
+// One block loops over x. It keeps the largest magnitude in shared memory, updated by compare-and-swap.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

@@ -1,9 +1,10 @@
-// The same matmul by mma.sync m16n8k32: 128 x 128 of y to a block of eight warps, 64 of k at a time in shared memory.
+// Uses mma.sync m16n8k32. A block of eight warps computes a 128 x 128 tile of y, with 64 columns of k at a time in
+// shared memory.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 constexpr int kRows = 128, kColumns = 128, kDepth = 64, kPitch = kDepth + 16, kWarps = 8;
-constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // four by two warps
+constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // 4 x 2 warps per tile
 
 // Copy a tile of `count` rows to shared memory, with zeros outside the matrix.
 __device__ __forceinline__ void load(unsigned char* tile, const unsigned char* matrix, int count, int first, int rows,

@@ -1,5 +1,5 @@
-// One warpgroup computes 128 x 128 of y and has the next tiles copied while it multiplies. Stores go straight from
-// registers.
+// One warpgroup computes a 128 x 128 tile of y. The copies of the next tiles run while it multiplies. Results are
+// stored directly from registers.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

@@ -1,9 +1,10 @@
-// The same matmul by mma.sync m16n8k32: only 64 x 64 of y to a block of eight warps, 64 of k at a time in shared memory.
+// Wrong: uses mma.sync m16n8k32 with tiles of only 64 x 64 outputs, so inputs are fetched too often. A block has eight
+// warps and 64 columns of k at a time in shared memory.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 constexpr int kRows = 64, kColumns = 64, kDepth = 64, kPitch = kDepth + 16, kWarps = 8;
-constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // four by two warps
+constexpr int kWarpRows = kRows / 4, kWarpColumns = kColumns / 2;  // 4 x 2 warps per tile
 
 // Copy a tile of `count` rows to shared memory, with zeros outside the matrix.
 __device__ __forceinline__ void load(unsigned char* tile, const unsigned char* matrix, int count, int first, int rows,

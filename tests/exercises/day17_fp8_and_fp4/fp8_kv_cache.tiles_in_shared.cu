@@ -1,4 +1,4 @@
-// One block for each sequence and key head, with 32 keys and values at a time as floats in shared memory.
+// A block computes one key/value head of one sequence. Shared memory holds 32 keys and values at a time, as floats.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -40,8 +40,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
 
-    // A thread owns the numbers threadIdx.x, threadIdx.x + 128 ... of the group's outputs; each query's statistics are
-    // computed by every thread that needs them.
+    // A thread computes the elements threadIdx.x, threadIdx.x + 128, ... of the group's outputs. Every thread that
+    // needs the maximum and sum of a query computes them itself.
     float result[8] = {}, most[8], total[8] = {};
     for (float& each : most) each = -INFINITY;
     for (int start = 0; start <= length; start += kTile) {

@@ -1,4 +1,5 @@
-// A kernel that appends, and one in which a block has one query head, and reads all keys for it alone.
+// Wrong: two kernels. The first one appends the new token. In the second one a block computes only one query head, so
+// each query head of a group reads the keys again.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -26,7 +27,7 @@ __device__ __forceinline__ float number(unsigned char bits) {
     return static_cast<float>(value);
 }
 
-// A block has `share` query heads, which read the same keys.
+// A block computes `share` query heads, which use the same keys.
 __global__ void __launch_bounds__(128)
     attend(const __nv_bfloat16* q, const int* lengths, const unsigned char* k_cache, const unsigned char* v_cache,
            const float* k_scales, const float* v_scales, __nv_bfloat16* out, int heads, int kv_heads, int head_dim,

@@ -1,4 +1,5 @@
-// A block of 128 threads takes eight groups of a row through shared memory, and finds each largest number with atomics.
+// A block of 128 threads quantizes eight groups of a row. Atomics in shared memory find the largest magnitude of each
+// group.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -21,7 +22,8 @@ __global__ void __launch_bounds__(128)
         const float size = fabsf(__bfloat162float(own.number[i]));
         if (isfinite(size)) most = fmaxf(most, size);
     }
-    atomicMax(largest + threadIdx.x / 16, __float_as_int(most));  // floats that are not negative are ordered like ints
+    atomicMax(largest + threadIdx.x / 16,
+              __float_as_int(most));  // nonnegative floats have the same order as their bits
     __syncthreads();
 
     const float amax = __int_as_float(largest[threadIdx.x / 16]);
@@ -38,7 +40,7 @@ __global__ void __launch_bounds__(128)
 extern "C" void fp8_quantize(const __nv_bfloat16* x, unsigned char* q, float* scales, int rows, int columns,
                              cudaStream_t stream) {
     if (rows == 0 || columns == 0) return;
-    const int most_rows = 65535;  // of a grid's y
+    const int most_rows = 65535;  // maximum of gridDim.y
     for (int first = 0; first < rows; first += most_rows) {
         const size_t done = first;
         through_shared<<<dim3((columns + 1023) / 1024, min(most_rows, rows - first)), 128, 0, stream>>>(

@@ -1,4 +1,4 @@
-// A warp for each group, four numbers to a lane; redux.sync finds the largest.
+// A warp quantizes one group, four numbers per lane. redux.sync finds the largest magnitude.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// 16 rows of x are operand A and eight rows of w operand B; a table in constant memory converts e2m1.
+// In mma.sync, 16 rows of x are operand A, and eight rows of w are operand B. A table in constant memory converts e2m1.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 

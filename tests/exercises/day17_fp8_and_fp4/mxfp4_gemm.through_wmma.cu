@@ -1,4 +1,4 @@
-// Weights become bf16 in shared memory; WMMA multiplies 16 rows of x by 16 columns in each of two warps.
+// Weights are converted to bf16 in shared memory. Each of two warps multiplies 16 rows of x by 16 columns with WMMA.
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>
@@ -7,7 +7,7 @@
 
 using namespace nvcuda;
 
-constexpr int kPitch = 40;  // of a tile's row: 32 of k and 16 bytes more
+constexpr int kPitch = 40;  // row stride of a tile: 32 columns of k and 16 bytes of padding
 
 __global__ void __launch_bounds__(64)
     through_wmma(const __nv_bfloat16* x, const unsigned char* w, const unsigned char* w_scales, __nv_bfloat16* y,

@@ -1,4 +1,4 @@
-// A thread computes one number of y, without tensor cores.
+// Wrong: each thread computes one element of y, without tensor cores.
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>

@@ -1,4 +1,4 @@
-// Eight numbers to a thread, by cuda_fp4.h.
+// Each thread converts eight numbers with functions of cuda_fp4.h.
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>

@@ -1,4 +1,4 @@
-// A block for each row; a table in the registers of the lanes, read by shuffles.
+// A block converts one row. Each lane's register holds one value of a table, which shuffles look up.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

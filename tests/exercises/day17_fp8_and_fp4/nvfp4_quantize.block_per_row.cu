@@ -1,4 +1,4 @@
-// A block for each row, with comparisons in place of bit tricks.
+// A block quantizes one row. It rounds with comparisons instead of bit operations.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

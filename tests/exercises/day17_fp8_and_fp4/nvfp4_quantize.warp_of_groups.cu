@@ -1,4 +1,4 @@
-// Four lanes for each group, four numbers to a lane, converted by cuda_fp4.h.
+// Four lanes quantize one group, four numbers per lane. Functions of cuda_fp4.h convert.
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>

@@ -1,5 +1,5 @@
-// Another design: no look-back. Each block waits until its predecessor has stored the sum up to its end, which is a
-// chain of all blocks. The sum and its flag are two words, ordered by a release and an acquire.
+// Another design: no look-back. Each block waits until the previous block has stored the sum up to its end, so all
+// blocks form a chain. A 64-bit word holds the sum and a flag; it is stored with a release and loaded with an acquire.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 512;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) chained_kernel(const int* x, int* ou
     __syncthreads();
 
     if (threadIdx.x == 0) {
-        // Words 1 + tile: 1 above if the sum below is there.
+        // state[1 + tile]: the lower half is the sum, and the upper half is 1 if the sum is valid.
         unsigned long long word = 1ull << 32;
         if (tile > 0) {
             do {

@@ -1,11 +1,11 @@
-// Another design: one thread looks back, one predecessor at a time, with atomics; each thread scans 16 neighbors, which
-// go through shared memory on their way in and out.
+// Another design: one thread looks back with atomics, one tile at a time. Each thread scans 16 neighboring elements.
+// Shared memory makes the loads and stores coalesced.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
 constexpr int kEach = 16;
 constexpr int kTile = kThreads * kEach;
-constexpr int kPitch = kEach + 1;  // neighbors of a thread, in different banks than those of the next thread
+constexpr int kPitch = kEach + 1;  // stride between threads' elements in `values`: odd, to avoid bank conflicts
 
 __global__ void __launch_bounds__(kThreads)
     scan_kernel(const int* x, int* out, unsigned long long* state, long long n) {

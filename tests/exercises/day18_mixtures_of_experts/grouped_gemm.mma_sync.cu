@@ -1,5 +1,5 @@
-// Another design: mma.sync, which every GPU since Ampere has. A block of four warps owns 128 x 128 of y, and goes through
-// the experts to find its rows. A warp whose 32 rows do not exist skips its mma.
+// Another design: mma.sync, which all GPUs since Ampere support. A block of four warps computes a 128 x 128 tile of y.
+// It searches the experts' offsets for its rows. A warp whose 32 rows do not exist skips its mma.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -7,8 +7,8 @@
 #include "llmk/mma.cuh"
 
 constexpr int kSize = 128;          // rows and columns of y per block
-constexpr int kDepth = 64;          // of k per step
-constexpr int kPitch = kDepth + 8;  // elements from row to row: eight rows start in different banks
+constexpr int kDepth = 64;          // columns of k per step
+constexpr int kPitch = kDepth + 8;  // row stride in elements: eight rows start in different banks
 constexpr int kThreads = 128;
 
 template <typename T>

@@ -1,5 +1,6 @@
-// Another design: no roles and no persistence. One warpgroup owns 128 x 128 of y, as two products of 64 rows; the grid
-// has room for every possible tile, and a block looks for its own among the experts.
+// Another design: no warp specialization and no persistent blocks. One warpgroup computes a 128 x 128 tile of y as two
+// products of 64 rows. The grid has a block for every possible tile. Each block searches the experts' offsets for its
+// tile.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -33,8 +34,8 @@ __global__ void __launch_bounds__(128, 2)
                     const int* offsets, T* y, int experts, int in, int out) {
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
-    __shared__ int found[3];                                                   // expert, first row, end
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]: one mbarrier per stage
+    __shared__ int found[3];  // the tile's expert, its first row, the end of the expert's rows
     if (threadIdx.x == 0) {
         int left = blockIdx.y, expert = 0;
         for (; expert < experts; ++expert) {

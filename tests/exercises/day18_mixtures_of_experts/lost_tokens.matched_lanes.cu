@@ -1,5 +1,5 @@
-// Another design: one warp goes through all tokens, and the lanes with the same expert rank each other. The counts of
-// all experts are in shared memory.
+// Another design: one warp loops over all tokens. __match_any_sync finds lanes with the same expert, which gives each
+// token its rank. The counts of all experts are in shared memory.
 #include <cuda_runtime.h>
 
 __global__ void matched_kernel(const int* ids, int* places, int* slots, int* kept, int tokens, int experts,

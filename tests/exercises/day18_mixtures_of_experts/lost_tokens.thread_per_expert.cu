@@ -1,4 +1,4 @@
-// Another design: a thread has one expert, and goes through all tokens by itself.
+// Another design: each thread places the tokens of one expert. It loops over all tokens.
 #include <cuda_runtime.h>
 
 __global__ void serial_kernel(const int* ids, int* places, int* slots, int* kept, int tokens, int experts,

@@ -1,4 +1,4 @@
-// Another design: a grid-stride loop over all vectors of the output, a vector per thread.
+// Another design: a grid-stride loop over all vectors of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

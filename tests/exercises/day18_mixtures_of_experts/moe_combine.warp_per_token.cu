@@ -1,4 +1,4 @@
-// Another design: a warp has one token and keeps rows and weights of its pairs in its lanes.
+// Another design: a warp combines one token. Its lanes hold the rows and weights of the token's pairs.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

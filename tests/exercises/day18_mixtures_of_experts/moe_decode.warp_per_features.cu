@@ -1,5 +1,5 @@
-// Another design: no tensor cores. A warp has four features of an expert and keeps the sums of up to eight pairs in
-// registers; its lanes divide the columns. Each warp looks for the pairs of an expert itself.
+// Another design: no tensor cores. A warp computes four features of an expert for up to eight pairs at a time, with the
+// sums in registers. Its lanes divide the columns. Each warp itself lists the pairs of its expert.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 constexpr int kWarps = 4, kFeatures = 4, kPairs = 8, kMostTokens = 64;
 
-// Return the number of pairs of an expert, and list them; for a whole warp.
+// List the pairs of an expert, and return their number. The whole warp must call it.
 __device__ int find_pairs(const int* ids, int count, int expert, int* pairs) {
     int found = 0;
     __syncwarp();
@@ -24,7 +24,7 @@ __device__ int find_pairs(const int* ids, int count, int expert, int* pairs) {
     return found;
 }
 
-// Add to sums [pairs, features] the products of rows of x and of w. divisor: pairs per row of x.
+// Add the products of rows of x and rows of w to sums [pairs, features]. Pair p uses row p / divisor of x.
 template <typename T>
 __device__ void multiply(float (&sums)[kPairs][kFeatures], const T* x, const int* pairs, int count, int divisor,
                          const T* w, int columns) {

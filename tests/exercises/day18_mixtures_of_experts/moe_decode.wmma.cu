@@ -1,5 +1,6 @@
-// Another design: WMMA through shared memory, one block per expert and 16 features, one block per 16 features of out. A
-// block multiplies 64 gathered rows, most of them zeros, by 16 rows of weights; its four warps have 16 rows each.
+// Another design: WMMA through shared memory, the first kernel has a block per expert and 16 features, the second one a
+// block per 16 features of out. A block multiplies 64 gathered rows, most of which are zero, by 16 rows of weights.
+// Each of its four warps has 16 rows.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -36,7 +37,7 @@ __device__ void find_pairs(Tile<T>& tile, const int* ids, int count, int expert)
     __syncthreads();
 }
 
-// tile.sums = rows of x (of pair / divisor) times rows of w, of which `features` exist.
+// Computes tile.sums = rows of x times rows of w. Pair p uses row p / divisor of x; w has `features` rows.
 template <typename T>
 __device__ void multiply(Tile<T>& tile, const T* x, int divisor, const T* w, int features, int columns) {
     const int warp = threadIdx.x / 32;

@@ -1,5 +1,5 @@
-// Another design: one block computes all rows, chunk by chunk, with the next free row of each expert in shared memory.
-// Threads of a chunk compare their experts pairwise; a second kernel copies.
+// Another design: one block assigns all rows, one chunk of pairs at a time. Shared memory holds the next free row of
+// each expert. Each thread counts earlier pairs of its chunk with the same expert. A second kernel copies the rows.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
         from = 1 - from;
         __syncthreads();
     }
-    int* row = next[1 - from];  // exclusive
+    int* row = next[1 - from];  // exclusive sums: the next free row of each expert
     row[thread] = thread > 0 ? next[from][thread - 1] : 0;
     __syncthreads();
     if (thread < experts) offsets[thread] = row[thread];

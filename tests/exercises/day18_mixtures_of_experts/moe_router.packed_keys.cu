@@ -1,5 +1,5 @@
-// Another design: a block of 128 threads has one token. Logit and expert are one 64-bit key, and each round takes the
-// largest key below the previous one, so nothing is removed.
+// Another design: a block of 128 threads routes one token. A 64-bit key holds logit and expert. Each round takes the
+// largest key below the previous one, so chosen experts need not be removed.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Another design: no rounds. The rank of an expert is the number of experts that come before it; ranks below top_k are
-// written where they belong. A warp has one token, with its logits in shared memory.
+// Another design: no rounds. An expert's rank is the number of experts with a better logit; experts with a rank below
+// top_k are written at that index. A warp routes one token and keeps its logits in shared memory.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

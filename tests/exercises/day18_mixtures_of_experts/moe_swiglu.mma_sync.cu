@@ -1,5 +1,5 @@
-// Another design: mma.sync, which every GPU since Ampere has. A block of four warps owns 128 x 64 of y: its tile of w has
-// 64 rows of g above 64 rows of u. A warp whose 32 rows do not exist skips its mma.
+// Another design: mma.sync, which all GPUs since Ampere support. A block of four warps computes a 128 x 64 tile of y:
+// its tile of w has 64 rows of g above 64 rows of u. A warp whose 32 rows do not exist skips its mma.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -7,9 +7,9 @@
 #include "llmk/mma.cuh"
 
 constexpr int kHalf = 64;           // columns of y per block
-constexpr int kSize = 128;          // rows of y per block; half of them of g, half of u
-constexpr int kDepth = 64;          // of k per step
-constexpr int kPitch = kDepth + 8;  // elements from row to row: eight rows start in different banks
+constexpr int kSize = 128;          // rows of y per block, and rows of w: half of g, half of u
+constexpr int kDepth = 64;          // columns of k per step
+constexpr int kPitch = kDepth + 8;  // row stride in elements: eight rows start in different banks
 constexpr int kThreads = 128;
 
 template <int kTileRows, typename T>

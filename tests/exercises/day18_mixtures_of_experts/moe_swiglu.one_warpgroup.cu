@@ -1,5 +1,5 @@
-// Another design: no roles and no persistence. One warpgroup owns 64 x 128 of y: the products of the same 64 rows with
-// 128 rows of g and of u. A block looks for its rows among the experts.
+// Another design: no warp specialization and no persistent blocks. One warpgroup computes a 64 x 128 tile of y: it
+// multiplies 64 rows by 128 rows of g and 128 rows of u. A block searches the experts' offsets for its rows.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(128, 2)
                     const int* offsets, T* y, int experts, int in, int out) {
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]
-    __shared__ int found[3];                                                   // expert, first row, end
+    uint64_t* arrived = reinterpret_cast<uint64_t*>(tiles + 2 * kStageBytes);  // [2]: one mbarrier per stage
+    __shared__ int found[3];  // the tile's expert, its first row, the end of the expert's rows
     if (threadIdx.x == 0) {
         int left = blockIdx.y, expert = 0;
         for (; expert < experts; ++expert) {
