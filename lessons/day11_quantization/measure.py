@@ -142,12 +142,12 @@ def microseconds(run: Run, x: Tensor, layers: list[Layer]) -> list[float]:
 def check(name: str, given: Tensor, expected: Tensor, words: Tensor) -> None:
     """Exit if a result is wrong: a wrong kernel gets no times."""
     if name == READ and int(given.long().sum() - words.long().sum()) % 2**32:
-        raise SystemExit(f"{name} did not read all words: their sum is wrong")
+        raise SystemExit(f"{name} did not read them all")
     if name in (NOTHING, READ):
         return
     off = float((given.float() - expected).norm() / expected.norm())
     if not off < 2e-2:
-        raise SystemExit(f"{name}: relative error {off:.1g} for {len(expected)} rows; a wrong kernel is not timed")
+        raise SystemExit(f"{name} is wrong by {off:.1g} for {len(expected)} rows: no times of wrong kernels")
 
 
 def statistics(times: list[float]) -> dict[str, float]:

@@ -120,9 +120,7 @@ def sums(x: Tensor) -> Row:
         run()
         off = abs(float(out) - expected) / expected
         if not off < 1e-4:
-            raise SystemExit(
-                f"squares of {width}, {loads}, {blocks} have a relative error of {off:.1g}; a wrong kernel is not timed"
-            )
+            raise SystemExit(f"squares of {width}, {loads}, {blocks} are wrong by {off:.1g}: no times of wrong kernels")
         us = gpu_us(run, runs=5)
         kernel.residents(found, width, loads, 256, 0)
         fit, registers = found.tolist()
@@ -307,7 +305,7 @@ def solutions(x: Tensor) -> Row:
             out.fill_(torch.nan)
             run()
             if not torch.allclose(out, expected, atol=1e-4, rtol=1e-4):
-                raise SystemExit(f"pipelined_norm ({name}) is wrong; a wrong kernel is not timed")
+                raise SystemExit(f"pipelined_norm ({name}) is wrong: no times of wrong kernels")
             norms.append({"name": f"{name}, {each} blocks an SM", "us": gpu_us(run)})
     kernel = load_kernel(ROOT / solved / "single_pass_sum.cu", device="cuda")
     totals = []

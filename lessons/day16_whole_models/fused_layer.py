@@ -71,7 +71,7 @@ class Layer:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions in which it can be computed."""
+        """The versions of the layer that can be timed: unfused, fused, and flash for a prompt with wide heads."""
         flash = ("flash",) if self.tokens > 1 and self.head_dim >= 64 else ()
         return ("unfused", "fused", *flash)
 
@@ -174,7 +174,7 @@ class Run:
         return out
 
     def mlp(self, x: Tensor, fused: bool) -> Tensor:
-        """Return x + down(silu(gate) up) of the second norm."""
+        """Return x + MLP(norm(x)), with the second norm."""
         p, normed = self.p, self.norm(x, self.p["norm2"])
         inside = x.new_empty(len(x), self.layer.wide)
         if fused:
@@ -239,7 +239,7 @@ class Run:
         return self.mlp(self.add(x, self.linear(out, p["o"])), fused=False)
 
     def side_by_side(self, functions: list[Callable[[], Tensor]]) -> list[Tensor]:
-        """Run each call on its own stream, so that GEMMs too small for a GPU fill it together."""
+        """Run each function on its own stream, so that GEMMs that are too small to fill the GPU run together."""
         if not self._streams:
             return [function() for function in functions]
         now, results = torch.cuda.current_stream(), []
@@ -296,7 +296,7 @@ def exact(layer: Layer, p: dict[str, Tensor]) -> Tensor:
 
 
 def graph_us(run: Callable[[], Any], flush: Tensor) -> float:
-    """Return the median time of a run as a CUDA graph in microseconds, each with a cold L2 cache."""
+    """Return the median microseconds of a run as a CUDA graph; each run starts with a cold L2 cache."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         run()

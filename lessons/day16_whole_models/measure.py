@@ -176,7 +176,7 @@ def run_ours(model: Model, prompts: dict[int, list[int]]) -> Run:
 
 
 def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool) -> Run:
-    """Measure one launch per token, or one per phase that others wait for; prompts are read token by token too."""
+    """Measure the persistent kernel, in one launch per token or in parts. It reads prompts token by token."""
     packing = pack(config_of(theirs), theirs.state_dict(), theirs.dtype, "cuda")
     decoder = PersistentDecoder(packing, LONGEST, persistent)
     read, write = decoder.capture(logits=False), decoder.capture()
@@ -203,7 +203,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
     seconds, ids = timed(step, WARMUP + TOKENS)
     found |= {"token": statistics(seconds[WARMUP:]), "ids": [newest, *ids]}
     found["token_of_device_ms"] = free_running(write)
-    # Use several parts of the keys, unlike the tokens above; compare with float32 and Hugging Face's rounding.
+    # A long prompt, for which the kernel splits the keys: compare its logits with float32 and with Hugging Face's.
     long = prompts[PROMPTS[1]]
     made = decoder.generate(long, 1)
     with torch.inference_mode():
@@ -222,7 +222,7 @@ def run_persistent(theirs: Any, prompts: dict[int, list[int]], persistent: bool)
 
 
 def free_running(replay: Callable[[], None]) -> float:
-    """Return milliseconds per token without waiting for it; the difference from the other time is the host's share."""
+    """Return milliseconds per token if the host does not wait for each one: the share of the device alone."""
     torch.cuda.synchronize()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
@@ -291,7 +291,7 @@ def operator_shares(model: Model) -> dict[str, float]:
         return call
 
     names = sorted({name.replace("_prefill", "").replace("_decode", "") for name in OPERATORS})
-    names = [name for name in names if name not in ("linear_int4", "linear_gelu")]  # made of others, for a single row
+    names = [name for name in names if name not in ("linear_int4", "linear_gelu")]  # these call other operators
     with torch.inference_mode():
         model.forward(cache.append({number: list(range(PROMPTS[0]))}), cache)
         batch = cache.append({number: [1]})

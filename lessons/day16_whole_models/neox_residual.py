@@ -162,7 +162,7 @@ def experiment(parallel: bool, layers: int) -> dict[str, Any]:
 
 
 def show(name: str, found: dict[str, Any]) -> None:
-    """Print what came of one residual."""
+    """Print the figures of one residual."""
     print(f"{name} residual, {found['layers']} layers; the same {found['tokens']} tokens: {found['same_tokens']}")
     print("  largest error after layer" + "".join(f"{layer:>9}" for layer in found["errors"]))
     print("    our addition           " + "".join(f"{error:9.3g}" for error in found["errors"].values()))

@@ -43,7 +43,7 @@ constexpr int kThreads = kWarps * 32 + kReaders + kWriters + 32;
 constexpr int kMostSlots = 16;   // stages of the ring
 constexpr int kMostVectors = 5;  // 8-column vectors of a linear layer's input per lane
 constexpr int kMostPairs = 4;    // pairs of words per reader, of inputs to normalize
-constexpr int kMostRead = 4;     // and of other inputs
+constexpr int kMostRead = 4;     // pairs of words per reader, of other inputs
 constexpr int kMostHead = 256;
 constexpr int kSmallestPart = 128;  // keys: a part with fewer is not worth a block
 constexpr int kReadersBarrier = 1, kWritersBarrier = 2;
@@ -421,7 +421,7 @@ template <typename T, int VECTORS>
 __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn& ring) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp & ((1 << work.shift) - 1);
     const int begin = work.part(part), count = work.part(part + 1) - begin;
-    const int mine = (warp >> work.shift) * work.vectors + begin;  // within a stage
+    const int mine = (warp >> work.shift) * work.vectors + begin;  // this warp's first vector in a stage
     uint4 input[VECTORS];
     llmk::mbarrier_wait_parity(shared.ready + turn.place, turn.parity);
 #pragma unroll
@@ -559,7 +559,7 @@ __device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
             *reinterpret_cast<const float2*>(work.output == kAddToX ? model.x + row : model.parameters)};
 }
 
-// Process the rows of one writer: `row_group` neighbors, starting at row i of the block, and so on.
+// Process the rows of one writer thread. The threads take groups of `row_group` neighboring rows in turn.
 template <typename T>
 __device__ void give_output(const Model<T>& model, const Work& work, const Shared& shared, Turn turn, int writer,
                             int position, int page, unsigned epoch) {
@@ -568,7 +568,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
     Known known = {};
     if (i < work.rows && work.output != kLogits) known = fetch_known(model, work, i);
     llmk::mbarrier_wait_parity(shared.summed + turn.place, turn.parity);
-    auto value = [&](int row) {  // counted from the block's first
+    auto value = [&](int row) {  // row: counted from the block's first row
         const float* of_parts = shared.sums_of(turn.place) + (row << work.shift);
         float sum = 0;
 #pragma unroll

@@ -67,7 +67,7 @@ class Packing:
         self.used = self.used_parameters = 0
         self.phases: list[Phase] = []
         self.x = self.hidden = self.attended = 0
-        """The phases that published them last."""
+        """The phases that last published x, the MLP's inner values, and the attention."""
 
     def matrix(self, values: Tensor) -> int:
         """Add a matrix and return its offset."""
@@ -116,7 +116,7 @@ class Packing:
         self.phases.append(Phase(EMBED, self.matrix(table), rows=width, row_group=2))
 
     def attention(self, layer: int) -> None:
-        """Add attention after the phase that computes queries, keys and values, perhaps with others in between."""
+        """Add attention to the queries, keys and values of the latest phase that computes them."""
         source = max(
             i for i, phase in enumerate(self.phases) if phase.kind == LINEAR and phase.output == QUERY_KEY_VALUE
         )
@@ -314,9 +314,9 @@ class PersistentDecoder:
         return list(zip(starts, [*starts[1:], len(self.phases)], strict=True))
 
     def step(self, logits: bool = True) -> None:
-        """Read the token at the current position and write the next one after it: the first with the largest logit.
+        """Read the token at the current position, and write the token with the largest logit after it.
 
-        Without ``logits`` the next token must already be there.
+        Without ``logits`` nothing is written: the next token must already be stored, as in a prompt.
         """
         for first, last in self.launches():
             self.launcher(

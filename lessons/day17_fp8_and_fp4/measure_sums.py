@@ -1,4 +1,4 @@
-"""Compare sums of FP8 products on this machine's GPU with the simulator's, whose accumulators are partly assumed.
+"""Compare sums of FP8 products on this machine's GPU with the simulator's, whose accumulators are an assumption.
 
     python lessons/day17_fp8_and_fp4/measure_sums.py            prints a table
     python lessons/day17_fp8_and_fp4/measure_sums.py --record   also writes sums_gpu.json, which the lesson shows

@@ -58,9 +58,11 @@ class MixtureConfig(Config):
 def parse_mixture(values: dict[str, Any]) -> MixtureConfig:
     """Parse the settings of config.json. Raise ConfigError."""
     if values.get("model_type") != "qwen2_moe":
-        raise ConfigError(f"model_type is {values.get('model_type')!r}; this file has qwen2_moe")
+        raise ConfigError(f"model_type is {values.get('model_type')!r}; this file supports only qwen2_moe")
     if values.get("decoder_sparse_step", 1) != 1 or values.get("mlp_only_layers"):
-        raise ConfigError("some layers have no experts (decoder_sparse_step, mlp_only_layers); this file has none such")
+        raise ConfigError(
+            "decoder_sparse_step or mlp_only_layers leaves out experts; this file needs them in every layer"
+        )
     sizes = {}
     for name in ("num_experts", "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"):
         size = values.get(name)
@@ -132,7 +134,7 @@ class Qwen2Moe(Qwen2):
             ),
             "experts_down": torch.stack([take(f"experts.{e}.down_proj") for e in experts]),
         }
-        # The shared expert is an ordinary MLP, so Qwen2 can take it under the names of its own.
+        # The shared expert is an ordinary MLP: Qwen2's code computes it, under the names of Qwen2's MLP.
         for name in ("gate", "up", "down"):
             tensors[f"{mlp}.{name}_proj.weight"] = take(f"shared_expert.{name}_proj")
         return super().block(tensors, i) | own

@@ -36,7 +36,7 @@ class Batch:
     query_starts: Tensor
     """i32 [sequences + 1]: sequence b has the tokens query_starts[b] ... query_starts[b + 1] - 1."""
     last: Tensor
-    """i64 [sequences]: index of the last token of each."""
+    """i64 [sequences]: index of the last token of each sequence."""
     max_queries: int
     """The largest number of new tokens of a sequence."""
     one_query_each: bool

@@ -20,7 +20,7 @@ class LayerError:
     relative: float
     """The norm of the difference, divided by the norm of the exact values."""
     size: float
-    """The largest exact value. A step near it is size / 2048 in f16 (11 significant bits), size / 256 in bf16 (8)."""
+    """The largest exact value. Neighboring numbers near it differ by at most size / 1024 in f16, size / 128 in bf16."""
 
 
 @torch.inference_mode()

@@ -205,7 +205,7 @@ class Operators:
         return out
 
     def linear_gelu(self, x: Tensor, weight: Tensor | Int4, bias: Tensor) -> Tensor:
-        """Apply gelu(linear(x)): one kernel for many rows; for few rows the skinny GEMM, then GELU."""
+        """Apply gelu(linear(x)): one kernel for many rows; for few rows two, the GEMM and GELU."""
         if isinstance(weight, Int4) or (len(x) <= FEW_ROWS and self.use["linear_gelu"] != "torch"):
             return self.gelu(self.linear(x, weight, bias))
         if self.by_torch("linear_gelu"):

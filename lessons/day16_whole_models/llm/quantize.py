@@ -79,13 +79,13 @@ def _round(block: Block, inputs: dict[int, Tensor], group_size: int) -> None:
 
 @torch.inference_mode()
 def mean_loss(model: Model, texts: Sequence[Sequence[int]]) -> float:
-    """Return the mean loss of the next token in nats: 0 if the model knows it, log(vocabulary) if it knows nothing."""
+    """Return the mean loss of the next token in nats: 0 for certain predictions, log(vocabulary) for uniform ones."""
     states: list[Tensor] = []
     cache = model.new_cache(sum(len(text) + PAGE_SIZE for text in texts))
     batch = cache.append({cache.create(): list(text) for text in texts})
     model.forward(batch, cache, lambda _, x: states.append(x))
     logits = model.operators.linear(model.norm(states[-1], *model.norm_weights), model.output)
     known = torch.ones(len(logits), dtype=torch.bool, device=logits.device)
-    known[batch.query_starts[1:].long() - 1] = False  # the token after the last of a text
+    known[batch.query_starts[1:].long() - 1] = False  # no token follows the last one of a text
     wanted = [token for text in texts for token in text[1:]]
     return float(torch.nn.functional.cross_entropy(logits[known].float(), torch.tensor(wanted, device=logits.device)))

@@ -25,10 +25,10 @@ def draw_pairs() -> Any:
         for start in (first, second):
             for end in (first, second):
                 arrow(ax, (start, 28.8), (end, 16.3), SHADES[pair], lw=1.8 if pair == 0 else 0.5)
-    label(ax, (23, 36.5), "the first half", 8, ha="center")
-    label(ax, (57, 36.5), "the second half: half channels further on", 8, ha="center")
+    label(ax, (23, 36.5), "the first half: channels i", 8, ha="center")
+    label(ax, (57, 36.5), "the second half: channels i + half", 8, ha="center")
     label(ax, (8, 6), "out[i] = x[i] · cos − x[i + half] · sin", 8.5)
     label(ax, (8, 2.6), "out[i + half] = x[i + half] · cos + x[i] · sin", 8.5)
-    label(ax, (46, 6), "one angle for both, that of pair i", 8.5)
+    label(ax, (46, 6), "both use the angle of pair i", 8.5)
     label(ax, (46, 2.6), "neighboring lanes take neighboring pairs", 8.5)
     return ax.figure
