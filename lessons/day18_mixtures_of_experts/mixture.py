@@ -61,7 +61,7 @@ def parse_mixture(values: dict[str, Any]) -> MixtureConfig:
         raise ConfigError(f"model_type is {values.get('model_type')!r}; this file supports only qwen2_moe")
     if values.get("decoder_sparse_step", 1) != 1 or values.get("mlp_only_layers"):
         raise ConfigError(
-            "decoder_sparse_step or mlp_only_layers leaves out experts; this file needs them in every layer"
+            "some layers have no experts (decoder_sparse_step or mlp_only_layers): this file needs them in all"
         )
     sizes = {}
     for name in ("num_experts", "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"):
