@@ -103,13 +103,16 @@ def available_cxx() -> list[Compiler]:
 
 @functools.lru_cache(maxsize=32)
 def _cxx(command: str, path: str) -> Compiler | None:
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quotation mark without its pair
+        return None
     program = shutil.which(words[-1], path=path) if words else None
     if program is None:
         return None
     full = (*words[:-1], program)
     text = _output([*full, "--version"])
-    if text is None:
+    if text is None or "nvcc" in text.lower():  # nvcc does not know the flags of a C++ compiler
         return None
     family = "clang" if "clang" in text.lower() else "gcc"
     first = text.splitlines()[0] if text else ""

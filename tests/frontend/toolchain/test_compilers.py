@@ -57,8 +57,13 @@ def test_an_override_may_have_arguments(clean, tmp_path):
 
 
 def test_an_invalid_cxx_variable_is_ignored(clean, tmp_path):
-    clean.setenv("CXX", str(tmp_path / "nothing"))
-    assert find_cxx().family in ("gcc", "clang")
+    nvcc = script(tmp_path / "nvcc", 'echo "nvcc: NVIDIA (R) Cuda compiler driver"')
+    for value in (str(tmp_path / "nothing"), nvcc, "g++ '"):
+        clean.setenv("CXX", value)
+        assert find_cxx().path not in (nvcc, "") and find_cxx().version[0].isdigit()
+    clean.setenv("GRADER_CXX", nvcc)
+    with pytest.raises(NoCompiler, match="nvcc is not a C\\+\\+ compiler"):
+        find_cxx()
 
 
 def test_an_unknown_compiler_argument_is_named(clean):
