@@ -244,6 +244,12 @@ int validate_cluster(const LaunchConfig& config, const char** why) {
     return 0;
 }
 
+const char* too_large(const char* what, const dim3& size, const char* limit) {
+    static char text[160];
+    snprintf(text, sizeof text, "the %s is too large: %s, not %u x %u x %u", what, limit, size.x, size.y, size.z);
+    return text;
+}
+
 }  // namespace
 
 // Each error is the one that CUDA 13.0's runtime returns on an H200, also where the manual names another one; those of
@@ -257,7 +263,7 @@ int validate(const LaunchConfig& config, const char** why) {
         return cudaErrorInvalidValue;
     }
     if (grid.x > grid_x || grid.y > grid_y || grid.z > grid_z) {
-        *why = "the grid is too large: at most 2147483647 x 65535 x 65535 blocks";
+        *why = too_large("grid", grid, "at most 2147483647 x 65535 x 65535 blocks");
         return cudaErrorInvalidValue;
     }
     if (block.x == 0 || block.y == 0 || block.z == 0) {
@@ -265,11 +271,11 @@ int validate(const LaunchConfig& config, const char** why) {
         return cudaErrorInvalidValue;
     }
     if (block.x > block_x || block.y > block_y || block.z > block_z) {
-        *why = "the block is too large: at most 1024 x 1024 x 64 threads";
+        *why = too_large("block", block, "at most 1024 x 1024 x 64 threads");
         return cudaErrorInvalidValue;
     }
     if (static_cast<uint64_t>(block.x) * block.y * block.z > block_threads) {
-        *why = "the block is too large: at most 1024 threads in total";
+        *why = too_large("block", block, "at most 1024 threads in total");
         return cudaErrorInvalidValue;
     }
     size_t limit = shared_limit_of(config.kernel);
