@@ -49,7 +49,7 @@ def command(context: typer.Context) -> int:
         _print_commands(folder())
     if not call.inputs:
         raise GraderError("nvcc: there is no input file", "Name the .cu files, or the objects to link.")
-    if call.ignored:
+    if call.verbose and call.ignored:
         print_note(f"these options have no effect for the simulated GPU: {' '.join(dict.fromkeys(call.ignored))}")
     options = Options(call.std, host_flags=tuple(call.host_flags))
     sources = [path for path in call.inputs if call.language or language_of(path)]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.execution.jail.running import BWRAP_BASE, bubblewrap, no_more_namespaces, shared_libraries
@@ -29,7 +29,10 @@ _GRACE = 15.0
 """The seconds between SIGTERM and SIGKILL, in which a program writes its report."""
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
 """CUDA's error codes."""
-_HEAD = re.compile(r"signal (\d{1,3})\nplace (-?\d{1,19})\nkernel ([^\n]{0,400})\nrefused ([^\n]{0,200})\n")
+_HEAD = re.compile(
+    r"signal (?P<signal>\d{1,3})\nstatus (?P<status>\d{1,3})\ntimeout (?P<timeout>[\d.e+]{1,20})\n"
+    r"place (?P<place>-?\d{1,19})\nkernel (?P<kernel>[^\n]{0,400})\nrefused (?P<refused>[^\n]{0,200})\n"
+)
 
 
 @dataclass
@@ -41,6 +44,8 @@ class Outcome:
     seconds: float
     report: Report | None = None
     """The simulator's findings and counters; None on a GPU, or if the program left no report."""
+    left_status: int = 0
+    """The exit status according to the report; a program that the grader did not start has no other."""
     signal: int = 0
     place: Location = UNKNOWN
     """The source line that the program was executing when a signal ended it."""
@@ -54,6 +59,8 @@ class Outcome:
     """True if the checks were enabled."""
     failed_allocation: Finding | None = None
     """The first allocation that failed for lack of device memory, if the program handled the error."""
+    waits_for_nothing: list[Finding] = field(default_factory=list)
+    """Waits for an event that was never recorded, which CUDA permits. They are no findings of a program."""
     leaked: int = 0
     """Bytes of device memory not freed. This is not a finding, because the system frees them."""
 
@@ -174,8 +181,9 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     head = _HEAD.match(text)
     if head is None:
         return
-    outcome.signal, outcome.kernel, outcome.refused = int(head[1]), head[3], head[4]
-    if offset := int(head[2]):
+    outcome.signal, outcome.kernel, outcome.refused = int(head["signal"]), head["kernel"], head["refused"]
+    outcome.left_status, outcome.timed_out = int(head["status"]), outcome.timed_out or float(head["timeout"]) or None
+    if offset := int(head["place"]):
         outcome.place = symbolizer(program).locate([offset])[offset]
     try:
         outcome.report = Report.from_json(text[head.end() :], library=program)
@@ -184,6 +192,8 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
     outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
+    outcome.waits_for_nothing = [f for f in outcome.report.findings if f.kind == "event_not_recorded"]
+    outcome.report.findings = [f for f in outcome.report.findings if f.kind != "event_not_recorded"]
     full = [finding for finding in outcome.report.findings if _has_error(finding, _OUT_OF_MEMORY)]
     if full and not any(_uses_unallocated_pointer(finding) for finding in outcome.report.findings):
         outcome.failed_allocation = full[0]
@@ -203,7 +213,7 @@ def read_left_report(path: Path, program: Path) -> Outcome:
     """Return the outcome of a program that ``execute`` did not start, from the report that it wrote."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
-    outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else 0
+    outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else outcome.left_status
     return outcome
 
 

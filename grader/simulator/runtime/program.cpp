@@ -1,7 +1,7 @@
 // The end of a whole program: however it ends, its findings and counters are written to a file.
 //
 // `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. Started directly, a program writes a temporary
-// file and runs the reporter, a command that was linked into it. The file begins with lines that say how the program
+// file and runs the reporter, a command that was linked into it. GRADER_TIMEOUT and GRADER_WORKERS apply then. The file begins with lines that say how the program
 // ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME", "refused WHAT" for what the simulator does not
 // support. The report follows.
 #include "program.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +39,9 @@ char report_path[4096];
 const char* const* reporter = nullptr;
 uintptr_t program_base = 0;
 volatile sig_atomic_t written = 0;
-int waiting_signal = 0;  // arrived while a launch ran
+volatile sig_atomic_t timed_out = 0;
+double timeout_seconds = 0;  // of GRADER_TIMEOUT
+int waiting_signal = 0;      // arrived while a launch ran
 const void* waiting_place = nullptr;
 
 void put(int file, const char* text) {
@@ -74,15 +77,16 @@ void show(const char* path) {
     if (child > 0) waitpid(child, &status, 0);
 }
 
-void leave_report(int signal, const void* place, const char* kernel, const char* refused = "") {
+void leave_report(int signal, const void* place, const char* kernel, const char* refused = "", int status = 0) {
     if (written || getpid() != program) return;
     written = 1;
     bool temporary = !report_path[0];
     char path[] = "/tmp/grader_report_XXXXXX";
     int file = temporary ? mkstemp(path) : open(report_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) return;
-    char line[400];
-    snprintf(line, sizeof line, "signal %d\nplace %lld\nkernel %s\nrefused %s\n", signal,
+    char line[500];
+    snprintf(line, sizeof line, "signal %d\nstatus %d\ntimeout %g\nplace %lld\nkernel %s\nrefused %s\n", signal,
+             status & 255, timed_out ? timeout_seconds : 0.0,
              place ? static_cast<long long>(reinterpret_cast<uintptr_t>(place) - program_base) : 0LL, kernel, refused);
     put(file, line);
     put(file, sim_report());
@@ -119,14 +123,57 @@ void on_request(int signal, siginfo_t*, void* context) {
     end_by(signal, place, "");
 }
 
+void on_timeout(int, siginfo_t* info, void* context) {
+    timed_out = 1;
+    on_request(SIGTERM, info, context);
+}
+
+#if defined(__GLIBC__)
+void at_exit(int status, void*) {
+#else
 void at_exit() {
+    int status = 0;
+#endif
     show_output();
-    leave_report(0, nullptr, "");
+    leave_report(0, nullptr, "", "", status);
+}
+
+[[noreturn]] void bad_variable(const char* name, const char* value, const char* needed) {
+    char text[300];
+    snprintf(text, sizeof text, "error: %s=%.100s: set it to %s\n", name, value, needed);
+    put(2, text);
+    _exit(refused_status);
+}
+
+void set_from_variables() {
+    if (const char* workers = getenv("GRADER_WORKERS"))
+        if (configure("workers", workers) != 0)
+            bad_variable("GRADER_WORKERS", workers, "a number of cores from 1 to 64");
+    const char* timeout = getenv("GRADER_TIMEOUT");
+    if (!timeout) return;
+    char* end = nullptr;
+    timeout_seconds = strtod(timeout, &end);
+    if (end == timeout || *end || !(timeout_seconds >= 0.1 && timeout_seconds <= 1e6))
+        bad_variable("GRADER_TIMEOUT", timeout, "a number of seconds, at least 0.1");
+    configure("watchdog_seconds", timeout);
+    struct sigaction action = {};
+    action.sa_sigaction = on_timeout;
+    action.sa_flags =
+        static_cast<int>(SA_SIGINFO | SA_RESTART | SA_RESETHAND);  // alarm() must end the report, if need be
+    sigaction(SIGALRM, &action, nullptr);
+    struct itimerval timer = {};
+    timer.it_value.tv_sec = static_cast<time_t>(timeout_seconds);
+    timer.it_value.tv_usec =
+        static_cast<suseconds_t>((timeout_seconds - static_cast<double>(timer.it_value.tv_sec)) * 1e6);
+    setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 void set_from_environment() {
     const char* given = getenv("GRADER_PROGRAM_SETTINGS");  // "watchdog_seconds=60 workers=1"
-    if (!given) return;
+    if (!given) {
+        set_from_variables();
+        return;
+    }
     char* settings_text = strdup(given);
     char* rest = nullptr;
     for (char* word = strtok_r(settings_text, " ", &rest); word; word = strtok_r(nullptr, " ", &rest)) {
@@ -195,5 +242,9 @@ extern "C" void sim_program_starts(const char* const* reporter_, const void* bas
     action.sa_sigaction = on_request;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     for (int signal : requests) sigaction(signal, &action, nullptr);
+#if defined(__GLIBC__)
+    on_exit(at_exit, nullptr);
+#else
     atexit(at_exit);
+#endif
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -63,12 +65,39 @@ def test_a_make_file_builds_a_program_that_shows_its_findings(
     shutil.copy(KERNELS / "endings.cu", "endings.cu")
     assert run(["nvcc", "-O2", "-c", "endings.cu", "-o", "endings.o"]) == 0
     assert run(["nvcc", "endings.o", "-o", "program", "-lm"]) == 0
-    assert "these options have no effect for the simulated GPU: -O2" in capfd.readouterr().err
+    assert capfd.readouterr().err == ""
     done = subprocess.run(["./program", "exit"], capture_output=True, text=True)
     assert done.returncode == 3
     said = " ".join(done.stderr.split())
     assert "past the end of memory from cudaMalloc (32 bytes) at endings.cu:" in said
-    assert "There is 1 finding in 1 launch." in said
+    assert "The program ended with status 3. There is 1 finding in 1 launch." in said
+
+
+def test_options_without_effect_are_named_on_request(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("__global__ void k(int* x) { *x = 1; }\n")
+    assert run(["nvcc", "-O2", "-arch=sm_70", "-c", str(source), "-o", str(tmp_path / "a.o")]) == 0
+    assert capfd.readouterr().err == ""
+    assert run(["nvcc", "-v", "-O2", "-arch=sm_70", "-c", str(source), "-o", str(tmp_path / "a.o")]) == 0
+    assert "no effect for the simulated GPU: -O2 -arch=sm_70" in " ".join(capfd.readouterr().err.split())
+
+
+def test_variables_set_workers_and_the_time_limit_of_a_built_program(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    assert run(["nvcc", str(KERNELS / "endings.cu"), "-o", str(program)]) == 0
+
+    def started(**variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **variables}
+        return subprocess.run([program, "hang"], capture_output=True, text=True, env=environment)
+
+    done = started(GRADER_TIMEOUT="0.5", GRADER_WORKERS="2")
+    assert done.returncode == -signal.SIGTERM
+    said = " ".join(done.stderr.split())
+    line = (KERNELS / "endings.cu").read_text().split("x[0] += i")[0].count("\n") + 1
+    assert f"The program was stopped after 0.5 s, while it was at endings.cu:{line} in forever." in said
+    for variable in ("GRADER_TIMEOUT", "GRADER_WORKERS"):
+        done = started(**{variable: "many"})
+        assert done.returncode == 2 and f"error: {variable}=many: set it to a number of " in done.stderr
 
 
 def test_makefiles_that_name_cudas_folder_link_by_themselves(

@@ -57,6 +57,13 @@ def test_a_program_that_takes_too_long_is_stopped_at_a_line(endings: Path) -> No
     assert ending(outcome).startswith("The program was stopped after 1 s, while it was at endings.cu:")
 
 
+def test_a_program_that_hangs_in_host_code_is_stopped_at_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "host.cu"
+    file.write_text("volatile int x;\nint main() {\n    for (;;)\n        x = x + 1;\n}\n")
+    outcome = execute(build_program([unit(file, (), ())], Options()), timeout=0.5)
+    assert ending(outcome).startswith("The program was stopped after 0.5 s, while it was at host.cu:")
+
+
 def test_output_keeps_its_order_and_a_clean_program_ends_with_0(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["run", str(PROGRAM)]) == 0
     out, err = capfd.readouterr()
@@ -167,6 +174,46 @@ def test_errors_in_a_program_name_their_line(
 def test_a_wrong_command_line_is_reported(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["run", *arguments]) == 2
     assert capfd.readouterr().err.startswith("error: ")
+
+
+def test_a_launch_that_is_too_large_names_the_limit_and_the_line(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "large.cu"
+    file.write_text(
+        """__global__ void k() {}
+int main() {
+    k<<<1, dim3(64, 32)>>>();
+    k<<<1, dim3(1, 1, 65)>>>();
+    k<<<dim3(1, 70000), 32>>>();
+}
+"""
+    )
+    assert run(["run", str(file), "-v"]) == 1
+    said = " ".join(capfd.readouterr().err.split())
+    assert "the block is too large: at most 1024 threads in total, not 64 x 32 x 1 at large.cu:3" in said
+    assert "the block is too large: at most 1024 x 1024 x 64 threads, not 1 x 1 x 65 at large.cu:4" in said
+    assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at large.cu:5" in said
+
+
+def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "waits.cu"
+    file.write_text(
+        """int main() {
+    cudaEvent_t event;
+    cudaStream_t stream;
+    cudaEventCreate(&event);
+    cudaStreamCreate(&stream);
+    return cudaStreamWaitEvent(stream, event, 0);
+}
+"""
+    )
+    assert run(["run", str(file)]) == 0
+    said = " ".join(capfd.readouterr().err.split())
+    assert "There are no findings in 0 launches. Note: " in said
+    assert "cudaStreamWaitEvent returns at once: the event has not been recorded at waits.cu:6" in said
 
 
 def test_an_outcome_without_a_report_says_so() -> None:
