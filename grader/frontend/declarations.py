@@ -169,9 +169,7 @@ def _without_type_body(tokens: list[Token]) -> list[Token]:
 class SharedDeclaration:
     """A parsed ``__shared__`` declaration."""
 
-    declarators: tuple[
-        tuple[str, str, bool], ...
-    ]  # for each variable: its name, its type, whether it has an initializer
+    declarators: tuple[tuple[str, str, bool], ...]  # of each variable: name, type, whether it has an initializer
     alignment: str = ""
     inline_type: str = ""
 

@@ -23,9 +23,7 @@ def host_names(source: Source) -> dict[int, int]:
     host: HostVariables = set()
     variables: set[str] = set()
     collect(source, expanded(source), functions, host, variables)
-    variables -= {
-        function.name for function in functions
-    }  # a function has the same name: which one is meant is unknown
+    variables -= {function.name for function in functions}  # ambiguous: also the name of a function
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:

@@ -1,4 +1,4 @@
-"""Grading of one kernel file: one module per stage, in order.
+"""Grading of one kernel file. Each stage of a check (builds, correct, safe, efficient, fast) has a module.
 
 ``check`` is the entry point::
 
@@ -34,11 +34,11 @@ def check(
     Args:
         exercise: an ``Entry``, its name, or an ``Exercise``.
         file: the kernel file; by default the learner's own.
-        options: how to check.
-        changes: fields of ``options`` to change, by name.
+        options: the options of the check.
+        changes: fields of ``options`` that get other values.
 
-    A kernel that fails is a verdict. ``GraderError`` means that the grader could not grade it: a missing file, no
-    compiler.
+    A kernel that fails a stage gets a verdict. ``GraderError`` is raised only if the grader cannot grade the file, for
+    example because the file or a compiler is missing.
     """
     from grader.judge.driver import run_check
 

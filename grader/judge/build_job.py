@@ -1,4 +1,4 @@
-"""The job of the stage *builds* and its result: cheap to import, and to send between processes."""
+"""Data types for the work of the stage *builds*. They are quick to import, and can be sent between processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """A kernel file to compile. ``ask_nvcc``: also for a GPU, as soon as the front end has accepted the file."""
+    """A kernel file to compile. With ``ask_nvcc``, nvcc also compiles it, once the front end has accepted it."""
 
     file: Path
     device: str
@@ -28,22 +28,22 @@ class Job:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel's library, and its properties."""
+    """The result of compiling a kernel file: the library, and what later stages need to know about it."""
 
     library: Path
     libsim: Path | None
     launchers: tuple[Prototype, ...]
     text: str
-    """The text that was compiled."""
+    """The source text of the kernel file."""
     compiler: str
     cached: bool
     warnings: list[CompilerMessage]
     refused: BuildError | None
-    """A forbidden construct; errors of the launchers are reported first."""
+    """The error about a forbidden construct in the file. It is reported only if the launchers are right."""
 
 
 class Building:
-    """A running job. Each part is available as soon as it is built."""
+    """A running job. Each of its results is a future, available as soon as that part is built."""
 
     jail: Future[InForce]
     """The sandbox in which the kernel is compiled and run."""
@@ -52,7 +52,7 @@ class Building:
     nvcc: Future[Answer] | None
 
     def translated(self) -> None:
-        """Wait until the front end, which needs the GIL of this process, is done."""
+        """Wait until the front end has translated the file, if it runs in this process and needs its GIL."""
 
     def stop(self) -> None:
         """Stop the job and all of its compilers."""

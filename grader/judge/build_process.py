@@ -1,7 +1,7 @@
-"""The work of the stage *builds* in a separate process, for a check that has not imported torch yet.
+"""Runs the work of the stage *builds* in a separate process, while the main process imports torch.
 
-That import holds the GIL for most of a second, which would delay threads in the same process. The process gets its job
-through a pipe, sends each part when it is ready, and ends when the pipe closes.
+The import holds the GIL for most of a second, so threads of the same process would be delayed. The separate process
+receives its job through a pipe, sends each result when it is ready, and ends when the pipe closes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTS = ("jail", "kernel", "runner", "nvcc")
 
 
 class Process(Building):
-    """A job in another process."""
+    """A job that runs in another process."""
 
     def __init__(self, job: Job) -> None:
         self.jail, self.kernel, self.runner = Future(), Future(), Future()
@@ -59,8 +59,8 @@ class Process(Building):
 
 
 def _look_ahead(part: str, result: Any) -> None:
-    """Compute in advance what every start of a runner needs."""
-    with suppress(GraderError):  # the first start will raise it as well
+    """Compute and cache values that every start of a runner needs."""
+    with suppress(GraderError):  # the first start of a runner raises the error again
         if part == "runner":
             shared_libraries(result)
         elif part == "jail" and result.tier == "bwrap":
@@ -68,7 +68,7 @@ def _look_ahead(part: str, result: Any) -> None:
 
 
 def main() -> None:
-    """Run in the other process; print to standard error, because standard output is the pipe."""
+    """Run a job in the separate process. Its results go to standard output, so messages go to standard error."""
     gc.set_threshold(50_000)
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -90,7 +90,7 @@ def main() -> None:
         error = done.exception()
         try:
             content = pickle.dumps((name, None if error else done.result(), error))
-        except Exception:  # an error of any library
+        except Exception:  # the result or error cannot be pickled
             content = pickle.dumps((name, None, GraderError(f"building fails: {type(error).__name__}: {error}")))
         with lock, suppress(BrokenPipeError):
             pipe.write(content)

@@ -1,4 +1,4 @@
-"""The work of the stage *builds*, in threads: the sandbox, the kernel, the runner, and nvcc's check."""
+"""Runs the work of the stage *builds* in threads: finding a sandbox, building kernel and runner, asking nvcc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.setup.errors import BuildError
 
 
 class Threads(Building):
-    """A job in threads of this process."""
+    """A job that runs in threads of this process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -42,13 +42,13 @@ class Threads(Building):
         stop_all()
         futures: list[Future[Any]] = [self.jail, self._plan, self.kernel, self.runner]
         while wait([*futures, *([self.nvcc] if self.nvcc else [])], timeout=0.05).not_done:
-            stop_all()  # a thread may just have started another compiler
+            stop_all()  # again, because a thread may have started another compiler meanwhile
 
     def _run_compiler(self) -> RunCommand:
         return compiling.run_in(self.jail.result().jail)
 
     def _ask_nvcc(self) -> nvcc.Answer:
-        self._plan.result()  # nvcc is not needed for a file that the front end rejects
+        self._plan.result()  # raises the front end's error: nvcc does not compile such a file
         return nvcc.ask(self._job.file, self._job.architecture, self._run_compiler())
 
     def _compile(self) -> Compiled:
@@ -56,7 +56,7 @@ class Threads(Building):
         refused = None
         if self._job.device == "cpu":
             try:
-                self._refuse_tricks(built)
+                self._refuse_bypasses(built)
             except BuildError as error:
                 refused = error
         plan, warnings = built.plan, built.diagnostics
@@ -71,8 +71,8 @@ class Threads(Building):
             refused,
         )
 
-    def _refuse_tricks(self, kernel: BuiltKernel) -> None:
-        """Raise an error for a construct that would switch off the simulator's checks."""
+    def _refuse_bypasses(self, kernel: BuiltKernel) -> None:
+        """Raise BuildError if the file has a construct that would disable or mislead the simulator's checks."""
         assert kernel.libsim
         name = kernel.file.name
         if instrumentation_bypass.renumbers_lines(kernel.plan.original):
@@ -82,8 +82,9 @@ class Threads(Building):
             )
         if differs := compiler_conditions.differing_name(kernel.plan.source, kernel.plan.include_dirs):
             raise BuildError(
-                f"{name} uses {differs}, which may have another value for nvcc: both must compile the same code.",
-                "Write the kernel without it.",
+                f"{name} uses {differs}, which may have another value for nvcc than for the simulator's compiler. "
+                "Both must compile the same code.",
+                f"Write the kernel without {differs}.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):

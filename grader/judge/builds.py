@@ -25,14 +25,17 @@ from grader.verdict.wording import stages
 
 @dataclass
 class Built:
-    """The built files that later stages need."""
+    """The built kernel and runner, which the later stages need."""
 
     kernel: Compiled
     runner: Path
 
 
 class Builder:
-    """Compiles the kernel and the runner while the caller imports torch: in threads, or in a separate process."""
+    """Compiles the kernel and the runner in the background, while the caller does other work.
+
+    With ``own_process`` it uses a separate process, otherwise threads of this process.
+    """
 
     def __init__(self, job: Job, own_process: bool) -> None:
         self.file = job.file
@@ -47,12 +50,15 @@ class Builder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Stop all compilers if the result is no longer wanted (Ctrl-C)."""
+        """Stop all compilers if the check was interrupted, for example by Ctrl-C."""
         if kind is not None and not issubclass(kind, Exception):
             self.building.stop()
 
     def finish(self, exercise: Exercise) -> tuple[Stage, Built | None]:
-        """Return the stage, and the built files if it passed. Raise GraderError if the grader itself cannot build."""
+        """Wait for the compilers; return the stage's result, and the built files if it passed.
+
+        Raise GraderError if the failure is not caused by the kernel file.
+        """
         stage = Stage("builds")
         built = None
         try:
@@ -79,7 +85,7 @@ def _threads(job: Job) -> Building:
 
 
 def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, int]]) -> None:
-    """Add nvcc's result to the stage that passed without it; ``launches`` as in ``Answer.resources``."""
+    """Add nvcc's result to the stage *builds*, which has passed. ``launches`` is that of ``Answer.resources``."""
     if answer.error is not None:
         _refuse(stage, answer.error)
         stage.summary = f"{answer.compiler} does not compile it for {compiled_architecture(answer.gpu.arch)}"
@@ -89,7 +95,7 @@ def add_answer(stage: Stage, answer: Answer, launches: Mapping[str, tuple[int, i
 
 
 def _refuse(stage: Stage, error: GraderError) -> None:
-    """Fail the stage with a compiler's messages."""
+    """Mark the stage as failed, with the messages of the error."""
     stage.status = FAILED
     stage.message = str(error)
     if isinstance(error, (CompileError, RewriteError)):
@@ -99,7 +105,7 @@ def _refuse(stage: Stage, error: GraderError) -> None:
 
 
 def _diagnostic(message: CompilerMessage) -> Diagnostic:
-    """Convert a compiler's message into the verdict's form."""
+    """Convert a compiler's message to a record of the verdict."""
     return Diagnostic(
         message.severity, message.message, message.file, message.line, message.column, message.source_line
     )

@@ -1,7 +1,8 @@
-"""Runs cases in children: draws inputs, sends them, computes the reference meanwhile, and compares.
+"""Runs the cases of an exercise in child processes, and compares the outputs with the reference.
 
-``CHILDREN`` work at the same time. A child that crashed or hung is restarted for the next case; after too many restarts
-the remaining cases are skipped, to save the learner's time.
+For each case it draws the inputs, sends them to a child, and computes the reference while the child runs the kernel.
+``CHILDREN`` child processes work at the same time. A child that crashed or hung is restarted for the next case. After
+too many restarts the remaining cases are skipped, to save the learner's time.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ CHILDREN = min(2, os.cpu_count() or 1)
 MOST_TIMEOUTS = 2
 MOST_CRASHES = 4
 MOST_AHEAD = 64 << 20
-"""The maximum number of bytes of inputs and outputs that are prepared before the kernel is built."""
+"""The maximum total size, in bytes, of the inputs and outputs that are prepared before the kernel is built."""
 LONG = 2.5
-"""The duration in seconds from which an infinite loop is not tried again often."""
+"""A case with an infinite loop that took longer than this, in seconds, counts towards ``MOST_TIMEOUTS``."""
 
 
 @dataclass
 class Run:
-    """One case with one dtype, and its result."""
+    """A case with one dtype that is run once, and its result."""
 
     case: Case
     dtype: str
@@ -50,15 +51,15 @@ class Run:
     report: str = ""
     """The simulator's report as JSON."""
     simulated: Report | None = None
-    """The parsed report."""
+    """The simulator's report, parsed."""
     minimum_bytes: float = 0.0
     operations: float | None = None
     counted: bool = False
-    """True if it is a case of the stage *efficient*; its output is compared as well."""
+    """True for a case of the stage *efficient*. Its output is compared, too."""
     drawn: tuple[Call, Buffers, dict[str, Any]] | None = None
-    """Its inputs and the reference, if there was time to prepare them before the kernel was built."""
+    """The call with its inputs, its memory, and the reference, if these were computed before the kernel was built."""
     leaves_all: bool = False
-    """True if the correct result changes no output (all are in-out, and keep their initial values)."""
+    """True if the right result is that every output (all are in-out) keeps its initial values."""
 
 
 @dataclass
@@ -68,15 +69,15 @@ class CasePool:
     exercise: Exercise
     new_child: Callable[[], Child]
     on_run: Callable[[Run], None] = lambda run: None
-    """Called after each case, by its thread, concurrently with others."""
+    """A function that is called after each case. Several threads may call it at the same time."""
     on_result: Callable[[Run], None] = lambda run: None
-    """Called next, one at a time."""
+    """A function that is called after ``on_run``, by one thread at a time."""
     enough: Callable[[Run], bool] = lambda run: False
-    """Called last; if it returns True, the runs that have not started are skipped."""
+    """A function that is called after ``on_result``. If it returns True, the remaining runs do not start."""
     helpers: int = field(default_factory=lambda: CHILDREN)
 
     def run(self, runs: Sequence[Run]) -> None:
-        """Run them all; the results are in the runs."""
+        """Run all cases, and store the results in ``runs``."""
         self._waiting = list(reversed(runs))
         self._lock = threading.Lock()
         self._timeouts = self._crashes = 0
@@ -118,17 +119,20 @@ class CasePool:
                     self.on_result(run)
                     if self.enough(run):
                         self._waiting.clear()
-        except BaseException as error:  # raised again in the thread that called run()
+        except BaseException as error:  # run() raises it again in the caller's thread
             self._give_up(error)
         finally:
             child.stop()
 
     def _stopped(self) -> bool:
-        """Return whether the result is no longer needed (Ctrl-C, a file saved again); then nothing waits."""
+        """Return whether the check was interrupted, by Ctrl-C or because the file was saved again.
+
+        The caller then does not wait for the running cases.
+        """
         return self._failure is not None and not isinstance(self._failure, Exception)
 
     def _give_up(self, error: BaseException) -> None:
-        """Start no further case, and stop those that are running."""
+        """Stop the running cases, and start no others."""
         with self._lock:
             self._failure = self._failure or error
             for child in self._children:
@@ -141,7 +145,7 @@ class CasePool:
 
 
 def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, counted: bool = False) -> list[Run]:
-    """Return the runs of some cases, without drawing inputs."""
+    """Return a run for each case, with its own seed. No inputs are drawn yet."""
     runs = []
     for case, dtype in cases:
         own = exercise.case_seed(seed, case, dtype)
@@ -151,9 +155,12 @@ def plan(exercise: Exercise, cases: Sequence[tuple[Case, str]], seed: int, count
 
 
 def draw_ahead(exercise: Exercise, runs: Sequence[Run], enough: Callable[[], bool], held: ExitStack) -> None:
-    """Draw the inputs of runs and compute their references until ``enough``; ``held`` releases unused ones."""
+    """Draw the inputs of runs and compute their references, until ``enough()`` returns True.
+
+    ``held`` frees the memory of runs that are never executed.
+    """
     left = MOST_AHEAD
-    with suppress(Exception):  # a reference that fails raises again in its turn
+    with suppress(Exception):  # if a reference fails, it fails again when its case is run
         for run in runs:
             if enough() or left <= 0:
                 return
@@ -164,7 +171,7 @@ def draw_ahead(exercise: Exercise, runs: Sequence[Run], enough: Callable[[], boo
 
 
 def run_case(exercise: Exercise, run: Run, child: Child) -> None:
-    """Run one case, from drawing its inputs to its result."""
+    """Run one case: draw its inputs, call the kernel, compare its outputs, and store the result in ``run``."""
     started = time.monotonic()
     result = run.result
     drawn, run.drawn = run.drawn, None
@@ -193,19 +200,22 @@ def run_case(exercise: Exercise, run: Run, child: Child) -> None:
         if child.libsim and child.alive:
             add_writers(result, call, child)
     if child.libsim is None and not (isinstance(reply.answer, Done) and reply.answer.code == 0):
-        child.stop()  # an error on the device persists in its process
+        child.stop()  # after an error on the GPU, the process cannot use it any more
     result.seconds = time.monotonic() - started
 
 
 def leaves_all(call: Call, expected: dict[str, Any]) -> bool:
-    """Return whether every output should keep its initial content."""
+    """Return whether the right result is that every output keeps its initial values."""
     return all(name in call.tensors and bool((call.tensors[name] == wanted).all()) for name, wanted in expected.items())
 
 
 def judge(
     exercise: Exercise, call: Call, buffers: Buffers, expected: dict[str, Any], reply: Reply, result: CaseResult
 ) -> None:
-    """Fill in the result from the snapshot. The child's answer cannot make it better."""
+    """Fill in the result of a case.
+
+    The outputs are read from the memory file, not from the child's answer. The answer can only add errors.
+    """
     result.status = FAILED
     answer = reply.answer
     if isinstance(answer, Ended):
@@ -248,7 +258,7 @@ def judge(
 
 
 def add_writers(result: CaseResult, call: Call, child: Child) -> None:
-    """Ask the simulator which block and thread wrote the worst elements."""
+    """Ask the simulator which block and thread wrote the elements with the largest errors."""
     for output in result.outputs:
         asked = [worst for worst in output.worst if not worst.unwritten]
         if not asked:
@@ -264,7 +274,7 @@ def add_writers(result: CaseResult, call: Call, child: Child) -> None:
 
 
 def flat_index(index: list[int], shape: list[int]) -> int:
-    """Return the offset of an element in a contiguous tensor."""
+    """Return the position of the element ``index`` in a contiguous tensor, in elements."""
     flat = 0
     for position, size in zip(index, shape):
         flat = flat * size + position

@@ -9,6 +9,6 @@ from grader.verdict import FAILED, PASSED, Stage
 
 
 def judge_correct(runs: Sequence[Run]) -> Stage:
-    """Return the stage from the results of its cases."""
+    """Return the result of the stage from those of its cases."""
     cases = [run.result for run in runs]
     return Stage("correct", PASSED if all(case.passed for case in cases) else FAILED, cases=cases)

@@ -1,8 +1,8 @@
 """Runs the stages of a check in order and skips those that depend on a failed one.
 
-Slow steps overlap: the kernel, the simulator and the runner compile while torch is imported; the references run while
-children compute, or while the kernel compiles; the case of *efficient* runs among the others, and is discarded if it
-was not needed.
+Slow steps overlap. The kernel, the simulator and the runner compile while torch is imported. The references are
+computed while the kernel compiles, or while child processes run the kernel. The case of *efficient* runs among those of
+*correct*, and its result is discarded if an earlier stage fails.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from grader.simulator.report import Report
 
 LAST = 6
-"""The number of cases that start after those of *efficient*."""
+"""The maximum number of cases of *correct* that start after those of *efficient*: see ``_in_order``."""
 
 SETTINGS = {"checks": "1", "watchdog_seconds": "3"}
-"""The simulator's settings in a check."""
+"""The simulator's settings during a check."""
 
 
 def run_check(
@@ -58,7 +58,7 @@ def run_check(
     file: str | Path | None,
     options: CheckOptions,
 ) -> Verdict:
-    """Run the stages that ``grader.judge.check`` describes."""
+    """Do the work of ``grader.judge.check``, which describes the parameters."""
     device = options.device
     started = time.monotonic()
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
@@ -76,7 +76,7 @@ def run_check(
     )
     verdict.command = f"grader check {entry.name} --file {path} --device {device} --seed {verdict.seed}"
     options.report(CheckEvent("builds", "started"))
-    ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # seconds, for a line of code
+    ask_nvcc = (device == "cpu" or options.details) and not isinstance(entry, Puzzle)  # a puzzle needs no nvcc
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
@@ -130,7 +130,7 @@ def run_check(
 
 
 class _Check:
-    """The stages after *builds*."""
+    """Runs the stages after *builds*."""
 
     def __init__(
         self,
@@ -150,11 +150,11 @@ class _Check:
         self.device, self.stages, self.report = options.device, options.stages or (), options.report
         self.settings = {**SETTINGS, "same_value_races": str(int(options.same_value_races))}
         self.reports: list[Report | None] = []
-        """The simulator's reports, by run."""
+        """The simulator's report of each run."""
         self.runs: list[Run] = []
 
     def run(self) -> list[Stage]:
-        """Run all requested stages, and time each."""
+        """Run the requested stages; return their results."""
         began = time.monotonic()
         runs, counted = self.planned
         self.report(CheckEvent("correct", "started", total=len(runs)))
@@ -192,7 +192,7 @@ class _Check:
         return stages
 
     def record(self) -> Recorded | None:
-        """Record one block, for a page that plays it."""
+        """Run a case again and record the steps of one block, which a web page can play back."""
         if self.device != "cpu":
             return None
         from grader.judge.recorded import record
@@ -207,7 +207,7 @@ class _Check:
         )
 
     def _turn(self) -> AbstractContextManager[object]:
-        """Return a shared turn on a real GPU, next to others that do not measure times."""
+        """Return a context in which this process may use the GPU together with others that do not measure times."""
         if self.device == "cpu":
             return nullcontext()
         from grader.execution.runner.gpu import uuid
@@ -241,14 +241,14 @@ class _Check:
     def _child(
         self, library: Path | None = None, libsim: Path | None = None, settings: dict[str, str] | None = None
     ) -> Child:
-        """Return a child for the kernel, or for another library built from it."""
+        """Return a child process for the kernel's library, or for ``library``, another build of the same kernel."""
         kernel = self.built.kernel
         settings = (settings or self.settings) if self.device == "cpu" else {}
         return Child(self.built.runner, library or kernel.library, libsim or kernel.libsim, settings, jail=self.jail)
 
 
 def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> tuple[list[Run], list[Run]]:
-    """Return the runs of *correct*, and those of *efficient*."""
+    """Return the runs of the stage *correct*, and those of the stage *efficient*."""
     counted: list[Run] = []
     if device == "cpu" and "efficient" in stages and task.efficient and task.bars:
         dtypes = task.efficient.dtypes or task.dtypes
@@ -257,7 +257,11 @@ def _planned(task: Exercise, device: str, stages: Sequence[str], seed: int) -> t
 
 
 def _in_order(runs: list[Run], counted: list[Run]) -> list[Run]:
-    """Order the runs: counted cases are large, and a last one would keep one child waiting for the other."""
+    """Return all runs in the order in which they start.
+
+    The counted runs are long. They start before the last ``LAST`` runs, so that both children end at about the same
+    time.
+    """
     begin = max(len(runs) - LAST, (len(runs) + 1) // 2)
     return [*runs[:begin], *counted, *runs[begin:]]
 
@@ -276,17 +280,19 @@ def _one_thread() -> Iterator[None]:
 
 
 def _file(entry: Entry | Exercise, file: str | Path | None) -> Path:
-    """Return the kernel file; raise if it does not exist."""
+    """Return the path of the kernel file; raise GraderError if the file does not exist."""
     if file is None:
         if not isinstance(entry, Entry):
-            raise GraderError("no file was given", "Name one with --file.")
+            raise GraderError("no file was given", "Name the kernel file with --file.")
         path = entry.skeleton
     else:
         path = Path(file)
     if path.is_dir():
         raise GraderError(f"{path} is a folder, not a kernel file")
     if not path.is_file():
-        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to grade.")
+        raise GraderError(
+            f"there is no file {path}", "Check the path. The option --file names the kernel file to grade."
+        )
     return path
 
 

@@ -1,21 +1,25 @@
 """Stage 4, *efficient*: limits on the simulator's counters, so that performance is graded without a GPU.
 
-A bar is an expression over these names. All are values of one call of the launcher in the exercise's ``efficient``
-case:
+An exercise sets the limits in ``tasks.py`` as bars. A bar is an expression with a limit, such as ``sectors / ideal`` at
+most 1.5. It is computed from values of one call of the launcher, in the exercise's ``efficient`` case. An expression
+may use ``+ - * / // % ** < > ==``, ``min``, ``max``, parentheses, and these names:
 
-    minimum                the bytes that any kernel must move (every input once, every output once, or the task's own)
-    flops_needed           the operations of the task's formula, 0 if it has none
-    item                   bytes of one element of the case's dtype
-    sizes of the case      by their own names
-    and every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes, sectors, ideal,
-    requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics, barriers, blocks
-    registers, spill_bytes, stack_bytes    the maximum over the file's kernels, according to nvcc; a bar on these is
-                           graded only if the file was checked with nvcc
-    flops, special_functions, conversions, active_lanes    from a second run, built to count them
-                           (grader/judge/operations.py): an exercise with a bar on these takes a second longer
+    minimum                the bytes that any kernel must move: each input and each output once, or a number that the
+                           task computes
+    flops_needed           the operations of the task's formula; 0 if it has none
+    item                   the bytes of one element of the case's dtype
+    sizes of the case      by their names, such as n
+    counters               every entry of the simulator's totals (see grader/simulator/report.py), such as global_bytes,
+                           sectors, ideal, requests, bank_conflict_ways, launches, scratch_bytes, shared_bytes, atomics,
+                           barriers, blocks
+    registers, spill_bytes, stack_bytes
+                           the maximum over the file's kernels, as nvcc reports it; a bar with these names is graded
+                           only if the file was checked with nvcc
+    flops, special_functions, conversions, active_lanes
+                           the counts of a second run, of a kernel that is built to count them
+                           (grader/judge/operations.py); a check with such a bar takes a second longer
 
-with ``+ - * / // % ** < > ==``, ``min``, ``max`` and parentheses. If a case has several dtypes, each must meet the
-bars.
+If the case has several dtypes, the kernel must meet the bars in each of them.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, BarResult, KernelResources, Stage
 
 MOST_LINES = 5000
-"""The most lines whose counters are shown."""
+"""The maximum number of source lines whose counters are part of the verdict."""
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
@@ -43,7 +47,7 @@ OF_NVCC = ("registers", "spill_bytes", "stack_bytes")
 
 
 def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence[KernelResources] = ()) -> Stage:
-    """Return the stage from the counted runs, and from nvcc's resource usage if available."""
+    """Return the result of the stage from the counted runs, and from nvcc's resource usage if it is known."""
     stage = Stage("efficient")
     compiled = {name: max(float(getattr(kernel, name)) for kernel in resources) for name in OF_NVCC if resources}
     bars = [bar for bar in exercise.bars if compiled or not names_in(bar) & set(OF_NVCC)]
@@ -77,12 +81,12 @@ def judge_efficient(exercise: Exercise, runs: Sequence[Run], resources: Sequence
 
 
 def needs(exercise: Exercise, names: Collection[str]) -> bool:
-    """Return whether a bar of an exercise names one of these."""
+    """Return whether a bar of the exercise uses one of ``names``."""
     return any(names_in(bar) & set(names) for bar in exercise.bars)
 
 
 def names_in(bar: Bar) -> set[str]:
-    """Return the counters and sizes that a bar names."""
+    """Return the names of counters and sizes that a bar's expression uses."""
     return {n.id for n in ast.walk(_parsed(bar)) if isinstance(n, ast.Name)} - set(_FUNCTIONS)
 
 
@@ -94,13 +98,16 @@ def _parsed(bar: Bar) -> ast.Expression:
 
 
 def evaluate_bar(bar: Bar, names: Mapping[str, float], case: str = "", dtype: str = "") -> BarResult:
-    """Return the value of a bar's expression, and whether it is within the limits."""
+    """Return the value of a bar's expression, and whether it is within the bar's limits.
+
+    ``names`` has the value of each name. ``case`` and ``dtype`` are for the report.
+    """
     tree, used = _parsed(bar), sorted(names_in(bar))
     unknown = [name for name in used if name not in names]
     if unknown:
         raise GraderError(
             f"the bar {bar.expression!r} uses {', '.join(unknown)}, which is not counted",
-            f"Known: {', '.join(sorted(names))}.",
+            f"A bar may use: {', '.join(sorted(names))}.",
         )
     try:
         value = float(eval(compile(tree, "bar", "eval"), {"__builtins__": {}, **_FUNCTIONS}, dict(names)))

@@ -1,4 +1,4 @@
-"""Progress events of ``check``."""
+"""Events that report the progress of ``check`` to its caller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckEvent:
-    """The progress of ``check``: sent at the start of a stage, after each case, and at the end of a stage."""
+    """An event that ``check`` sends at the start of a stage, after each case, and at the end of a stage."""
 
     stage: str
     event: str
-    """started, case or finished."""
+    """The kind of the event: started, case or finished."""
     done: int = 0
     total: int = 0
     case: str = ""

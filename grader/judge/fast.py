@@ -1,12 +1,13 @@
-"""Stage 5, *fast*, only on a real GPU: time, percent of the roofline, ratio to torch in the same run.
+"""Stage 5, *fast*: the kernel's time on a real GPU, compared with the roofline and with torch.
 
-Times are measured twice: with events in the kernel's own process, over many runs and against torch, and with the
-grader's own clock (``grader.judge.timing.verified``), which the kernel cannot manipulate. A time depends on the GPU: it
-is shown, and the stage fails for it only if the exercise has a limit for this GPU (``TimeBar``). The stage also fails
-if the kernel cannot be timed, is wrong at the timed sizes, or has an impossible time.
+Times are measured twice. First, CUDA events in the kernel's own process time many runs, as ``grader bench`` does. Then
+the grader's own clock measures the time (``grader.judge.timing.verified``), because the kernel could manipulate events.
+The stage fails if the kernel cannot be timed, if its output is wrong at the timed sizes, or if its time is impossible.
+A slow kernel fails only if the exercise has a limit for this GPU (``TimeBar``), because times depend on the GPU.
 
-A limit is on the median by events, which ``grader bench`` shows: the grader's own clock includes the overhead of
-passing memory, and is too coarse for times of a few microseconds. A median that contradicts it has failed before.
+A limit applies to the median of the times by events. The grader's own clock is too coarse for times of a few
+microseconds, because it includes the overhead of passing memory. If the two times contradict each other, the stage
+fails before limits are compared.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from grader.verdict.facts import Status
 from grader.verdict.wording import timed
 
 ROUNDS = 2
-"""The number of turns of the kernel and of torch: a check shows these times, and the verified clock decides."""
+"""How often the kernel and torch take turns. A check needs fewer turns than ``grader bench``."""
 
 
 def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
@@ -59,7 +60,10 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
 def judge_measured(
     stage: Stage, task: Exercise, measured: Sequence[verified.Measured], gpu: str, busy: bool = False
 ) -> Stage:
-    """Return the stage from its times. ``busy``: others used the GPU, so that no time is reliable."""
+    """Return the result of the stage from the times. ``busy`` is true if others used the GPU during the measurement.
+
+    No time is reliable then, so the stage is skipped.
+    """
     failed = next((result for result in measured if result.problem and not (busy and result.impossible)), None)
     if failed is not None:
         stage.status, stage.message, stage.summary = FAILED, failed.text, failed.problem
@@ -81,7 +85,7 @@ def judge_measured(
 
 
 def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) -> list[TimeBarResult]:
-    """Compare each limit with its times: met or missed on the GPU that it names, skipped on any other."""
+    """Compare each limit with the times of its size. A limit for another GPU is skipped."""
     results = []
     for limit in limits:
         for timing in timings:
@@ -99,7 +103,7 @@ def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) 
 
 
 def _unseen(timing: Timing) -> bool:
-    """Return whether events saw far less time than the grader's clock, beyond the noise of a busy machine."""
+    """Return whether the time by events is much less than that by the grader's clock: it was probably manipulated."""
     if timing.verified_us is None or timing.verified_error_us is None:
         return False
     return timing.verified_us - verified.SIGNIFICANT * timing.verified_error_us > 1.5 * timing.median_us + 300
@@ -108,7 +112,7 @@ def _unseen(timing: Timing) -> bool:
 def verify(
     task: Exercise, file: Path, timings: Sequence[Timing], machine: Machine, jail: Jail
 ) -> list[verified.Measured]:
-    """Measure all sizes with the grader's own clock, and add its results to their times."""
+    """Measure all sizes with the grader's own clock, and add these times to ``timings``."""
     arch = gpu_architecture(task.architecture)
     by_size = {(timing.name, timing.dtype): timing for timing in timings}
     sizes = [(case, dtype) for case in task.bench for dtype in case.dtypes or task.dtypes]
@@ -125,6 +129,6 @@ def verify(
     )
     for result in measured:
         timing = by_size[(result.name, result.dtype)]
-        if result.significant and not result.problem:  # a short time is not significant
+        if result.significant and not result.problem:  # too short a time is not significant
             timing.verified_us, timing.verified_error_us = result.microseconds, result.standard_error
     return measured

@@ -1,9 +1,9 @@
-"""Recognition of a wrong output as the right result for one input that was misread in a common way.
+"""Recognizes a wrong output that would be right if the kernel had read an input in a certain wrong way.
 
-``grader/judge/comparison/diagnosis.py`` compares an output with the expected one. This module calls the reference
-again, with an input changed as the mistake would change it. An output that then matches at every element is not a
-coincidence. For example, a tile of shared memory loaded with the wrong thread index has no other recognizable pattern:
-every element is wrong.
+A common mistake is to load a tile of an input into shared memory with the wrong thread index. Then every element of the
+output is wrong, and the errors have no pattern that ``grader/judge/comparison/diagnosis.py`` could recognize. This
+module applies such mistakes to the inputs and calls the reference with them. If the result equals the kernel's output
+at every element, the kernel has made this mistake.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from grader.judge.comparison.compare import compare
 from grader.verdict import Diagnosis, OutputResult
 
 MOST_ELEMENTS = 1 << 14
-"""The maximum number of elements of all inputs, because the reference runs some dozens of times."""
+"""The maximum number of elements of all inputs together. The reference is called dozens of times."""
 MOST_ELEMENTS_ONCE = 1 << 20
-"""The maximum number of elements if the reference runs once."""
+"""The same maximum for the test of the option ``causal``, which calls the reference once."""
 FEWEST_WRONG = 3
 TILES = (16, 32, 64)
 
 
 def explain(exercise: Exercise, call: Call, output: OutputResult, actual: Any) -> None:
-    """Add the reference's diagnosis to a wrong output without a clear pattern."""
+    """Set the diagnosis of a wrong output if it has no clear pattern, but a misread input explains it."""
     vague = output.diagnosis is None or output.diagnosis.kind in ("columns_shifted", "rounding")
     if vague and output.wrong >= FEWEST_WRONG and not output.unwritten:
         output.diagnosis = misread(exercise, call, output.name, actual) or output.diagnosis
 
 
 def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
-    """Return the misread input that makes the output ``name`` right. ``actual``: the kernel's output, on the CPU."""
+    """Return a diagnosis that names the input whose misreading explains the output ``name``; None if there is none.
+
+    ``actual`` is the kernel's output, on the CPU.
+    """
     if (found := _mask_ignored(exercise, call, name, actual)) is not None:
         return found
     inputs = {key: tensor for key, tensor in call.tensors.items() if tensor.is_floating_point() and tensor.numel()}
@@ -46,7 +49,7 @@ def misread(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis
 
 
 def _mask_ignored(exercise: Exercise, call: Call, name: str, actual: Any) -> Diagnosis | None:
-    """Return a diagnosis if the output is right for the other value of the option ``causal``."""
+    """Return a diagnosis if the output would be right with the other value of the option ``causal``."""
     wanted = call.dims.get("causal")
     elements = sum(tensor.numel() for tensor in call.tensors.values())
     if not isinstance(wanted, bool) or not actual.is_floating_point() or elements > MOST_ELEMENTS_ONCE:
@@ -58,21 +61,25 @@ def _mask_ignored(exercise: Exercise, call: Call, name: str, actual: Any) -> Dia
     )
     if not _is_right(exercise, other, name, actual):
         return None
-    return Diagnosis("mask_ignored" if wanted else "mask_not_asked_for", name=name)
+    return Diagnosis("mask_ignored" if wanted else "mask_not_requested", name=name)
 
 
 def _is_right(exercise: Exercise, call: Call, name: str, actual: Any) -> bool:
-    """Return whether an output is what the reference gives for another call."""
+    """Return whether the output ``actual`` is right for the call ``call``, which has changed inputs or options."""
     tolerance, scale = exercise.tolerance_of(name, call.dtype), exercise.scale_of(name, call)
     wanted = exercise.outputs_of(exercise.reference, call)[name]
     return compare(name, actual, wanted, call.output_dtypes[name], tolerance, scale=scale, explained=False).passed
 
 
 def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the inputs with one misread input each, then with several whose tiles are loaded with the same mistake."""
+    """Yield each mistake with the inputs that it changes, by name.
+
+    First, each mistake changes one input. Then, mistakes in loading tiles change all inputs that they apply to, because
+    a kernel usually loads all of its inputs with the same code.
+    """
     together: dict[tuple[str, int], dict[str, Any]] = {}
     for name, tensor in inputs.items():
-        for kind, tile, changed in _otherwise(tensor):
+        for kind, tile, changed in _misread_versions(tensor):
             yield kind, {name: changed}
             if tile:
                 together.setdefault((kind, tile), {})[name] = changed
@@ -81,8 +88,8 @@ def _changes(inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield kind, changes
 
 
-def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
-    """Yield misread versions of an input: the kind of mistake, the tile size or 0, and a tensor of the same shape."""
+def _misread_versions(tensor: Any) -> Iterator[tuple[str, int, Any]]:
+    """Yield versions of an input with a mistake: the kind of mistake, the tile's size or 0, and the changed tensor."""
     import torch
 
     yield "input_left_out", 0, torch.zeros_like(tensor)
@@ -94,7 +101,7 @@ def _otherwise(tensor: Any) -> Iterator[tuple[str, int, Any]]:
     for tile in TILES:
         if tile < columns and columns % tile:
             yield "last_tile_left_out", tile, torch.where(column < columns - columns % tile, tensor, 0.0)
-        y, x = row % tile, column % tile  # the correct threadIdx.y and threadIdx.x in the tile
+        y, x = row % tile, column % tile  # threadIdx.y and threadIdx.x of a kernel without the mistake
         for kind, (own_row, own_column) in {"tile_turned": (x, y), "tile_row": (x, x), "tile_column": (y, y)}.items():
             source_row, source_column = row - y + own_row, column - x + own_column
             there = (source_row < rows) & (source_column < columns)

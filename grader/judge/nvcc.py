@@ -1,13 +1,14 @@
-"""nvcc's result for a kernel file, if nvcc is installed: its errors and resource usage are part of the verdict.
+"""Compiles a kernel file with nvcc, if it is installed. Its errors and resource usage are part of the verdict.
 
-A pass on the simulator should mean that the kernel builds for a GPU. nvcc takes one to four seconds (``-cubin``: only
-device code, including ptxas; a whole build takes 1.5x as long and rejects nothing else). It therefore starts at once,
-runs in parallel with the simulator's compiler and the cases, and is waited for at the end. If the simulator's compiler
-rejects the file, nvcc's result is not needed. Its result is cached by content. Registers, spills and the stack frame of
-each kernel come from the same run; the occupancy uses the block size of the launches on the simulator.
+A kernel that passes on the simulator should also build for a GPU. nvcc takes one to four seconds with ``-cubin``, which
+compiles only device code, including ptxas. (A whole build takes 1.5x as long and finds no other errors.) nvcc therefore
+starts at once and runs in parallel with the simulator's compiler and the cases; the check waits for it at the end. Its
+result is cached. It is not needed if the simulator's compiler rejects the file. The same run of nvcc reports registers,
+spills and the stack frame of each kernel. The occupancy is computed for the block size of the launches on the
+simulator.
 
-nvcc is optional: without it, with ``GRADER_CHECK_NVCC=off``, or if it was stopped, the stage's summary says that the
-file was not checked with nvcc.
+nvcc is optional. The stage's summary says that the file was not checked with nvcc if nvcc is not installed, if it was
+stopped, or if ``GRADER_CHECK_NVCC=off`` is set.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ SETTING = "GRADER_CHECK_NVCC"
 _TROUBLE = re.compile(
     r"nvcc was stopped.*|unsupported (?:GNU|clang) version|cannot open source file .*|No such file or directory.*"
 )
-"""Errors of the machine, not of the file: the simulator's compiler found every included header."""
+"""Errors that are caused by this machine, not by the file.
+
+A missing header is among them, because the simulator's compiler has found every header that the file includes.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,9 @@ class Answer:
 
     gpu: Gpu
     compiler: Compiler | None = None
-    """The compiler; None if nvcc did not check the file."""
+    """The nvcc that checked the file; None if the file was not checked."""
     why_not: str = ""
-    """The reason why nvcc did not check the file."""
+    """The reason why the file was not checked."""
     error: CompileError | None = None
     """nvcc's error, if it rejected the file."""
     usage: list[ResourceUsage] = field(default_factory=list)
@@ -54,13 +58,16 @@ class Answer:
 
     @property
     def summary(self) -> str:
-        """A phrase for the stage's summary."""
+        """The part of the stage's summary that is about nvcc."""
         if self.compiler is None:
             return f"not checked with nvcc: {self.why_not}"
         return f"also by {self.compiler} for {compiled_architecture(self.gpu.arch)}"
 
     def resources(self, launches: Mapping[str, tuple[int, int]]) -> list[KernelResources]:
-        """Return the resources of each kernel; ``launches`` has threads per block and dynamic shared bytes by name."""
+        """Return the resources of each kernel.
+
+        ``launches`` has the threads per block and the dynamic shared memory in bytes, by the launched kernel's name.
+        """
         by_name: dict[str, tuple[int, int]] = {}
         kernels = {plain_name(kernel.name) for kernel in self.usage}
         for launched, value in launches.items():
@@ -70,7 +77,7 @@ class Answer:
 
 
 def ask(file: Path, architecture: str, run: RunCommand) -> Answer:
-    """Compile a file for the reports' default GPU, or for one that has the required architecture."""
+    """Compile a file for the default GPU of reports, or for a GPU with the required architecture."""
     gpu = gpu_for(architecture)
     if os.environ.get(SETTING, "").strip().lower() in ("off", "0", "no"):
         return Answer(gpu, why_not=f"{SETTING} is off")
@@ -109,7 +116,11 @@ def _resources(kernel: ResourceUsage, gpu: Gpu, launch: tuple[int, int] | None) 
 
 
 def _kernels_of(launched: str, kernels: Set[str], source: str) -> Set[str]:
-    """Return the kernels that a launch starts: the one it names, or those that its function pointer is set to."""
+    """Return the names of the kernels that a launch may start.
+
+    ``launched`` is the name in the launch: that of a kernel, or of a function pointer, which the source text sets to
+    one of several kernels.
+    """
     if launched in kernels:
         return {launched}
     values = re.findall(rf"\b{re.escape(launched)}\b[^;={{}}]*(?<![=!<>])=(?!=)([^;]*);", source)
@@ -122,7 +133,7 @@ def plain_name(kernel: str) -> str:
 
 
 def launches_of(reports: Sequence[Report | None]) -> dict[str, tuple[int, int]]:
-    """Return threads per block and dynamic shared bytes of each kernel's largest launch."""
+    """Return, for each kernel's largest launch, the threads per block and the dynamic shared memory in bytes."""
     launches: dict[str, tuple[int, int]] = {}
     for report in reports:
         for kernel in report.kernels if report is not None else []:

@@ -1,8 +1,8 @@
-"""Floating-point operations and active lanes of a kernel by source line, for the source view and for bars.
+"""Counts a kernel's floating-point operations and active lanes for each source line.
 
-Counting needs a second build of the kernel, in which every basic block reports its execution. It is compiled in
-parallel with the cases, and runs the case of *efficient* once more, in the same sandbox: only if details were
-requested, or a bar of the exercise uses one of ``TOTALS``.
+The source view shows them, and bars may use them. Counting needs a second build of the kernel, in which each basic
+block reports that it is executed. It is compiled while the cases run, and then runs the case of *efficient* once more
+in the same sandbox. This is done only if details were requested, or if a bar of the exercise uses one of ``TOTALS``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OF_LINES = (*TOTALS, "executions", "warp_executions", "possible_lanes")
 
 
 class Operations:
-    """The build in a thread; ``count`` waits for it, and ``add_to`` adds its result."""
+    """Builds the counting kernel in a thread. ``count`` waits for it and runs it; ``add_to`` stores the counts."""
 
     def __init__(self, file: Path, jail: Jail) -> None:
         self.file = file
@@ -58,7 +58,7 @@ class Operations:
         return compile_kernel(self.file, "cpu", checks=True, operations=True, run=run_in(jail))
 
     def count(self, exercise: Exercise, runs: Sequence[Run], new_child: Callable[[Path, Path | None], Child]) -> None:
-        """Run each case once more and count; the counts are added to the totals of its report."""
+        """Run each case once more with the counting kernel, and add the counts to the totals of the case's report."""
         try:
             kernel = self._kernel.result()
             for run in runs:
@@ -79,13 +79,13 @@ class Operations:
             child.stop()
         report = read_report(run, kernel.library, self.file)
         if report is None or counted.simulated is None or not run.result.passed:
-            raise GraderError("the kernel that counts operations ended differently from the kernel itself")
+            raise GraderError("the build that counts operations failed in a case that the kernel itself passed")
         counted.simulated.totals |= {name: float(report.totals.get(name, 0)) for name in TOTALS}
         self._lines = self._lines or report.source_lines
         self._kernels = self._kernels or report.kernels
 
     def add_to(self, stage: Stage, counted: Run, gpu: Gpu) -> None:
-        """Add the counts to the lines of the first run, and a lower bound of the time on ``gpu``."""
+        """Add the counts to the source lines of the stage, and a lower bound of the kernel's time on ``gpu``."""
         stage.note = " ".join(filter(None, (stage.note, self._note)))
         if self._lines:
             stage.totals["flops_needed"] = counted.operations or 0.0
@@ -95,12 +95,18 @@ class Operations:
 
 
 def bound_of(counted: Run, kernels: Sequence[KernelCounters], gpu: Gpu) -> TimeBound:
-    """Return a lower bound of a GPU's time for a run, by its counters; arithmetic needs counted operations."""
+    """Return a lower bound of the time that ``gpu`` needs for a run, computed from the counters of its kernels.
+
+    Arithmetic is part of the bound only if the kernels' operations were counted.
+    """
     return time_bound(kernels, gpu, counted.case.name, counted.dtype, counted.result.dims)
 
 
 def merged(lines: list[SourceLine], executed: list[SourceLine]) -> list[SourceLine]:
-    """Return the lines with their executed operations, and those of the same files that only compute."""
+    """Return ``lines`` with the operations that ``executed`` counts for them.
+
+    Lines of the same files that compute, but do not access memory, are added.
+    """
     found = {(line.file, line.line): line for line in lines}
     files = {line.file for line in lines}
     for line in executed:

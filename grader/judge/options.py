@@ -1,4 +1,4 @@
-"""The options of one check."""
+"""The options of a check."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """The options of a check: what runs where, and who is informed."""
+    """The options of a check: the device, the stages, and functions that receive events."""
 
     device: str = "cpu"
     """"cpu" is the simulator, "cuda" a real GPU."""
     seed: int | None = None
-    """The seed of all random inputs; None draws a seed."""
+    """The seed of all random inputs; None for a random seed."""
     stages: Sequence[str] | None = None
-    """The stages to run; None runs all that the device has."""
+    """The stages to run; None for all that the device has."""
     details: bool = False
-    """Also count the floating-point operations of each line, and bound the time on ``gpu``."""
+    """True to count the floating-point operations of each line, and use them for the lower bound of the time."""
     gpu: str = "H200"
-    """The GPU that ``details`` computes a lower bound for."""
+    """The GPU for which a lower bound of the kernel's time is computed."""
     same_value_races: bool = False
-    """Report races between writes of the same value, too."""
+    """True to report also races between writes of the same value."""
     own_process: bool = False
-    """Compile in a separate process, for a caller that has not imported torch yet."""
+    """True to compile in a separate process, which is faster if the caller has not imported torch yet."""
     ahead: bool = False
-    """Draw the inputs while the kernel compiles: one verdict comes sooner, several of a class do not."""
+    """True to draw the inputs while the kernel compiles. A single check ends sooner; grading a class does not."""
     on_progress: Callable[[CheckEvent], None] | None = None
-    """Receives each event; called from other threads, too."""
+    """A function that is called with each event, possibly by another thread."""
     on_recording: Callable[[Recorded], None] | None = None
-    """Receives a recording of one block, which takes one more run of the kernel."""
+    """A function that is called with a recording of one block. Recording takes one more run of the kernel."""
 
     def report(self, event: CheckEvent) -> None:
         """Pass an event to ``on_progress``."""

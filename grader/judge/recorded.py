@@ -1,7 +1,8 @@
-"""A recording of one block, for a page that plays it: one more run of one case, in the same sandbox.
+"""Records the steps of one block, which a web page can play back. A case is run once more for it.
 
-The block is that of the first finding, or the one that wrote the worst element of a wrong output. For a kernel with
-neither, it is the first block of the smallest case in which a block has more than one warp.
+The recorded block is that of the first finding. Without findings, it is the block that wrote the element with the
+largest error. If the outputs are right as well, it is the first block of the smallest case in which a block has more
+than one warp.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from grader.simulator.recording import LANES, Recording
 from grader.verdict import Finding
 
 MOST_LAUNCHES = 6
-"""The most launches of a call that are tried, one run each, to find the kernel of the finding."""
+"""The maximum number of launches that are tried until the kernel with the finding is recorded, in one run each."""
 
 
 @dataclass
@@ -39,7 +40,7 @@ class _Choice:
     run: Run
     block: list[int]
     kernel: str = ""
-    """The kernel; empty: that of the first launch."""
+    """The name of the kernel to record; empty for the kernel of the first launch."""
 
 
 def record(
@@ -49,14 +50,17 @@ def record(
     file: Path,
     new_child: Callable[[str], Child],
 ) -> Recorded | None:
-    """Run the case again; None if nothing can be recorded. ``new_child`` gets the simulator's setting ``record``."""
+    """Run a case again and return the recording of a block; None if nothing can be recorded.
+
+    ``new_child`` creates a child process. Its argument is the value of the simulator's setting ``record``.
+    """
     choice = _choose(runs)
     if choice is None or choice.run.simulated is None:
         return None
     launches = sum(item.launches for item in choice.run.simulated.kernels)
     for launch in range(min(launches, MOST_LAUNCHES) if choice.kernel else 1):
         (run,) = plan(exercise, [(choice.run.case, choice.run.dtype)], choice.run.seed)
-        run.seed = choice.run.seed  # the same inputs as the run that was judged
+        run.seed = choice.run.seed  # use the same inputs as the run that was judged
         child = new_child(",".join(map(str, (launch, *choice.block))))
         try:
             run_case(exercise, run, child)

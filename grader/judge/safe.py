@@ -1,4 +1,4 @@
-"""Stage 3, *safe*: the simulator found no fault in any case, even if the outputs are wrong."""
+"""Stage 3, *safe*: the simulator's checks find no fault in any case. Wrong outputs do not matter in this stage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.verdict.causes import causes_first
 
 
 def judge_safe(runs: Sequence[Run]) -> Stage:
-    """Return the stage from the findings of all cases; the same finding in several cases counts once."""
+    """Return the result of the stage from the findings of all cases. Equal findings of several cases are merged."""
     findings = causes_first(merged(finding for run in runs for finding in run.result.findings))
     watched = sum(bool(run.report) for run in runs)
     return Stage("safe", FAILED if findings else PASSED, findings=findings, runs=watched)

@@ -1,4 +1,4 @@
-"""Conversion of the simulator's report on a run to the findings and counters of the verdict."""
+"""Adds the findings and counters of the simulator's report on a run to the run's result."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 MOST_FINDINGS = 50
-"""The most distinct findings of one case that are shown."""
+"""The maximum number of findings that a case's result contains."""
 
 
 def read_report(run: Run, library: Path, source: Path) -> Report | None:
-    """Return the report of a run with its source places; None if the child gave none, or forged one."""
+    """Parse the report of a run, and find its source lines; None if there is no report, or an invalid one."""
     if not run.report.strip():
         return None
     from grader.simulator.report import Report
@@ -32,18 +32,18 @@ def read_report(run: Run, library: Path, source: Path) -> Report | None:
 
 
 def _launched_nothing(run: Run, report: Report) -> bool:
-    """Return whether the launcher returned without launching a kernel, and so without writing anything."""
+    """Return whether the launcher launched no kernel and no output was written."""
     empty = all(output.unwritten == output.elements for output in run.result.outputs)
     return empty and not report.totals.get("launches")
 
 
 def attach_findings(run: Run, library: Path, source: Path) -> None:
-    """Put the findings of a run into its result."""
+    """Parse the report of a run, and add its findings to the run's result."""
     result = run.result
     run.simulated = report = read_report(run, library, source)
     findings = list(report.findings) if report is not None else []
     if report is not None and result.problem == "unwritten" and _launched_nothing(run, report):
-        # Unwritten outputs are a consequence.
+        # The findings about unwritten outputs are a consequence of the missing launch.
         result.problem, findings = "no_launch", [f for f in findings if f.kind != "output_not_written"]
     if not run.leaves_all and (doubt := implausible(result, report)) is not None:
         findings.insert(0, doubt)
@@ -51,4 +51,4 @@ def attach_findings(run: Run, library: Path, source: Path) -> None:
         structs.replace(finding, case=result.name, dtype=result.dtype) for finding in findings[:MOST_FINDINGS]
     ]
     if report is not None and result.findings and result.problem in ("launch", "run"):
-        result.problem = "finding"  # it ended the launch, which caused the error code
+        result.problem = "finding"  # the simulator ended the launch because of the finding

@@ -132,8 +132,8 @@ def test_a_wrong_output(kind: str, report: str) -> None:
 def test_every_kind_of_diagnosis_has_a_text() -> None:
     source = Path(diagnosis.__file__).read_text()
     kinds = set(re.findall(r'(?:Diagnosis|looks)\("(\w+)"', source)) | {"columns_unwritten", "columns_unwritten_from"}
-    kinds |= {"above_diagonal", "below_diagonal", "on_diagonal", "mask_ignored", "mask_not_asked_for"}
-    kinds |= {kind for kind, _, _ in misread._otherwise(torch.ones(17, 17))}
+    kinds |= {"above_diagonal", "below_diagonal", "on_diagonal", "mask_ignored", "mask_not_requested"}
+    kinds |= {kind for kind, _, _ in misread._misread_versions(torch.ones(17, 17))}
     assert kinds == set(outputs.LOOKS)
 
 

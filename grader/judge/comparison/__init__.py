@@ -1,1 +1,1 @@
-"""Comparison of an output with its reference, and diagnosis of a wrong one."""
+"""Comparison of an output with its reference, and diagnosis of a wrong output."""

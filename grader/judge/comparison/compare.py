@@ -1,19 +1,21 @@
 """Compares a kernel's output with a float64 reference.
 
 An element is correct if ``|actual - expected| <= tolerance * (scale + |expected|)``. The scale is the root mean square
-of the reference in the element's row, so that a number near zero in a row of large ones may be off by the rounding
-error there. Rows shorter than ``SHORT_ROW`` use the scale of the whole tensor, and no row's scale is less than
-``SMALLEST_ROW`` of the tensor's. A task may use the whole tensor's scale, or compute one, if elements are differences
-of larger numbers (gradients of attention, which vanish if a query sees one key). In addition, the norm of all errors,
-relative to the norm of the reference, must be within the tolerance: rounding errors have different signs and sizes,
-systematic errors do not.
+of the reference in the element's row. A number near zero in a row of large numbers may therefore have an error of the
+size that rounding causes in this row. Rows shorter than ``SHORT_ROW`` use the scale of the whole tensor. The scale of a
+row is at least ``SMALLEST_ROW`` times that of the tensor. A task may choose the whole tensor's scale, or compute a
+scale, if elements are differences of larger numbers. An example is the gradient of attention, which vanishes if a query
+sees only one key.
 
-An output of zeros, of one constant, of the mean or of the inputs cannot pass: with a tolerance of at most 0.02 it would
-have to be correct at every element to within a few hundredths of its row's size, so the reference itself would have to
-be that. The tests try all of them on every case of every exercise.
+In addition, the norm of all errors, relative to the norm of the reference, must be within the tolerance. This detects
+systematic errors that are just within the limit at every element. Rounding errors are far below it at most elements.
 
-A difference of one step between the dtype's smallest numbers is always allowed: it matters in f16, whose smallest
-numbers are 6e-8 apart.
+An output of zeros, of one constant, of the mean or of the inputs cannot pass. With a tolerance of at most 0.02, every
+element would have to be right to a few hundredths of its row's scale, and that is only possible if the reference is
+such a tensor. The tests try all of these outputs on every case of every exercise.
+
+An error of the distance between the dtype's smallest numbers is always allowed. This matters in f16, where the distance
+is 6e-8.
 
 NaN is always wrong. An infinity is correct only if the reference, rounded to the output's dtype, is the same infinity.
 Integers and flags must be equal.
@@ -30,11 +32,11 @@ from grader.verdict import OutputResult, WorstElement
 
 SHORT_ROW = 16
 SMALLEST_ROW = 1e-4
-"""The smallest scale of a row, relative to the tensor's."""
+"""The minimum of a row's scale, relative to the tensor's scale."""
 
 WORST = 5
 RUN_OF_BYTES = 4
-"""The length of a run of bytes that equal their poison and count as never written."""
+"""In outputs of one byte per element, so many adjacent elements must be unchanged to count as not written."""
 
 
 def compare(
@@ -50,11 +52,16 @@ def compare(
 ) -> OutputResult:
     """Compare an output with the reference.
 
-    ``actual``: a tensor in the output's dtype, on the CPU if an error is to be ``explained``. ``expected``: the
-    reference, float64 or int64, of the same shape on the same device. ``poison``: the output's contents before the
-    call, with the same dtype and shape, to detect unwritten elements. ``inputs``: the call's tensors, whose values may
-    explain an error. ``scale``: "row" or "tensor", the part of the reference that determines the scale; or a float64
-    tensor with the scale.
+    Args:
+        name: the output's name.
+        actual: the kernel's output, in the output's dtype. It must be on the CPU if ``explained`` is true.
+        expected: the reference in float64 or int64, with the same shape on the same device.
+        dtype: the course's name of the output's dtype.
+        tolerance: the tolerance of the module's formula.
+        poison: the output's contents before the call, by which unwritten elements are detected.
+        scale: "row" or "tensor", the part of the reference that determines the scale; or a float64 tensor of scales.
+        explained: true to find the worst elements and a diagnosis if the output is wrong.
+        inputs: the call's tensors, whose values may explain an error.
     """
     import torch
 
@@ -104,7 +111,7 @@ def compare(
 
 
 def _with_overflow(want: Any, dtype: Any) -> Any:
-    """Return the reference with infinities where the output's dtype cannot hold the value."""
+    """Return the reference with infinities at values that are too large for the output's dtype."""
     import torch
 
     rounded = want.to(dtype).to(torch.float64)
@@ -112,7 +119,7 @@ def _with_overflow(want: Any, dtype: Any) -> Any:
 
 
 def smallest_step(dtype: Any) -> float:
-    """Return the distance between the smallest numbers of a dtype (6e-8 in f16), the finest possible precision."""
+    """Return the distance between the smallest numbers of a dtype, such as 6e-8 in f16."""
     import torch
 
     about = torch.finfo(dtype)
@@ -120,7 +127,7 @@ def smallest_step(dtype: Any) -> float:
 
 
 def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -> tuple[Any, Any]:
-    """Return the error at each element (infinite for NaN and for a wrong infinity), and the tolerance there."""
+    """Return the error and the allowed error of each element. The error is infinite for NaN and a wrong infinity."""
     import torch
 
     finite = torch.isfinite(want)
@@ -141,9 +148,10 @@ def _errors(got: Any, want: Any, tolerance: float, scale_of: Any, step: float) -
 
 
 def _same_bits(actual: Any, poison: Any) -> Any:
-    """Return where two tensors of one dtype hold the same bits.
+    """Return a tensor that is true at each element where ``actual`` and ``poison`` have the same bits.
 
-    A byte equals its poison by chance once in 256 times. So bytes count only in runs of ``RUN_OF_BYTES``.
+    One byte equals its poison by chance once in 256 times. Elements of one byte are therefore true only if at least
+    ``RUN_OF_BYTES`` adjacent ones are equal.
     """
     import torch
 
@@ -167,7 +175,7 @@ def _largest(values: Any) -> float:
 
 
 def _worst(got: Any, want: Any, error: Any, ratio: Any, unwritten: Any) -> list[WorstElement]:
-    """Return the five elements with the largest errors in units of the tolerance; the first ones of equal errors."""
+    """Return the ``WORST`` elements whose errors are largest relative to the allowed error, in that order."""
     import torch
 
     flat = torch.nan_to_num(ratio, nan=math.inf, posinf=math.inf).flatten()

@@ -1,7 +1,7 @@
-"""Diagnoses a wrong output: nothing written, transposed, off by a factor, shifted by one, ...
+"""Diagnoses a wrong output: nothing written, transposed, wrong by a factor, shifted by one, ...
 
-Each test below recognizes one pattern with a usual cause. They are tried in order, and the first match is the
-diagnosis. An output that matches none gets no diagnosis: a wrong guess would mislead the learner.
+Each test below recognizes one pattern of errors that has a usual cause. The tests are tried in order, and the first
+match is the diagnosis. An output that matches no test gets no diagnosis, because a wrong guess would mislead.
 """
 
 from __future__ import annotations
@@ -13,31 +13,39 @@ from typing import Any
 from grader.verdict import Diagnosis
 
 MOST_ELEMENTS = 4_000_000
-"""Larger outputs are tested for some patterns only."""
+"""An output with more elements is tested only for patterns that are quick to recognize."""
 
 NEARLY = 10.0
-"""Errors below this multiple of the tolerance fit many patterns: only their place is reported."""
+"""If all errors are below this multiple of the tolerance, many patterns fit by chance.
+
+Then only tests that depend on the places or the size of the errors are tried.
+"""
 
 
 FEWEST_ROWS, SEPARATED = 8, 0.95
-"""The minimum number of wrong rows to blame large values of an input, and the share of them that must have such values.
+"""Limits for the diagnosis that rows are wrong where an input is large.
+
+They are the minimum number of rows, and the share of pairs (wrong row, right row) in which the wrong row has the larger
+value.
 """
 
 
 MOST_OF_REGION = 0.9
-"""The share of the elements beyond a diagonal that must be wrong."""
+"""The share of the elements on one side of a diagonal that must be wrong for the diagnosis of a wrong mask."""
 
 COARSEST = 2.0**-6
-"""The maximum relative error of the norms that rounding to a precision explains: four steps of bf16."""
+"""The largest norm of the errors, relative to the reference's, that rounding explains: four rounding steps of bf16."""
 
 LARGEST_OF_NOISE, LARGEST_ROW = 32.0, 8.0
-"""The maximum error relative to the root mean square of the errors, and the maximum row error relative to the median
-row's.
+"""Limits for errors that are even, as rounding errors are.
+
+They are the largest error relative to the root mean square of all errors, and the largest error of a row relative to
+the median over the rows.
 """
 
 
 def indices_of(position: int, shape: Sequence[int]) -> list[int]:
-    """Return an element's index along each dimension, without torch's function, which imports sympy."""
+    """Return the index along each dimension for an element's position. torch's function would import sympy."""
     import numpy as np
 
     return [int(index) for index in np.unravel_index(position, tuple(shape))]
@@ -46,7 +54,7 @@ def indices_of(position: int, shape: Sequence[int]) -> list[int]:
 def diagnose(
     got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
 ) -> Diagnosis | None:
-    """Return the pattern of an error, if there is one. All tensors except the inputs, by name, have one shape."""
+    """Return the pattern of the errors in an output, or None. All tensors except ``inputs`` have the output's shape."""
     scene = Scene(got, want, wrong, unwritten, allowed, inputs)
     tests: list[Callable[[Scene], Diagnosis | None]] = [
         nothing_written,
@@ -75,12 +83,12 @@ def diagnose(
 
 
 def looks(kind: str, **values: Any) -> Diagnosis:
-    """Return a diagnosis with its numbers, which may be tensors of one element."""
+    """Return a diagnosis with numbers for its text. A number may be a tensor of one element."""
     return Diagnosis(kind, {name: float(value) for name, value in values.items()})
 
 
 class Scene:
-    """The comparison under test, with the values that several tests need."""
+    """A wrong output and its reference, with the values that several of the tests below use."""
 
     def __init__(
         self, got: Any, want: Any, wrong: Any, unwritten: Any, allowed: Any, inputs: Mapping[str, Any]
@@ -101,13 +109,16 @@ class Scene:
         self.finite = bool(torch.isfinite(self.got).all()) and bool(torch.isfinite(self.want).all())
 
     def fits(self, candidate: Any, want: Any = None, slack: float = 3.0, allowed: Any = None) -> bool:
-        """Return whether a changed output would be correct, with some slack."""
+        """Return whether ``candidate`` is right where ``slack`` times the usual error is allowed.
+
+        A candidate is the output with a suspected error undone.
+        """
         want = self.want if want is None else want
         allowed = self.allowed if allowed is None else allowed
         return candidate.shape == want.shape and bool(((candidate - want).abs() <= slack * allowed).all())
 
     def rows(self, tensor: Any) -> Any:
-        """Return a tensor as a matrix whose rows are the last axis."""
+        """Return a tensor as a matrix. A row of the matrix runs along the tensor's last axis."""
         return tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
 
 
@@ -119,7 +130,7 @@ def nothing_written(scene: Scene) -> Diagnosis | None:
 
 
 def part_unwritten(scene: Scene) -> Diagnosis | None:
-    """Recognize an output in which some elements are unchanged."""
+    """Recognize an output of which the kernel did not write some elements."""
     count = int(scene.unwritten.sum())
     if count == 0:
         return None
@@ -145,7 +156,7 @@ def part_unwritten(scene: Scene) -> Diagnosis | None:
 
 
 def nan_of_input(scene: Scene) -> Diagnosis | None:
-    """Recognize NaN of an input in the output: tasks put NaN in places that must not be read."""
+    """Recognize NaN in the output that comes from an input. Tasks put NaN into places that must not be read."""
     torch = scene.torch
     if not bool(torch.isnan(scene.got).any()) or not bool(torch.isfinite(scene.want).all()):
         return None
@@ -154,14 +165,14 @@ def nan_of_input(scene: Scene) -> Diagnosis | None:
 
 
 def all_nan(scene: Scene) -> Diagnosis | None:
-    """Recognize an output of NaN only."""
+    """Recognize an output in which all elements are NaN."""
     if bool(scene.torch.isnan(scene.got).all()):
         return Diagnosis("all_nan")
     return None
 
 
 def some_not_finite(scene: Scene) -> Diagnosis | None:
-    """Recognize NaN or infinities among numbers."""
+    """Recognize an output in which some elements are NaN or infinite."""
     torch = scene.torch
     nan = int(torch.isnan(scene.got).sum())
     infinite = int((torch.isinf(scene.got) & torch.isfinite(scene.want)).sum())
@@ -175,7 +186,7 @@ def some_not_finite(scene: Scene) -> Diagnosis | None:
 
 
 def constant_everywhere(scene: Scene) -> Diagnosis | None:
-    """Recognize an output of zeros, or of one value."""
+    """Recognize an output in which all elements have the same value, such as 0."""
     if scene.elements < 2:
         return None
     first = scene.got.flatten()[0]
@@ -185,7 +196,7 @@ def constant_everywhere(scene: Scene) -> Diagnosis | None:
 
 
 def scaled(scene: Scene) -> Diagnosis | None:
-    """Recognize an output that is off by one factor."""
+    """Recognize an output that is the right one times a factor."""
     if not scene.finite or scene.elements < 2 or scene.whole_numbers:
         return None
     torch = scene.torch
@@ -203,7 +214,7 @@ def scaled(scene: Scene) -> Diagnosis | None:
 
 
 def shifted_by_constant(scene: Scene) -> Diagnosis | None:
-    """Recognize an output that is off by one summand."""
+    """Recognize an output that is the right one plus a constant."""
     if not scene.finite or scene.elements < 3 or scene.count < scene.elements // 2:
         return None
     offset = float((scene.got - scene.want).flatten().median())
@@ -213,12 +224,12 @@ def shifted_by_constant(scene: Scene) -> Diagnosis | None:
 
 
 def columns_shifted(scene: Scene) -> Diagnosis | None:
-    """Recognize an output whose columns are off by a constant each."""
+    """Recognize an output that is the right one plus a constant for each column, such as a missing bias."""
     if not scene.finite or scene.want.dim() < 2 or scene.whole_numbers:
         return None
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     if want.shape[0] < 4 or want.shape[1] < 3:
-        return None  # few rows may agree by chance
+        return None  # in so few rows, the pattern may occur by chance
     off = (got - want).median(dim=0).values
     right = ((want + off - got).abs() <= 3 * allowed).all()
     if not bool(right) or not bool((off.abs() > 10 * allowed.max(dim=0).values).all()):
@@ -227,7 +238,7 @@ def columns_shifted(scene: Scene) -> Diagnosis | None:
 
 
 def transposed(scene: Scene) -> Diagnosis | None:
-    """Recognize an output whose last two axes are swapped, or a matrix in the wrong memory order."""
+    """Recognize an output that is written with the last two axes, or two other adjacent axes, exchanged."""
     if not scene.finite or scene.want.dim() < 2:
         return None
     rows, columns = scene.want.shape[-2:]
@@ -249,7 +260,7 @@ def transposed(scene: Scene) -> Diagnosis | None:
 
 
 def moved_by_one(scene: Scene) -> Diagnosis | None:
-    """Recognize correct values shifted by one along an axis; elements outside of the shift are correct."""
+    """Recognize right values that are shifted by one along an axis, everywhere or from some index on."""
     if not scene.finite or scene.elements < 4:
         return None
     for axis in reversed(range(scene.want.dim())):
@@ -263,12 +274,15 @@ def moved_by_one(scene: Scene) -> Diagnosis | None:
 
 
 def _moved_from(scene: Scene, axis: int, step: int) -> int | None:
-    """Return the first index whose value lies ``step`` further along the axis; None unless that explains all errors."""
+    """Return the first index from which values are shifted by ``step`` along the axis.
+
+    Return None if the shift does not explain all errors.
+    """
     length = scene.want.shape[axis]
     near = [tensor.narrow(axis, max(-step, 0), length - 1) for tensor in (scene.want, scene.allowed, scene.wrong)]
     far = [tensor.narrow(axis, max(step, 0), length - 1) for tensor in (scene.got, scene.wrong, scene.want)]
     (want, allowed, wrong_here), (got, wrong_there, want_there) = near, far
-    # A value that equals its neighbor shows nothing.
+    # An element whose neighbor has the same value does not show a shift.
     moved = ((got - want).abs() <= 3 * allowed) & wrong_here & wrong_there & ((want - want_there).abs() > 3 * allowed)
     count = int(moved.sum())
     if count < 3 or 2 * count < scene.count or _same_everywhere(want[moved]):
@@ -276,7 +290,7 @@ def _moved_from(scene: Scene, axis: int, step: int) -> int | None:
     explained = scene.torch.zeros_like(scene.wrong)
     explained.narrow(axis, max(-step, 0), length - 1).logical_or_(moved)
     explained.narrow(axis, max(step, 0), length - 1).logical_or_(moved)
-    # The values at the ends may have left the axis, or come from elsewhere.
+    # At the ends of the axis, the shift may have lost a value, or brought one from outside the axis.
     for end in (0, length - 1):
         explained.select(axis, end).fill_(True)
     if bool((scene.wrong & ~explained).any()):
@@ -285,7 +299,7 @@ def _moved_from(scene: Scene, axis: int, step: int) -> int | None:
 
 
 def diagonal(scene: Scene) -> Diagnosis | None:
-    """Errors lie on one side of a diagonal of the last two axes, or on one diagonal: a wrong mask."""
+    """Recognize a wrong mask: all errors lie on one side of a diagonal of the last two axes, or on a diagonal."""
     if scene.want.dim() < 2 or scene.count == scene.elements or min(scene.want.shape[-2:]) < 4:
         return None
     torch = scene.torch
@@ -301,18 +315,18 @@ def diagonal(scene: Scene) -> Diagnosis | None:
         regions = [("above_diagonal", offset >= low, low - 1), ("below_diagonal", offset <= high, high + 1)]
     for kind, region, bound in regions:
         parts = (region.any(dim=-1) & ~region.all(dim=-1)).reshape(-1, rows)[0]
-        # A few masked values may be right by chance.
+        # Not all elements of the region must be wrong: a few masked values may be right by chance.
         if int(parts.sum()) >= 3 and int(scene.wrong.sum()) >= MOST_OF_REGION * int(region.sum()):
             return looks(kind, by=bound)
     return None
 
 
 def rows_scaled(scene: Scene) -> Diagnosis | None:
-    """Recognize rows that are off by a factor each: a wrong or missing normalization."""
+    """Recognize rows that are the right ones times a factor for each row: a wrong or missing normalization."""
     if not scene.finite or scene.want.dim() < 2 or scene.want.shape[-1] < 2 or scene.whole_numbers:
         return None
     if scene.want.numel() - scene.want.numel() // scene.want.shape[-1] < 3:
-        return None  # one factor each always explains so few elements
+        return None  # with so few elements per row, factors explain any output
     got, want, allowed = scene.rows(scene.got), scene.rows(scene.want), scene.rows(scene.allowed)
     power = (want * want).sum(dim=1)
     if not bool((power > 0).all()):
@@ -330,7 +344,7 @@ def rows_scaled(scene: Scene) -> Diagnosis | None:
 
 
 def rows_exchanged(scene: Scene) -> Diagnosis | None:
-    """Recognize correct rows in wrong places."""
+    """Recognize rows that are right, but in the wrong places."""
     if not scene.finite or scene.want.dim() < 2:
         return None
     got, want = scene.rows(scene.got), scene.rows(scene.want)
@@ -354,7 +368,7 @@ def rows_exchanged(scene: Scene) -> Diagnosis | None:
 
 
 def place_of_errors(scene: Scene) -> Diagnosis | None:
-    """Recognize errors that are all in one place."""
+    """Recognize errors in only a part of the output, for example in one row, or from some column on."""
     if scene.elements < 2 or scene.count in (0, scene.elements):
         return None
     flat = scene.wrong.flatten()
@@ -391,7 +405,7 @@ def place_of_errors(scene: Scene) -> Diagnosis | None:
 
 
 def value_of_input(scene: Scene) -> Diagnosis | None:
-    """Recognize wrong rows for which an input (positions, lengths) is large, or small."""
+    """Recognize that the wrong rows are those with a large, or small, value of an input such as a length."""
     for name, tensor in scene.inputs.items():
         if tensor.is_floating_point() or tensor.dim() != 1 or not scene.want.dim() or tensor.numel() < FEWEST_ROWS:
             continue
@@ -411,7 +425,7 @@ def value_of_input(scene: Scene) -> Diagnosis | None:
 
 
 def rounding(scene: Scene) -> Diagnosis | None:
-    """Recognize errors everywhere of even size, as small as the rounding of a precision: a loss of precision."""
+    """Recognize a loss of precision: small errors of about the same size everywhere, as rounding causes them."""
     if not scene.finite or scene.whole_numbers or not scene.elements:
         return None
     torch = scene.torch
@@ -424,7 +438,7 @@ def rounding(scene: Scene) -> Diagnosis | None:
 
 
 def _is_even(scene: Scene, error: Any) -> bool:
-    """Return whether no element and no row has far larger errors than the others, as rounding makes them."""
+    """Return whether the errors are as even as rounding errors: no element or row has far larger ones than others."""
     torch = scene.torch
     size = float((error * error).mean().sqrt())
     if float(error.abs().max()) > LARGEST_OF_NOISE * size:

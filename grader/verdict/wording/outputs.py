@@ -267,7 +267,7 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "large numbers?",
     "wrong_at_small": "wrong where {name} is small (up to {at}), right where it is large: is {name} used?",
     "mask_ignored": "right if there were no causal mask: does the kernel use the parameter `causal`?",
-    "mask_not_asked_for": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
+    "mask_not_requested": "right if there were a causal mask: does the kernel apply it although `causal` is false?",
     "input_left_out": "right if {name} were all zeros: is {name} used in the result?",
     "input_read_across": "right if {name} were read with its last two sizes exchanged: is each index multiplied by "
     "the right "
