@@ -8,7 +8,7 @@
 constexpr int kThreads = 64;  // threads, and columns of out, per block
 constexpr int kRows = 16;
 
-// Block (c, s) adds the sums of 64 columns over part s of the words to out.
+// Block (c, s) computes kThreads columns of sums over part s of in_features, and adds them to out.
 __global__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, __half* out,
                          int rows, int in_features, int out_features, int group_size) {
     const int column = blockIdx.x * kThreads + threadIdx.x;

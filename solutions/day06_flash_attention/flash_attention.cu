@@ -18,7 +18,7 @@
 #include "llmk/vector.cuh"
 
 constexpr int kThreads = 128;
-constexpr int kRows = 8;  // queries of one thread
+constexpr int kRows = 8;  // queries per thread
 
 // Sizes for DIM, the number of columns kept: head_dim rounded up to 32, 64, 96 or 128, and filled up with
 // zeros. Two blocks fit on a streaming multiprocessor (SM): each has at most 256 registers a thread and 113 KB of
@@ -26,10 +26,10 @@ constexpr int kRows = 8;  // queries of one thread
 template <int DIM>
 struct Shape {
     static constexpr int kLanes = DIM > 96 ? 16 : 8;            // lanes of a warp that share their queries
-    static constexpr int kQueries = kThreads / kLanes * kRows;  // queries of one block
-    static constexpr int kKeys = DIM == 96 ? 32 : 64;           // keys of one tile
-    static constexpr int kKeysEach = kKeys / kLanes;            // of one thread
-    static constexpr int kColumnsEach = DIM / kLanes;           // output columns of one thread
+    static constexpr int kQueries = kThreads / kLanes * kRows;  // queries per block
+    static constexpr int kKeys = DIM == 96 ? 32 : 64;           // keys per tile
+    static constexpr int kKeysEach = kKeys / kLanes;            // keys per thread
+    static constexpr int kColumnsEach = DIM / kLanes;           // output columns per thread
     static constexpr int kChunks = DIM / 4;                     // float4s of a row of q, k or v
     static constexpr int kKeyPitch = kChunks + 1;               // float4s from one row of k to the next
     static constexpr size_t kSharedBytes =
@@ -42,11 +42,11 @@ struct Shape {
 // swapped.
 __device__ __forceinline__ int swizzle(int query) { return query / kRows % 2 * 4; }
 
-// Starts copying rows of `source` (its first `valid_rows` exist) into a tile, straight from global to shared memory,
+// Start copying rows of `source` (its first `valid_rows` exist) into a tile, straight from global to shared memory,
 // WIDTH floats at a time. Rows and columns that do not exist become zeros, and are not read.
 template <int DIM, int ROWS, int PITCH, bool SWIZZLED, int WIDTH>
 __device__ void copy_units(float4* tile, const float* source, int valid_rows, int head_dim) {
-    constexpr int kUnits = DIM / WIDTH;  // of a row
+    constexpr int kUnits = DIM / WIDTH;  // copies per row
 #pragma unroll WIDTH
     for (int i = 0; i < ROWS * kUnits; i += kThreads) {
         const int row = (i + threadIdx.x) / kUnits, column = (i + threadIdx.x) % kUnits * WIDTH;
@@ -57,7 +57,7 @@ __device__ void copy_units(float4* tile, const float* source, int valid_rows, in
     }
 }
 
-// `vectors`: every row starts at a multiple of 16 bytes.
+// Start copying rows to a tile. `vectors`: every row of `source` starts at a multiple of 16 bytes.
 template <int DIM, int ROWS, int PITCH, bool SWIZZLED>
 __device__ void copy_tile(float4* tile, const float* source, int valid_rows, int head_dim, bool vectors) {
     if (vectors) {
@@ -80,13 +80,13 @@ __global__ void __launch_bounds__(kThreads, 2)
     float4* p_tile = v_tile + S::kKeys * S::kChunks;     // [kQueries][kKeys], swizzled
 
     // The lanes of a warp form groups of 8 or 16; a group shares 8 queries. Lane bit 1 is the lowest bit of the group's
-    // number and bit 0 that of the place in the group: of any four neighboring lanes two read the same query and two
-    // the same key, and the hardware serves such 16-byte reads in half the wavefronts.
+    // number, and lane bit 0 is the lowest bit of the place in the group. So of any four neighboring lanes two read the
+    // same query and two the same key, and the hardware serves such 16-byte reads in half the wavefronts.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int tx = (lane & 1) | (lane >> 1 & (S::kLanes - 2));
     const int ty = warp * (32 / S::kLanes) + ((lane >> 1 & 1) | (S::kLanes == 8 ? lane >> 3 & 2 : 0));
 
-    // Which queries of which head. Under a causal mask the last queries see the most keys: they start first.
+    // The block's queries and head. Under a causal mask the last queries see the most keys, so they start first.
     const int tiles = (query_len + S::kQueries - 1) / S::kQueries;
     const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * S::kQueries;
     const size_t head = blockIdx.x / tiles;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 
     for (int first_key = 0; first_key < key_end; first_key += S::kKeys) {
-        llmk::cp_async_wait_all_and_sync();  // this tile of k is complete, the previous tile of v has been used
+        llmk::cp_async_wait_all_and_sync();  // this tile of k has arrived, and all threads have used the last tile of v
         const size_t key_offset = static_cast<size_t>(first_key) * head_dim;
         copy_tile<DIM, S::kKeys, S::kChunks, false>(v_tile, v + key_offset, key_end - first_key, head_dim, vectors);
 
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
         }
 
-        // Keys that the mask hides, and keys past the last one, do not count. Most tiles have none.
+        // Exclude keys that the mask hides, and keys past the last one. Most tiles have no such keys.
         if (first_key + S::kKeys > (causal ? first_query + offset + 1 : key_len)) {
 #pragma unroll
             for (int i = 0; i < kRows; ++i) {
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; ++j) {
                 s[i][j] = exp2f(s[i][j] - base);
-                l[i] += s[i][j];  // of this thread's keys; the lanes' sums are added at the end
+                l[i] += s[i][j];  // sum over this thread's keys; the lanes' sums are added at the end
             }
 #pragma unroll
             for (int j = 0; j < S::kKeysEach; j += 4) {

@@ -16,8 +16,8 @@
 #include "llmk/reduce.cuh"
 #include "llmk/vector.cuh"
 
-constexpr int kTile = 64;  // rows of a tile, of queries or of keys
-constexpr int kSide = 16;  // threads along the owned rows, and along the other rows or the columns
+constexpr int kTile = 64;  // rows (queries or keys) of a tile
+constexpr int kSide = 16;  // a block has kSide x kSide threads: owned rows by other rows, or by columns
 constexpr int kThreads = kSide * kSide;
 constexpr int kEach = kTile / kSide;     // owned rows of a thread, and other rows of a thread
 constexpr int kWeightPitch = kTile + 4;  // 4 floats more, so that neighboring rows lie in different banks
@@ -29,7 +29,7 @@ struct Sizes {
     bool vectors;  // every row starts at a multiple of 16 bytes
 };
 
-// Copies up to 64 rows into a tile; rows past the end become zero.
+// Copy up to 64 rows into a tile; rows past the end become zero.
 template <int DIM>
 __device__ void load_rows(float (*tile)[DIM + 4], const float* rows, int count, const Sizes& n) {
     if (n.vectors) {
@@ -49,8 +49,8 @@ __device__ void load_rows(float (*tile)[DIM + 4], const float* rows, int count, 
     }
 }
 
-// sum + a . b, as four multiply-adds (written as one expression, a.x * b.x + a.y * b.y + ..., it would be six
-// operations).
+// Return sum + a . b, as four multiply-adds. The expression a.x * b.x + a.y * b.y + ... would compile to more
+// operations.
 __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     sum += a.x * b.x;
     sum += a.y * b.y;
@@ -59,7 +59,7 @@ __device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
     return sum;
 }
 
-// products[i][j] = own row (4 ty + i) . other row (tx + 16 j)
+// Compute products[i][j] = own row (4 ty + i) . other row (tx + 16 j).
 template <int DIM>
 __device__ __forceinline__ void dot_rows(float (&products)[kEach][kEach], const float (*own)[DIM + 4],
                                          const float (*other)[DIM + 4]) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void dot_rows(float (&products)[kEach][kEach], const 
     }
 }
 
-// sums[i][c] += sum over the other rows r of weights[own row 4 ty + i][r] * other[r][column c of this thread]
+// Add weights[own row 4 ty + i][r] * other[r][column c of this thread] to sums[i][c], for all other rows r.
 template <int DIM>
 __device__ __forceinline__ void add_weighted_rows(float (&sums)[kEach][DIM / kSide],
                                                   const float (*weights)[kWeightPitch], const float (*other)[DIM + 4]) {
@@ -103,7 +103,7 @@ __device__ __forceinline__ void add_weighted_rows(float (&sums)[kEach][DIM / kSi
     }
 }
 
-// Writes the thread's sums, times `factor`, to up to `count` rows.
+// Write the thread's sums, times `factor`, to up to `count` rows.
 template <int DIM>
 __device__ __forceinline__ void store_rows(float* rows, const float (&sums)[kEach][DIM / kSide], float factor,
                                            int count, int head_dim) {
@@ -125,7 +125,7 @@ __device__ __forceinline__ bool visible(int query, int key, const Sizes& n) {
            (!n.causal || key <= query + static_cast<long long>(n.key_len) - n.query_len);
 }
 
-// delta[row] = dout[row] . out[row], one warp per row.
+// Compute delta[row] = dout[row] . out[row], with one warp per row.
 __global__ void sum_products(const float* dout, const float* out, float* delta, long long rows, int head_dim) {
     const long long row = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
@@ -154,7 +154,7 @@ __device__ __forceinline__ void load_statistics(Tiles<DIM>& tiles, const float* 
     }
 }
 
-// dk and dv of 64 keys: walks over the queries that see any of them.
+// Compute dk and dv of 64 keys: walk over the queries that see any of them.
 template <int DIM>
 __global__ void __launch_bounds__(kThreads)
     key_gradients(const float* q, const float* k, const float* v, const float* dout, const float* lse,
@@ -171,7 +171,8 @@ __global__ void __launch_bounds__(kThreads)
     load_rows<DIM>(tiles.own_gradient, v + key_start, keys, n);
 
     float dk_sums[kEach][DIM / kSide] = {}, dv_sums[kEach][DIM / kSide] = {};
-    // Causal: query i sees keys up to i + key_len - query_len, so key j is seen from query j - key_len + query_len on.
+    // Causal: query i sees keys up to i + key_len - query_len, so query j - key_len + query_len is the first that sees
+    // key j.
     const long long seen_from = n.causal ? static_cast<long long>(first_key) - n.key_len + n.query_len : 0;
     const int start = static_cast<int>(max(0LL, seen_from)) / kTile * kTile;
     for (int first_query = start; first_query < n.query_len; first_query += kTile) {
@@ -205,7 +206,7 @@ __global__ void __launch_bounds__(kThreads)
     store_rows<DIM>(dv + key_start, dv_sums, 1.0f, keys, n.head_dim);
 }
 
-// dq of 64 queries: walks over the keys that any of them sees.
+// Compute dq of 64 queries: walk over the keys that any of them sees.
 template <int DIM>
 __global__ void __launch_bounds__(kThreads)
     query_gradients(const float* q, const float* k, const float* v, const float* dout, const float* lse,

@@ -46,7 +46,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
         }
         const float base = llmk::finite_max_or_zero(new_m);
 
-        // The sums so far used the old maximum: every term is too large by exp(base - m).
+        // The sums so far used the old maximum: each term is too large by the factor exp(base - m).
         const float correction = expf(m - base);
         l *= correction;
         for (int d = 0; d < DIM; ++d) o[d] *= correction;

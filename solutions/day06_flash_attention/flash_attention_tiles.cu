@@ -12,9 +12,9 @@
 #include "llmk/reduce.cuh"
 #include "llmk/softmax.cuh"
 
-constexpr int kQueries = 128;  // of one block
+constexpr int kQueries = 128;  // queries per block
 constexpr int kKeys = 16;      // keys per tile
-constexpr int kEach = 4;       // queries of one group of lanes
+constexpr int kEach = 4;       // queries per group of kLanes lanes
 constexpr int kLanes = 8;  // lanes that share their queries: each computes some of the scores and some of the columns
 constexpr int kThreads = kQueries / kEach * kLanes;
 

@@ -33,11 +33,11 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     const int length = lengths[sequence], part = llmk::keys_per_part(length, splits);
     const long long begin = static_cast<long long>(split) * part;
     const int end = static_cast<int>(min(begin + part, static_cast<long long>(length)));
-    if (begin >= end && splits > 1) return;  // no such part: the combining kernel computes the same parts
+    if (begin >= end && splits > 1) return;  // the part is empty: the combining kernel skips it
     const int first = static_cast<int>(begin);
 
     Decoder decoder(q + first_head * head_dim, head_count, head_dim, scale);
-    // This thread's 16 bytes of the first key and value, and of those that the next call of fetch copies.
+    // The addresses of this thread's 16 bytes of the key and the value that the next call of fetch copies.
     const size_t start = (static_cast<size_t>(sequence) * kv_heads + kv_head) * max_len + first + decoder.row;
     const T* next_k = k + start * head_dim + decoder.column;
     const T* next_v = v + start * head_dim + decoder.column;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
         for (int i = 0; i < Decoder::kCopies; ++i) {
             const int rows = Decoder::row_offset(i), columns = Decoder::column_offset(i),
                       from = rows * head_dim + columns;
-            // bytes: zeros, and nothing is read
+            // the number of bytes that become zeros and are not read
             const int missing = decoder.column + columns < head_dim && next_key + rows < end ? 0 : 16;
             __pipeline_memcpy_async(entries + decoder.offset(i), next_k + from, 16, missing);
             __pipeline_memcpy_async(entries + Decoder::kValues + decoder.offset(i), next_v + from, 16, missing);
@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(Decoder::kThreads, Decoder::kBlocks)
     });
 }
 
-// The inputs have no __restrict__: with it, the compiler could read the parts before the wait, and the length after it.
+// Combine the parts of each query head. No __restrict__ on the inputs: it would let the compiler move the reads of the
+// parts before griddepcontrol_wait, where they are not complete.
 template <typename T>
 __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,

@@ -23,15 +23,15 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     const int group = heads / kv_heads;
     const long long rows = static_cast<long long>(query_len) * group;
     const int tiles = static_cast<int>((rows + kRows - 1) / kRows);
-    // Under a causal mask the last queries see the most keys: they start first.
+    // Under a causal mask the last queries see the most keys, so they start first.
     const long long first_row = static_cast<long long>(tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kRows;
-    const size_t kv_head = blockIdx.x / tiles;  // counted through the batch
+    const size_t kv_head = blockIdx.x / tiles;  // counted over all sequences
     k += kv_head * key_len * head_dim;
     v += kv_head * key_len * head_dim;
 
-    // The offset of a row in q and out, in elements; heads of a group are neighbors.
+    // Return the offset of a row in q and out, in elements. The heads of a group are contiguous.
     auto place = [&](long long row) { return ((kv_head * group + row % group) * query_len + row / group) * head_dim; };
-    // The number of keys that a row sees: keys 0 ... query + key_len - query_len.
+    // Return the number of keys that a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) {
         return causal ? row / group + key_len - query_len + 1 : static_cast<long long>(key_len);
     };

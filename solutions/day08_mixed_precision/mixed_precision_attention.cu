@@ -24,27 +24,27 @@ namespace wmma = nvcuda::wmma;
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kRows = 32;  // queries of a warp: one per lane in the softmax
+constexpr int kRows = 32;  // queries per warp: one per lane in the softmax
 constexpr int kQueries = kRows * kWarps;
-constexpr int kKeys = 64;                // keys per tile
-constexpr int kColumnPitch = kRows + 4;  // floats from a column of S to the next, so that stores have no bank conflict
-constexpr int kWeightPitch = kKeys + 8;  // elements from a row of P to the next
-constexpr int kOutColumns = 64;          // columns of out that pass through a warp's piece at a time
-constexpr int kOutPitch = kOutColumns + 8;  // floats from a row of them to the next
+constexpr int kKeys = 64;                   // keys per tile
+constexpr int kColumnPitch = kRows + 4;     // floats from a column of S to the next; stores have no bank conflicts
+constexpr int kWeightPitch = kKeys + 8;     // elements from a row of P to the next
+constexpr int kOutColumns = 64;             // columns of out that pass through a warp's piece at a time
+constexpr int kOutPitch = kOutColumns + 8;  // floats from a row of these columns to the next row
 constexpr int kWarpBytes =
-    sizeof(float) * kKeys * kColumnPitch;  // of a warp's piece: S, then P in the same place, then out
+    sizeof(float) * kKeys * kColumnPitch;  // bytes of a warp's piece, which holds S, then P, then out
 static_assert(kWarpBytes >= 2 * kRows * kWeightPitch && kWarpBytes >= int(sizeof(float)) * kRows * kOutPitch);
 
 // Sizes for heads of up to DIM columns.
 template <int DIM>
 struct Shape {
-    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements of a row
-    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // on a streaming multiprocessor (SM) at a time
+    static constexpr int kPitch = llmk::RowCopier<__half, DIM, kThreads>::kPitch;  // elements from row to row of a tile
+    static constexpr int kBlocks = DIM <= 64 ? 3 : 2;  // resident blocks per streaming multiprocessor (SM)
     static constexpr int kTiles = kQueries * kPitch + 2 * kKeys * kPitch;  // elements of the tiles of q, k and v
     static constexpr int kShared = 2 * kTiles + kWarps * (kWarpBytes + int(sizeof(float)) * kRows);  // bytes
 };
 
-// Multiplies each row of a stripe of 16 rows by its own factor. Which lane holds which row is not specified. But a
+// Multiply each row of a stripe of 16 rows by its own factor. WMMA does not specify which lane holds which row. But a
 // fragment of the same type, loaded from a matrix whose columns are all `factors` (column stride 0),
 // has the factor of a row wherever the other fragment has an element of that row.
 template <int N>
@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // the longest rows first
+    // Under a causal mask the last queries see the most keys, so they start first.
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;
     const long long offset = static_cast<long long>(key_len) - query_len;
     // A query sees the keys before its limit. `seen` is the limit of this lane's row; no query of the block has a
     // smaller one than `least`, none a larger one than `key_end`.
@@ -95,11 +96,11 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     llmk::Accumulator o[2][kAcross];
     llmk::zero_fragments(o);
-    float m = -INFINITY, l = 0;  // of this lane's row: the largest score so far, the sum of 2^(score - m)
+    float m = -INFINITY, l = 0;  // of this lane's row. m: largest score so far; l: sum of 2^(score - m)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        llmk::cp_async_wait_all_and_sync();  // this tile of k is complete, the previous tile of v has been used
+        llmk::cp_async_wait_all_and_sync();  // this tile of k has arrived, and all threads have used the last tile of v
         copier.template copy<kKeys>(v_tile, v, key_len - first_key);
         v += static_cast<long long>(kKeys) * head_dim;
 
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         m = new_m;
         l = l * correction + ((sum[0] + sum[1]) + (sum[2] + sum[3]));
         factors[lane] = correction;
-        __syncwarp();  // all lanes have read their scores: the weights may overwrite them
+        __syncwarp();  // all lanes have read their scores, so the weights may overwrite them
 #pragma unroll
         for (int j = 0; j < kKeys; j += 8) {
             llmk::Vector<T> rounded;
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
                 for (int i = 0; i < 2; ++i) wmma::mma_sync(o[i][c], part[i], values, o[i][c]);
             }
         }
-        __syncwarp();  // all lanes have read the weights: the next scores may overwrite them
+        __syncwarp();  // all lanes have read the weights, so the next scores may overwrite them
     }
     __pipeline_wait_prior(0);
 

@@ -12,7 +12,7 @@
 
 #include "llmk/softmax.cuh"
 
-constexpr int kKeys = 16;  // per tile; a block of keys is one or several tiles
+constexpr int kKeys = 16;  // keys per tile; a block of keys is one or several tiles
 
 template <int DIM>
 __global__ void attend(const float* q, const float* k, const float* v, const int* offsets, const int* indices,

@@ -19,7 +19,7 @@ struct Pattern {
     const int* random_keys;
     int len, globals, window, randoms;
 
-    // The neighbors: for a global query, all keys.
+    // The range of neighbors; for a global query, all keys.
     __device__ int from(int query) const { return query < globals ? 0 : max(0, query - window); }
     __device__ int to(int query) const { return query < globals ? len : min(len, query + window + 1); }
 

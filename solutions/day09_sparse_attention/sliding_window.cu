@@ -26,7 +26,7 @@
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kKeys = 64;  // per tile
+constexpr int kKeys = 64;  // keys per tile
 constexpr int kSlots = 2;  // buffers for a tile of keys and its values: one in use, one in flight
 
 // Sizes for heads of up to DIM columns. A warp with two stripes of queries uses each fragment of k and v twice, but its
@@ -35,12 +35,12 @@ constexpr int kSlots = 2;  // buffers for a tile of keys and its values: one in 
 // outside the band.
 template <int DIM>
 struct Shape {
-    static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // of 16 queries each, the M of an mma.sync
+    static constexpr int kStripes = DIM <= 64 ? 1 : 2;  // stripes per warp, of 16 queries each (M of mma.sync)
     static constexpr int kRows = 16 * kStripes;         // queries per warp
     static constexpr int kQueries = kRows * kWarps;
-    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;                          // resident per SM
+    static constexpr int kBlocks = DIM <= 64 ? 4 : 2;                          // resident blocks per SM
     static constexpr bool kKeep = DIM <= 64;                                   // keep a warp's queries in registers
-    static constexpr int kTile = kKeys * DIM;                                  // elements
+    static constexpr int kTile = kKeys * DIM;                                  // elements of a tile
     static constexpr int kShared = 2 * (kQueries * DIM + kSlots * 2 * kTile);  // bytes of the tiles of q, k and v
 };
 
@@ -64,9 +64,10 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 
     const int tiles = (query_len + kQueries - 1) / kQueries;
     const long long head = blockIdx.x / tiles;
-    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;  // longest rows first
+    // The last queries see the most keys, so they start first.
+    const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;
     const long long offset = static_cast<long long>(key_len) - query_len;
-    // A query sees the keys from `begin_of` up to, but without, `end_of`.
+    // A query sees the keys begin_of(query) ... end_of(query) - 1.
     auto end_of = [&](int query) { return static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))); };
     auto begin_of = [&](int query) { return static_cast<int>(max(query + offset + 1 - window, 0LL)); };
     const int first_row = first_query + warp * kRows, last_row = first_row + kRows - 1;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     }
     const float to_base_2 = (scale == 0 ? 1 : fabsf(scale)) * llmk::kLog2E;
 
-    // start_copy starts the copy of the next tile of k and of v to one of the slots. Past the last tile it does
+    // Start the copy of the next tile of k and of v to one of the slots. Past the last tile it does
     // nothing.
     const long long start = VECTORS ? copier.start : 0;
     const T *next_k = k + start, *next_v = v + start;
@@ -116,11 +117,12 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
         keys_left -= kKeys;
     };
     start_copy(0);
-    // The row address that this lane passes to ldmatrix for the first fragment of each tile, in bytes from its start.
+    // The offset of the row that this lane passes to ldmatrix for the first fragment, in bytes from the start of the
+    // tile.
     const unsigned my_query = 2 * Layout::offset(warp * kRows + lane % 16, lane / 16 * 8);
     const unsigned my_key = 2 * Layout::offset(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
     const unsigned my_value = 2 * Layout::offset(lane % 16, lane / 16 * 8);
-    constexpr int kDown = 2 * 16 * DIM;  // bytes from a fragment to the one below
+    constexpr int kDown = 2 * 16 * DIM;  // bytes from a fragment to the fragment below it
     unsigned queries[kStripes][S::kKeep ? DIM / 16 : 1][4];
     auto load_queries = [&](int to, int c) {
         const unsigned from = Layout::advance(llmk::shared_address(q_tile) + my_query, c);
@@ -176,7 +178,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
                 for (int h = 0; h < 2; ++h) {
                     const int query = first_row + i * 16 + h * 8 + lane / 4;
-                    // Relative to this lane's first key, so that the compiler folds the offsets of the others.
+                    // The keys are relative to this lane's first key, so that the compiler folds the offsets of its
+                    // other keys.
                     const int first = first_key + lane % 4 * 2;
                     const int begin = begin_of(query) - first, end = end_of(query) - first;
 #pragma unroll

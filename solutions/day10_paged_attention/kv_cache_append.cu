@@ -17,9 +17,9 @@ __global__ void append_kernel(const T* __restrict__ k, const T* __restrict__ v, 
     constexpr int kWidth = 16 / sizeof(T);  // elements per piece
     const long long token = blockIdx.x;
     const long long slot = slots[token];
-    if (slot < 0 || slot >= pages * page_size) return;  // padding
+    if (slot < 0 || slot >= pages * page_size) return;  // the token is padding
     const long long page = slot / page_size, offset = slot % page_size;
-    const int pieces = head_dim / kWidth;  // per head
+    const int pieces = head_dim / kWidth;  // pieces per head
     for (int i = threadIdx.x; i < kv_heads * pieces; i += blockDim.x) {
         const int head = i / pieces, column = i % pieces * kWidth;
         const long long from = (token * kv_heads + head) * head_dim + column;
@@ -33,7 +33,7 @@ template <typename T>
 void kv_cache_append(const T* k, const T* v, const long long* slots, T* k_cache, T* v_cache, int tokens, int kv_heads,
                      int head_dim, long long pages, int page_size, cudaStream_t stream) {
     if (tokens == 0 || kv_heads == 0 || head_dim == 0) return;
-    const int pieces = kv_heads * head_dim * static_cast<int>(sizeof(T)) / 16;  // per token, in k and in v
+    const int pieces = kv_heads * head_dim * static_cast<int>(sizeof(T)) / 16;  // pieces per token, in k and also in v
     const int threads = pieces < kMostThreads ? (pieces + 31) / 32 * 32 : kMostThreads;
     append_kernel<<<tokens, threads, 0, stream>>>(k, v, slots, k_cache, v_cache, kv_heads, head_dim, pages, page_size);
 }

@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     // key >> shift is the index of its page in the table, because page_size is a power of 2.
     const int shift = __ffs(page_size) - 1;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
-    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head within a page
+    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // first row of this head in a page
     int next_key = team;                                                 // the first key of the next fetch
-    int page[kKeys];                                                     // the pages of its keys
+    int page[kKeys];                                                     // the pages of the keys of the next fetch
     auto look_up = [&]() {
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {

@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     // key >> shift is the index of its page in the table, because page_size is a power of 2.
     const int shift = __ffs(page_size) - 1;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
-    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // of this head within a page
+    const size_t row_offset = static_cast<size_t>(kv_head) * page_size;  // first row of this head in a page
     int next_key = first + team;                                         // the first key of the next fetch
-    int page[kKeys];                                                     // the pages of its keys
+    int page[kKeys];                                                     // the pages of the keys of the next fetch
     auto look_up = [&]() {
 #pragma unroll
         for (int i = 0; i < kKeys; ++i) {
@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     });
 }
 
-// The inputs have no __restrict__: it would let the compiler move the reads of the parts before the wait.
+// Combine the parts of each query head. No __restrict__ on the inputs: it would let the compiler move the reads of the
+// parts before griddepcontrol_wait, where they are not complete.
 template <typename T>
 __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,

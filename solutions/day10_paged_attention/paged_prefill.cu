@@ -28,12 +28,13 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
     const int first_query = query_starts[sequence], query_len = query_starts[sequence + 1] - first_query;
     const int key_len = lengths[sequence];
     const long long rows = static_cast<long long>(query_len) * group;
-    const long long first_row = static_cast<long long>(gridDim.x - 1 - blockIdx.x) * kRows;  // long rows start first
+    // The last rows see the most keys, so they start first.
+    const long long first_row = static_cast<long long>(gridDim.x - 1 - blockIdx.x) * kRows;
     if (first_row >= rows) return;
     const int* table = block_tables + static_cast<size_t>(sequence) * max_pages;
     const int shift = __ffs(page_size) - 1;  // key >> shift is the index of its page in the table
 
-    // The offsets of a row in q and out, and of a key in the cache, in elements.
+    // Return the offset of a row in q and out, or of a key in the cache, in elements.
     auto place = [&](long long row) {
         return ((first_query + row / group) * heads + kv_head * group + row % group) * head_dim;
     };
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(llmk::PrefillShape<DIM>::kThreads, 2)
         const size_t page = table[key >> shift];
         return ((page * kv_heads + kv_head) * page_size + (key & (page_size - 1))) * head_dim;
     };
-    // The number of keys that a row sees: keys 0 ... query + key_len - query_len.
+    // Return the number of keys that a row sees: keys 0 ... query + key_len - query_len.
     auto visible = [&](long long row) { return row / group + key_len - query_len + 1; };
     llmk::prefill_attention_rows<T, DIM>(shared, q, k, v, out, first_row, rows, head_dim, scale, place, key_place,
                                          visible);

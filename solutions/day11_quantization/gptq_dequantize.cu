@@ -11,7 +11,7 @@
 
 constexpr int kThreads = 128;
 
-// Eight numbers of 32 bits, or of 16, in two 16-byte accesses, or one.
+// Eight 32-bit numbers, in two 16-byte vectors, and eight 16-bit numbers, in one.
 union Words {
     uint4 vectors[2];
     unsigned word[8];
@@ -21,7 +21,7 @@ union Halves {
     __half2 pair[4];
 };
 
-// 0x6400 is 1024 in f16, and its last bit counts 1, so 0x6400 + n is 1024 + n.
+// 0x6400 is 1024 in f16, where the last bit of the mantissa is worth 1. So the bits 0x6400 + n are the number 1024 + n.
 constexpr unsigned kTwice1024 = 0x64006400;
 __device__ __forceinline__ unsigned two(unsigned low, unsigned high) { return low | high << 16; }
 __device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret_cast<const __half2*>(&bits); }
@@ -29,7 +29,7 @@ __device__ __forceinline__ __half2 as_half2(unsigned bits) { return *reinterpret
 __global__ void __launch_bounds__(kThreads)
     dequantize(const int* __restrict__ qweight, const int* __restrict__ qzeros, const __half* __restrict__ scales,
                const int* __restrict__ g_idx, __half* __restrict__ out, int out_features) {
-    const int eights = out_features / 8;  // of columns
+    const int eights = out_features / 8;  // groups of eight columns
     const int eight = blockIdx.y * kThreads + threadIdx.x;
     if (eight >= eights) return;
     const size_t word_row = blockIdx.x;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
     const uint4* from = reinterpret_cast<const uint4*>(qweight + word_row * out_features) + 2 * eight;
     q.vectors[0] = from[0];
     q.vectors[1] = from[1];
-    Words group;  // of the eight rows
+    Words group;  // the groups of the eight rows
     group.vectors[0] = reinterpret_cast<const uint4*>(g_idx)[2 * word_row];
     group.vectors[1] = reinterpret_cast<const uint4*>(g_idx)[2 * word_row + 1];
 
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
             const unsigned value = two(q.word[2 * c] >> 4 * j & 15, q.word[2 * c + 1] >> 4 * j & 15);
-            // Exact, because both are integers below 2048. So only the multiplication rounds.
+            // q - zero is exact, because both are integers below 2048. So only the multiplication rounds.
             w.pair[c] = __hmul2(__hsub2(as_half2(kTwice1024 + value), zero[c]), scale.pair[c]);
         }
         reinterpret_cast<uint4*>(out)[(8 * word_row + j) * eights + eight] = w.vector;

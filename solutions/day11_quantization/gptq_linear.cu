@@ -42,7 +42,7 @@ struct Linear {
     }
 };
 
-// kTiles: the tiles of 8 rows of a block. kPlain: see llmk::Int4Rows.
+// kTiles: tiles of 8 rows per block. kPlain: groups are in order and no chunk spans two (see llmk::Int4Rows).
 template <int kTiles, bool kPlain>
 __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S share, Linear job) {
     extern __shared__ __align__(16) unsigned char shared[];

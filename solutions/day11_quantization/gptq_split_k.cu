@@ -8,7 +8,7 @@
 constexpr int kThreads = 64;  // threads, and columns of out, per block
 constexpr int kRows = 16;
 
-// Block (c, s) computes the sums of 64 columns over part s of the words.
+// Block (c, s) computes kThreads columns of sums over part s of in_features, in all rows.
 __global__ void add_part(const __half* x, const int* qweight, const int* qzeros, const __half* scales, float* partial,
                          int rows, int in_features, int out_features, int group_size) {
     const int column = blockIdx.x * kThreads + threadIdx.x;

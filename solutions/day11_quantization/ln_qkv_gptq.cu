@@ -28,11 +28,11 @@
 constexpr int kStep = 32;  // values of k per step of a warp
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// The epilogue of the GEMM: the bias, and the address of an output.
+// The outputs of the GEMM: their bias and their addresses.
 struct Output {
     const __half* bias;
     __half* out;
-    int rows, width;  // width: C; columns C ... 2 C - 1 of the GEMM are the second part of out
+    int rows, width;  // width is C; columns C ... 2 C - 1 of the GEMM are out[1]
     bool has_bias;
 
     __device__ __half* at(int row, int column) const {
@@ -48,13 +48,13 @@ struct Moments {
     float count, mean, deviations;  // deviations: the sum of (element - mean)^2
 };
 
-// Merge two sets by Chan's formula; Welford's is its case of a single new element.
+// Merge two sets by Chan's formula. Welford's formula is the special case of one new element.
 __device__ __forceinline__ Moments join(const Moments& a, const Moments& b) {
     const float count = a.count + b.count, share = count > 0 ? b.count / count : 0.0f, apart = b.mean - a.mean;
     return {count, a.mean + apart * share, a.deviations + b.deviations + apart * apart * a.count * share};
 }
 
-// Load eight neighbors as floats.
+// Load eight neighboring elements as floats.
 __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     llmk::Four bits;
     bits.vector = *reinterpret_cast<const uint4*>(from);
@@ -66,7 +66,7 @@ __device__ __forceinline__ void load_eight(const __half* from, float (&x)[8]) {
     }
 }
 
-// Merge the sets of all lanes. Every lane gets the result.
+// Return the moments of the union of all lanes' sets, in every lane.
 __device__ Moments join_lanes(Moments all) {
 #pragma unroll
     for (int reach = 16; reach > 0; reach /= 2) {
@@ -78,8 +78,8 @@ __device__ Moments join_lanes(Moments all) {
     return all;
 }
 
-// Compute the moments of a warp's part of a row, each lane from its eights first, first + step, ... Every lane gets
-// them. A lane reads its elements twice, for their mean and for their deviations from it.
+// Return the moments of a warp's part of a row, in every lane. An *eight* is eight neighboring elements; a lane has the
+// eights first, first + step, ... It reads them twice: for their mean, and for their deviations from it.
 __device__ __forceinline__ Moments moments_of(const __half* row, int width, int first, int step) {
     Moments own = {0, 0, 0};
     float x[8];
@@ -107,7 +107,7 @@ struct Norm {
     int width;
     float eps;
 
-    // The factor and the offset of a row's elements.
+    // Return factor and offset of a row: an element x is normalized to x * factor + offset.
     __device__ float2 line(const Moments& m) const {
         const float factor = rsqrtf(m.deviations / m.count + eps);
         return make_float2(factor, -m.mean * factor);
@@ -127,7 +127,8 @@ __device__ __forceinline__ uint4 normalize(const __half* row, float2 line, const
 
 constexpr int kNormWarps = 4;
 
-// One block per row. across: a step has the first pairs of its four eights first, then their second pairs, and so on.
+// Normalize one row per block. across: store a step of 32 as the first pairs of its four eights, then their second
+// pairs, and so on (the order for wgmma); otherwise store one eight after another.
 __global__ void __launch_bounds__(32 * kNormWarps) layer_norm(Norm norm, __half* __restrict__ y, bool across) {
     __shared__ Moments parts[kNormWarps];
     const size_t from = static_cast<size_t>(blockIdx.x) * norm.width;
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(32 * kNormWarps) layer_norm(Norm norm, __half*
 // -------------------------------------------------------------------------------------------------------- few rows
 
 using S = llmk::Int4Rows;
-constexpr int kFewRows = 64;  // up to here the weights are read once per 16 rows
+constexpr int kFewRows = 64;  // up to this number of rows, use the kernel that reads the weights once per 16 rows
 
 struct Normalized {
     Norm norm;
@@ -166,7 +167,7 @@ struct Normalized {
     int first_row, rows, pitch;
     int parts;  // warps that share a row
 
-    // First x as it is. A thread copies the eights whose moments it computes.
+    // First copy x unchanged. A thread copies the eights whose moments it computes.
     __device__ void prepare(__half* y, int) const {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / parts;
         if (row < rows) {
@@ -186,7 +187,7 @@ struct Normalized {
             if (lane == 0) lines[warp] = norm.line(all);
         }
         __syncthreads();
-        // Then the same columns of all rows: a thread reads their weights once.
+        // Then normalize the same columns of all rows, so that a thread reads their weight and beta once.
         for (int eight = threadIdx.x; eight < norm.width / 8; eight += S::kThreads) {
             float weight[8], beta[8];
             load_eight(norm.weight + 8 * eight, weight);
@@ -205,7 +206,7 @@ struct Normalized {
     }
 };
 
-// kTiles: the tiles of 8 rows of a block. kPlain: see llmk::Int4Rows.
+// kTiles: tiles of 8 rows per block. kPlain: groups are in order and no chunk spans two (see llmk::Int4Rows).
 template <int kTiles, bool kPlain>
 __global__ void __launch_bounds__(S::kThreads, 1) few_rows(llmk::Int4Layer w, S share, Normalized job) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -224,16 +225,16 @@ constexpr int kTileWarps = 8;
 constexpr int kTileThreads = 32 * kTileWarps;
 constexpr int kTileRows = 128;
 constexpr int kTileColumns = 32 * kTileWarps;
-constexpr int kSteps = 2;           // per stage
-constexpr int kTileStages = 5;      // in shared memory: one in use, the others in flight
+constexpr int kSteps = 2;           // steps per stage
+constexpr int kTileStages = 5;      // stages: one in use, the others in flight
 constexpr int kStripesPerStep = 4;  // stripes of 8 rows per group of mma.sync
 
 struct TileStage {
-    // A row has 64 bytes, so eight lanes read two rows, all 32 banks. In the second step the two rows are swapped, so
-    // that the lanes that copy a row's pieces of both steps have no bank conflict either.
+    // A row of y has 64 bytes per step, so eight lanes read two rows, which lie in all 32 banks. In the second step the
+    // rows of each such pair are swapped. So the lanes that copy both steps of a row have no bank conflicts either.
     uint4 y[kSteps][kTileRows][kStep / 8];
-    uint4 words[kSteps][kTileThreads];    // each lane's own
-    uint2 scales[kSteps][kTileWarps][8];  // of the four columns of each quad
+    uint4 words[kSteps][kTileThreads];    // the words of each thread
+    uint2 scales[kSteps][kTileWarps][8];  // the scales of the four columns of each quad of lanes
     int zeros[kSteps][kTileWarps][8];
 };
 
@@ -250,7 +251,7 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     const int to = blockIdx.y * kTileColumns + warp * 32 + 4 * i, column = min(to, w.out_features - 4);
     const unsigned step_words = kStep / 8 * w.out_features;
 
-    // This thread copies eights of y at the same k, from rows a quarter of the tile apart.
+    // This thread copies eights of y: all at the same k, from rows kApart apart.
     constexpr int kEights = kSteps * kStep / 8, kApart = kTileThreads / kEights;
     const int eight = threadIdx.x % kEights, first = threadIdx.x / kEights;
     int from[kTileRows / kApart];  // offset from the first row of the tile, in elements
@@ -300,14 +301,14 @@ __global__ void __launch_bounds__(kTileThreads, 1)
     float sums[kStripes][2][4] = {};  // columns 4 i + 2 j (e < 2) and the next, rows 2 t (even e) and the next
     for (int number = 0; number < stage_count; ++number) {
         __pipeline_wait_prior(kTileStages - 2);
-        __syncthreads();  // this stage has arrived, and no warp reads the previous one
+        __syncthreads();  // this stage has arrived, and no warp reads the previous stage
         fetch();
         const TileStage& s = stages[number % kTileStages];
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             llmk::Four words;
             words.vector = s.words[step][threadIdx.x];
-            __half2 weight[4][4] = {};  // of column 4 i + c, pair by pair, dequantized
+            __half2 weight[4][4] = {};  // [c]: dequantized weights of column 4 i + c, in pairs
             const int k = (number * kSteps + step) * kStep + 8 * t;
             if (kPlain) {
                 const unsigned zeros = static_cast<unsigned>(s.zeros[step][warp][i]) >> (column % 8 * 4);
@@ -353,7 +354,7 @@ __global__ void __launch_bounds__(kTileThreads, 1)
             const uint2 four =
                 make_uint2(llmk::as_bits(__floats2half2_rn(sums[r][0][odd] + bias[0], sums[r][0][2 + odd] + bias[1])),
                            llmk::as_bits(__floats2half2_rn(sums[r][1][odd] + bias[2], sums[r][1][2 + odd] + bias[3])));
-            *reinterpret_cast<uint2*>(output.at(first_row + row, column)) = four;  // the four are in one part
+            *reinterpret_cast<uint2*>(output.at(first_row + row, column)) = four;  // all in one part of out
         }
     }
 }
@@ -380,7 +381,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ __align__(16) unsigned char shared[];
     unsigned char* stages = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     uint64_t* full = reinterpret_cast<uint64_t*>(stages + kStages * kStageBytes);  // [kStages]: the tile has arrived
-    uint64_t* empty = full + kStages;  // [kStages]: all eight warps are done with it
+    uint64_t* empty = full + kStages;  // [kStages]: all eight warps have used the tile
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
             llmk::mbarrier_init(full + s, 1);
@@ -390,7 +391,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
 
-    // Neighboring blocks have the same columns, so L2 serves their words.
+    // Blocks with neighboring numbers have the same columns, so that their words come from L2.
     const int tile_rows = (output.rows + kRows - 1) / kRows;
     const int tiles = tile_rows * ((w.out_features + kColumns - 1) / kColumns), steps = w.in_features / kDepth;
     llmk::Ring<kStages> ring;
@@ -435,7 +436,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         fetch();
         __half2 low[4], high[4], scale[4];
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-            float sums[2][kRows / 2];  // columns 0 and 1 of the four (j = 0), 2 and 3, and all rows
+            float sums[2][kRows / 2];  // [j]: columns 2 j and 2 j + 1 of the four, in all rows
             unsigned a[2][2][2][4];    // operand A: [half of a stage][16 k][j]
             int left = 0;              // remaining steps of this group
             for (int k = 0; k < steps; ++k, ring.next()) {
@@ -455,11 +456,11 @@ __global__ void __launch_bounds__(kThreads, 1)
                 const uint64_t b = llmk::make_smem_desc(stage);
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int row = 4 * half + t;  // a row of words: 128 bytes, swizzled
+                    const int row = 4 * half + t;  // a row of 32 words, swizzled: 128 bytes
                     const unsigned char* from = stage + kRowBytes + warp * 1024 + row * 128 + (four ^ row) * 16;
                     llmk::Four words;
                     words.vector = *reinterpret_cast<const uint4*>(from);
-                    llmk::wgmma_wait_group<1>();  // the wgmmas of the same half of the previous stage
+                    llmk::wgmma_wait_group<1>();  // wait for the wgmmas of the same half of the previous stage
                     if (half == 1) {  // a branch around the arrive alone would make ptxas serialize the wgmmas
                         __syncwarp();
                         if (lane == 0 && k > 0) llmk::mbarrier_arrive(empty + (ring.stage + kStages - 1) % kStages);
@@ -494,7 +495,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                 for (int c = 0; c < 4; ++c) bias[c] = __half2float(output.bias[column + c]);
             }
-            __half* to = output.at(first_row, column);  // the four are in one part
+            __half* to = output.at(first_row, column);  // the four columns are in one part of out
 #pragma unroll
             for (int g = 0; g < kRows / 8; ++g) {
 #pragma unroll
@@ -510,13 +511,13 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
     }
 #else
-    __trap();  // launched only on Hopper, for which this file was not compiled
+    __trap();  // this kernel is launched on Hopper only; the file was compiled for another GPU
 #endif
 }
 
 void launch(const __half* y, const llmk::Int4Layer& w, const Output& output, int sms, cudaStream_t stream) {
     CUtensorMap y_map, w_map;
-    // TMA moves words as pairs of 16 bits: a row of a box, 32 columns, has 64 of them.
+    // TMA copies each word as two 16-bit elements, so a row of a box with 32 columns has 64 elements.
     const __half* words = reinterpret_cast<const __half*>(w.qweight);
     if (llmk::make_tensor_map(&y_map, y, w.in_features, output.rows, 1, w.in_features, 8, kRows) != cudaSuccess ||
         llmk::make_tensor_map(&w_map, words, 64, w.in_features / 8, w.out_features / 32, 2LL * w.out_features, 64,
