@@ -1,4 +1,4 @@
-// Runs a function as a thread: on a separate stack, in a launch that it can end.
+// Runs a function as a simulated thread: on its own stack, in a launch that the function can end.
 #pragma once
 
 #include "checks/core/state.h"
@@ -7,7 +7,7 @@
 
 namespace unit {
 
-// Runs a function like a thread in a kernel. Returns CUDA's error if it ends the launch, otherwise 0.
+// Runs a function like a thread of a kernel. Returns CUDA's error if the function ends the launch, otherwise 0.
 template <typename F>
 int as_thread(sim::checks::ThreadState& state, F what, sim::Grid& grid) {
     static sim::Worker worker;

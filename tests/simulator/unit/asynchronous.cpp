@@ -1,4 +1,4 @@
-// Asynchronous copies and mbarriers: the order that their events establish.
+// Tests of asynchronous copies and mbarriers: the order that they establish between accesses.
 #include "checks/counting/counting.h"
 #include "checks/asynchronous/mbarriers.h"
 #include "checks/report/recording.h"
@@ -15,7 +15,7 @@ using unit::Grid;
 
 namespace {
 
-const char code[512] = {};  // places in a kernel
+const char code[512] = {};  // addresses in it stand for instructions of a kernel
 
 bool found(const char* kind) {
     for (size_t i = 0; i < finding_count(); ++i)
@@ -32,7 +32,7 @@ void read(ThreadState& thread, char* at, const void* place = code + 1) {
     on_access<2, false>(thread, reinterpret_cast<uintptr_t>(at), place);
 }
 
-// Four floats that a proxy fence has made visible to the copy engine.
+// Writes four floats and executes a proxy fence, which makes them visible to the copy engine.
 void fill(ThreadState& thread, char* at) {
     for (unsigned i = 0; i < 4; ++i) write(thread, at + 4 * i);
     proxy_fence(*thread.thread);
@@ -45,14 +45,14 @@ void store(ThreadState& thread, char* shared, char* global, const void* place = 
     bulk_commit(*thread.thread);
 }
 
-// All threads of two blocks of 32 threads.
+// A cluster barrier of all threads, in two blocks of 32 threads.
 void meet(Grid& grid) {
     for (unsigned i = 0; i < 64; ++i) grid.arrive_at_cluster(i / 32, i % 32);
     grid.complete_cluster(0);
     for (unsigned i = 0; i < 64; ++i) grid.wait_for_cluster(i / 32, i % 32);
 }
 
-// An mbarrier in shared memory of a block, after all other objects.
+// An mbarrier in a block's shared memory, after all other objects.
 struct Barrier : sim::Mbarrier {
     Barrier(Grid& grid, ThreadState& first) : Mbarrier() {
         block = &grid.block(first.thread->block->rank);
@@ -83,7 +83,7 @@ CASE(copies_of_older_groups_are_waited_for_and_younger_ones_are_not) {
             async_wait(*thread.thread, 2);
             CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);
             async_wait(*thread.thread, may_pend);
-            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // counted once
+            CHECK_EQUAL(prefetched_bytes() - ahead, 2 * pieces * 16);  // the second wait counts nothing
             for (unsigned i = 0; i < (3 - may_pend) * pieces; ++i) read(thread, grid.shared(0) + 16 * i + 12);
             CHECK_FOUND("nothing");
             for (unsigned i = (3 - may_pend) * pieces; i < 3 * pieces; ++i) {
@@ -194,7 +194,7 @@ CASE(a_proxy_fence_counts_from_the_write_on) {
     }
 }
 
-// __syncwarp orders a write of the reader's warp before the read, and an mbarrier one of another warp.
+// __syncwarp orders a write of the reader's warp before the read. An mbarrier orders a write of another warp.
 CASE(a_proxy_fence_of_the_reader_reaches_as_far_as_it_knows) {
     for (unsigned writer : {9u, 40u}) {
         for (bool fenced_late : {false, true}) {
@@ -230,7 +230,7 @@ CASE(a_phase_orders_what_comes_before_an_arrival) {
         barrier.wait(grid.thread(0, 40));
         x.read(grid.thread(0, 40), 0);
         CHECK_FOUND(when == before_it ? "nothing" : "within_block");
-        x.read(grid.thread(0, 41), 0);  // has not waited
+        x.read(grid.thread(0, 41), 0);  // this thread has not waited
         CHECK(found("within_block"));
     }
 }
@@ -286,7 +286,7 @@ CASE(an_mbarrier_is_initialized_before_others_come_to_it) {
     }
 }
 
-// Its phase is later than the one that other threads complete.
+// The arrival belongs to a later phase than the one that other threads complete.
 CASE(an_arrival_after_copies_publishes_when_it_is_done) {
     for (bool done : {false, true}) {
         Grid grid(1, 96);
@@ -317,7 +317,7 @@ CASE(copies_of_a_thread_arrive_at_an_mbarrier) {
         copy(thread, grid.shared(0), x.at(0));
         copy(thread, grid.shared(0) + 16, x.at(0));
         async_arrive(*thread.thread, barrier, 1, code);
-        copy(thread, grid.shared(0) + 32, x.at(0));  // too late for it
+        copy(thread, grid.shared(0) + 32, x.at(0));  // started after the arrival, which does not track it
         barrier.arrive(grid.thread(0, 1));
         if (done) mbarrier_operation_done(*thread.thread, barrier, 1);
         barrier.complete();
@@ -351,12 +351,13 @@ CASE(a_bulk_load_arrives_at_an_mbarrier) {
         if (how == meets_who_waited) grid.syncthreads(0);
         read(grid.thread(0, how == waits ? 5 : 40), grid.shared(0));
         CHECK_FOUND(how == does_not_wait ? "copy_not_awaited" : "nothing");
-        read(grid.thread(0, 41), grid.shared(0) + 4);  // ordered only by the barrier of the block
+        read(grid.thread(0, 41), grid.shared(0) + 4);  // only the block's barrier orders this read
         CHECK_EQUAL(found("copy_not_awaited"), how != meets_who_waited);
     }
 }
 
-// Block 1 copies its shared memory to block 0, or block 0 to block 1. The source block may exit before it is read.
+// Block 1 copies its shared memory to block 0, or block 0 to block 1. The source block must not exit before the copy
+// has read it.
 CASE(a_copy_to_another_block_is_over_before_its_source_is) {
     for (unsigned from : {0u, 1u}) {
         for (bool awaited : {false, true}) {
@@ -405,7 +406,7 @@ CASE(what_one_has_waited_for_all_know_after_a_phase) {
     Grid grid(1, 64);
     Barrier barrier(grid, grid.thread(0, 0));
     grid.syncthreads(0);
-    barrier.wait(grid.thread(0, 40));  // for a phase that completed before a grid-wide barrier
+    barrier.wait(grid.thread(0, 40));  // this phase completed before a grid-wide barrier
     CHECK(!grid.thread(0, 40).awaited);
     barrier.arrive(grid.thread(0, 2));
     barrier.complete();

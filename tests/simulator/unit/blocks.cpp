@@ -1,4 +1,4 @@
-// Blocks: numbers of threads, shared arrays, and the state after the events of a launch.
+// Tests of the checks' state of blocks: serial numbers, shared arrays, and what launch events change.
 #include <malloc.h>
 
 #include "checks/synchronization/clusters.h"
@@ -26,13 +26,13 @@ bool same(const uint32_t* actual, uint32_t x, uint32_t y, uint32_t z) {
 
 bool same(EpochRange actual, Epoch begin, Epoch end) { return actual.begin() == begin && actual.end() == end; }
 
-// Bytes that the process has allocated with malloc.
+// Returns the bytes that the process has allocated with malloc.
 size_t held() {
     struct mallinfo2 now = mallinfo2();
     return now.uordblks + now.hblkhd;
 }
 
-// Begins a launch that uses this many numbers; returns the first.
+// Begins a launch that uses this many serial numbers. Returns the first one.
 uint32_t pass(uint32_t blocks) {
     PastLaunch launch = {};
     launch.blocks = blocks;
@@ -79,7 +79,7 @@ CASE(when_all_numbers_are_used_up_they_begin_again) {
     pass(1);
     the_launch.blocks = 0u - the_launch.first_serial + 1;
     end_serials();
-    CHECK_EQUAL(pass(limit - reserve), 0);  // more than there are
+    CHECK_EQUAL(pass(limit - reserve), 0);  // more serial numbers than exist
     CHECK_EQUAL(pass(limit - reserve - 2), 1);
     the_launch.blocks = 0u - the_launch.first_serial + 1;
     end_serials();
@@ -95,7 +95,7 @@ CASE(past_launches_are_found_by_any_number_of_theirs) {
             CHECK(past_launch(serial) && past_launch(serial)->first_serial == first[i]);
     CHECK(!past_launch(first[0] - 1));
     CHECK_EQUAL(past_launches().size(), 20);
-    // A copy has no threads.
+    // A copy by the host has no threads to name.
     uint32_t index[3], thread[3];
     CHECK(name_thread(first[19], 0, index, thread));
     past_launches().back().call = "a copy";
@@ -141,7 +141,7 @@ CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_n
 
 CASE(a_block_begins_as_if_no_other_had_been) {
     const VectorClock* known = reinterpret_cast<const VectorClock*>(&the_launch);
-    for (unsigned turn = 0; turn < 3; ++turn) {  // later blocks replace earlier ones
+    for (unsigned turn = 0; turn < 3; ++turn) {  // later turns reuse the memory of earlier blocks
         const unsigned count = turn ? 72 : 40;
         Grid grid(4, count, 2);
         for (unsigned b = 0; b < 4; ++b) {
@@ -152,7 +152,8 @@ CASE(a_block_begins_as_if_no_other_had_been) {
             CHECK(block.first_serial == block.serial && block.cluster_size == 2);
             CHECK_EQUAL(block.cluster_first, the_launch.first_serial + b / 2 * 2);
             CHECK(block.time == 1 && block.barrier_time == 1 && !block.barrier_known && !block.remote);
-            CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);  // exact: clusters
+            // Blocks of a cluster are exact.
+            CHECK(!block.extras && block.exact && !block.fenced && !block.exit_reported);
             CHECK(!block.executed && !block.wgmma && !block.tensor_memory && !block.swizzles);
             for (const VectorClock* arrival : block.arrivals) CHECK(!arrival);
             for (unsigned w = 0; w < (count + 31) / 32; ++w) {
@@ -191,7 +192,7 @@ CASE(where_a_block_has_ended_the_next_one_begins) {
     CHECK(worker.blocks.size() == 1 && worker.blocks[0] == first && worker.free_blocks == second);
     sim::events::block_begin(grid.block(1));
     CHECK(state_of(grid.block(1)) == second && second->shared == shared && worker.blocks.size() == 2);
-    // A block that needs memory for more threads frees its earlier memory.
+    // A block whose memory is too small for its threads frees it and takes new memory.
     BlockState* free_blocks = worker.free_blocks;
     worker.free_blocks = nullptr;
     {
@@ -231,7 +232,7 @@ CASE(what_a_block_and_its_threads_had_is_given_back) {
         CHECK(!block.swizzles && !block.executed && !block.remote);
         drop_logs(*block.worker);
         forget_findings();
-        if (turn == 10) before = held();  // malloc keeps a few pieces of each size for later
+        if (turn == 10) before = held();  // measure after malloc's caches are full
         CHECK(turn < 20 || held() == before);
     }
     forget_executed();
@@ -258,7 +259,7 @@ CASE(what_is_ordered_before_a_thread_begins_with_its_block_and_ends_at_its_last_
     auto shared = [&] { return set_floors(thread), thread.floors[shared_window]; };
     const uint32_t last = Epoch::time_limit - 1;
     block.serial = block.first_serial + 6;
-    for (uint32_t time : {1u, 7u, 3u, last}) {  // the block's may lie behind that of the thread
+    for (uint32_t time : {1u, 7u, 3u, last}) {  // the block's time may be before the thread's
         block.barrier_time = time;
         CHECK(same(shared(), Epoch(block.first_serial, 0), Epoch(block.serial, time == 3 ? 7 : time)));
     }
@@ -378,8 +379,8 @@ CASE(between_shared_arrays_the_nearest_one_was_missed) {
     for (unsigned i = 0; i < 3; ++i) sim::events::shared_array(grid.launch(), slots + i, offsets[i], 64, "array");
     auto nearest = [&](size_t offset) { return nearest_shared(block, base + offset)->base - base; };
     CHECK(nearest(0) == 128 && nearest(127) == 128 && nearest(191) == 128);
-    CHECK(nearest(192) == 192 && nearest(256) == 192);                         // one may begin where another ends
-    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // same distance: the earlier
+    CHECK(nearest(192) == 192 && nearest(256) == 192);  // the second array begins where the first one ends
+    CHECK(nearest(383) == 192 && nearest(384) == 192 && nearest(385) == 512);  // at the same distance the earlier array
     CHECK(nearest(575) == 512 && nearest(600) == 512);
     CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
 }

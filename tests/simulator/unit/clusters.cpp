@@ -1,4 +1,4 @@
-// Clusters: accesses that the cluster barrier orders, and accesses that it does not order.
+// Tests of clusters: accesses that the cluster barrier orders, and accesses that it does not order.
 #include "checks/synchronization/clusters.h"
 
 #include "grid.h"
@@ -10,7 +10,8 @@ using unit::Grid;
 
 namespace {
 
-// Two blocks of a cluster. All threads of both arrive, and all but one release.
+// All threads of both blocks arrive at the cluster barrier. Without first_releases, thread 0 of block 0 arrives
+// relaxed.
 void all_arrive(Grid& grid, unsigned threads, bool first_releases = true) {
     for (unsigned block = 0; block < 2; ++block)
         for (unsigned thread = 0; thread < threads; ++thread)
@@ -39,10 +40,10 @@ CASE(a_barrier_of_the_cluster_orders_what_comes_before_and_after) {
     x.read(grid.thread(1, 33), 0);
     x.write(grid.thread(1, 33), 1);
     x.read(grid.thread(1, 33), 2);
-    x.write(grid.thread(1, 33), 3);  // read by all threads of both blocks
+    x.write(grid.thread(1, 33), 3);  // element 3 was read by all threads of both blocks
     CHECK_FOUND("nothing");
     grid.wait_for_cluster(0, 39);
-    x.write(grid.thread(0, 39), 0);  // written by the same block, but read by the other one
+    x.write(grid.thread(0, 39), 0);  // element 0 was written by the same block, but read by the other one
     CHECK_FOUND("within_cluster");
 }
 
@@ -118,7 +119,8 @@ CASE(serials_say_which_cluster) {
     CHECK(!same_cluster(first - 1, first));
 }
 
-// An atomic operation on memory without a value is marked as well.
+// Time 0 of a cluster's first block precedes all accesses of the cluster. An atomic operation on uninitialized shared
+// memory stores it as the time of a write.
 CASE(the_time_before_its_threads_began_is_before_all_of_a_cluster) {
     Grid grid(2, 32, 2);
     uint32_t serial = grid.thread(0, 0).block->serial;
@@ -133,14 +135,14 @@ CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
         for (unsigned thread = 0; thread < 33; ++thread) grid.wait_for_cluster(block, thread);
     grid.sync_grid();
     grid.syncwarp(0, 0, 0xff);
-    x.write(grid.thread(0, 5), 0);  // after others have arrived
+    x.write(grid.thread(0, 5), 0);  // other threads have already arrived
     all_arrive(grid, 33);
     grid.wait_for_cluster(1, 1);
     x.read(grid.thread(1, 1), 0);
     CHECK_FOUND("nothing");
 }
 
-// Thread 0 arrives without releasing, so only accesses that an earlier barrier ordered are known to others.
+// Thread 0 arrives without releasing. So other threads know only those of its accesses that an earlier barrier ordered.
 CASE(barriers_before_an_arrival_order_what_others_did) {
     enum { before_barrier, before_syncwarp, after_syncwarp };
     for (int when : {before_barrier, before_syncwarp, after_syncwarp}) {
@@ -213,7 +215,7 @@ CASE(what_one_has_waited_for_all_know_after_the_barrier) {
     CHECK(grid.thread(1, 1).awaited && !grid.thread(1, 2).awaited);
 }
 
-// A set of readers stored only by its extent does not show which threads joined after arriving.
+// If a set of readers is stored only as a range of threads, it does not show which ones read after they arrived.
 CASE(a_cluster_of_one_block_tells_readers_apart) {
     Grid grid(1, 64);
     Floats x;
@@ -281,7 +283,7 @@ CASE(who_was_at_the_shared_memory_of_an_earlier_cluster_is_forgotten) {
 
 namespace {
 
-// 4-byte reads of another block's shared memory.
+// Makes 4-byte reads of another block's shared memory.
 class Remote {
   public:
     explicit Remote(Grid& grid) : grid_(grid) {
@@ -310,7 +312,7 @@ CASE(a_block_ends_after_those_who_read_its_shared_memory) {
         Grid grid(2, 40, 2);
         Remote remote(grid);
         remote.read(1 - owner, 37, owner);
-        remote.read(owner, 3, owner);  // whose block has exited
+        remote.read(owner, 3, owner);  // the owner's block has exited
         remote.end(owner);
         CHECK_FOUND("ended_block");
         const Finding& made = finding(0);

@@ -1,4 +1,4 @@
-// Containers: growth, collisions, and contents after moves.
+// Tests of containers: growth, collisions, and contents after their memory has moved.
 #include "checks/core/containers.h"
 
 #include "checks/counting/request.h"
@@ -19,7 +19,8 @@ CASE(an_array_keeps_its_elements_when_it_grows) {
 CASE(an_element_of_an_array_can_be_added_to_it) {
     Growable<uint64_t> array;
     array.push(42);
-    for (unsigned i = 0; i < 100; ++i) array.push(array[0]);  // grows while its argument is one of its elements
+    // The argument is an element that moves when the array grows.
+    for (unsigned i = 0; i < 100; ++i) array.push(array[0]);
     for (uint64_t element : array) CHECK_EQUAL(element, 42);
 }
 
@@ -48,7 +49,7 @@ CASE(a_map_finds_what_was_put_in_and_nothing_else) {
     HashMap<uint32_t> map;
     CHECK(!map.find(1));
     unit::Random random;
-    for (unsigned i = 1; i <= 5000; ++i) map.at(uint64_t(i) << 12) = i;  // like addresses of pages
+    for (unsigned i = 1; i <= 5000; ++i) map.at(uint64_t(i) << 12) = i;  // keys like the addresses of memory pages
     CHECK_EQUAL(map.size(), 5000);
     for (unsigned i = 1; i <= 5000; ++i) CHECK_EQUAL(*map.find(uint64_t(i) << 12), i);
     for (unsigned i = 1; i <= 5000; ++i) CHECK(!map.find((uint64_t(i) << 12) + 1 + random.below(4000)));
@@ -59,7 +60,7 @@ CASE(a_map_finds_what_was_put_in_and_nothing_else) {
 
 CASE(keys_of_one_place_do_not_disturb_each_other) {
     HashMap<uint64_t> map;
-    Growable<uint64_t> keys;  // all collide while the map has at most 1024 slots
+    Growable<uint64_t> keys;  // these keys collide while the map has at most 1024 slots
     for (uint64_t key = 1; keys.size() < 300; ++key)
         if ((mix(key) & 1023) == 1023) keys.push(key);
     for (uint64_t key : keys) map.at(key) = ~key;
@@ -87,7 +88,7 @@ CASE(a_pool_gives_aligned_memory_of_its_own) {
     Pool pool;
     unsigned char* taken[200];
     for (unsigned i = 0; i < 200; ++i) {
-        size_t bytes = 1 + i * i * 7;  // up to several times the size of a chunk
+        size_t bytes = 1 + i * i * 7;  // sizes up to several chunks of the pool
         taken[i] = pool.take<unsigned char>(bytes);
         CHECK_EQUAL(reinterpret_cast<uintptr_t>(taken[i]) % 16, 0);
         memset(taken[i], static_cast<int>(i), bytes);
@@ -98,7 +99,7 @@ CASE(a_pool_gives_aligned_memory_of_its_own) {
 }
 
 CASE(a_set_of_numbers_tells_the_new_ones) {
-    static NumberSet set;  // zero bytes
+    static NumberSet set;  // static, because a set must begin with zero bytes
     unit::Random random(2);
     for (unsigned round = 0; round < 200; ++round) {
         set.clear();

@@ -1,4 +1,4 @@
-// Counters by kernel, by place in the code, and by request of the host.
+// Tests of counters: per kernel, per instruction address, and of accesses by the host.
 #include "checks/counting/counting.h"
 
 #include "grid.h"

@@ -1,4 +1,4 @@
-// The epoch: its fields, its order and its limits.
+// Tests of epochs, which pack a block's serial number, a thread and a time: fields, order and limits.
 #include "checks/core/epoch.h"
 
 #include "seed.h"
@@ -63,7 +63,7 @@ CASE(epochs_are_ordered_by_block_then_by_time) {
         bool simultaneous = a.serial() == b.serial() && a.time() == b.time();
         if (!simultaneous) CHECK_EQUAL(a < b, earlier);
         CHECK_EQUAL(a.not_earlier_than(b), !earlier);
-        // A floor at b's time is later than all epochs before it, but not later than b.
+        // An epoch without a thread at b's time (a floor) is later than all epochs before b, but not later than b.
         CHECK_EQUAL(a < Epoch(b.serial(), b.time()), earlier);
         CHECK(!(b < Epoch(b.serial(), b.time())));
     }

@@ -1,4 +1,4 @@
-// Findings of errors that the runtime reports.
+// Tests of findings about errors that the simulator's runtime reports.
 #include "checks/memory/errors.h"
 #include "runtime/async_operations.h"
 
@@ -64,7 +64,7 @@ CASE(a_fault_says_of_which_launch_and_where) {
     CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, 65535, code), "null_pointer"));
     CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, 65536, code), "illegal_address"));
     CHECK(is_named(faulted(FaultKind::misaligned_address, nullptr, 100, code), "misaligned"));
-    // A call of the simulator is known by its return address, which already follows the call.
+    // A call into the simulator is identified by its return address, which is the address after the call.
     CHECK(faulted(FaultKind::trap, nullptr, 0, code).side.address == code);
     Block block = {};
     Thread thread = {};
@@ -148,7 +148,7 @@ CASE(each_error_of_synchronization_has_its_name) {
         CHECK(unit::says(last(), barriers || lanes ? "__syncthreads | __syncthreads" : explained ? "how" : ""));
         CHECK(last().other.line == (barriers ? 21u : lanes ? 24u : 0u));
     }
-    // If no specific thread caused it, the finding names the first one.
+    // If no specific thread caused the error, the finding names the first thread.
     forget_findings();
     events::sync_error(SyncError::barrier_threads_invalid, block, nullptr, nullptr);
     CHECK(last().side.address == code && last().side.line == 20 && unit::says(last(), ""));
@@ -175,8 +175,8 @@ CASE(lanes_of_one_mask_at_different_places_are_told_apart) {
         threads[i].wait = Wait::exchange;
         threads[i].wait_label = i == 5 ? "one" : "the other";
         threads[i].wait_site.line = 20 + i;
-        // Lane 6 is in the mask but at another place; lane 0 waits for others; 5 and 7 differ, and one of them is
-        // named.
+        // Lane 6 is in the mask, but waits elsewhere. Lane 0 waits for other lanes. Lanes 5 and 7 wait in other calls
+        // than lane 0, and the finding names one of them.
         warp.tag[i] = i == 3 || i == 4 ? 1 : 2;
     }
     warp.threads = threads;

@@ -1,4 +1,4 @@
-// Events of a launch: counters, the state after it, and what is undone if the launch is rolled back.
+// Tests of the events of a launch: counters, the state after the launch, and what a rollback of the launch undoes.
 #include "runtime/events.h"
 
 #include <malloc.h>
@@ -31,7 +31,7 @@ uint64_t key(const void* address) { return reinterpret_cast<uint64_t>(address); 
 
 AccessSite& site_at(Grid& grid, unsigned place) { return *grid.thread(0, 0).worker->sites.find(code + place); }
 
-// Logs a read at a place in the code, and returns the number of requests counted there.
+// `read` logs a read at a code address. `requests` returns the number of requests that were counted there.
 void read(Grid& grid, Floats& x, unsigned block, unsigned thread, unsigned place) {
     on_access<2, false>(grid.thread(block, thread), key(x.at(place)), code + place);
 }
@@ -181,7 +181,7 @@ CASE(what_a_block_does_is_recorded_where_it_is_the_one) {
     reset();
     {
         Grid grid(1, 32);
-        launch_end(grid.launch());  // in the middle of the launch
+        launch_end(grid.launch());  // the launch ends before its blocks do
         CHECK(!recorded_block && recording.done);
         launch_begin(grid.launch());
     }
@@ -202,7 +202,7 @@ CASE(a_launch_begins_with_nothing_known) {
         site_id(code + 7);
         count_async_copy(16);
         count_prefetched(4);
-        the_launch.lock.lock();  // by a launch that was ended at any point
+        the_launch.lock.lock();  // an earlier launch ended while it held the lock
         launch_begin(launch);
         const SpinLock open;
         CHECK(!memcmp(&the_launch.lock, &open, sizeof open));
@@ -212,7 +212,7 @@ CASE(a_launch_begins_with_nothing_known) {
         CHECK(the_launch.prefetched_before == prefetched_bytes() && launch.checks_enabled && !the_launch.exact);
         launch_end(launch);
     }
-    sim::Launch launch = launch_of(dim3(1u << 28), dim3(32));  // more blocks than there are numbers
+    sim::Launch launch = launch_of(dim3(1u << 28), dim3(32));  // more blocks than serial numbers
     launch_begin(launch);
     CHECK(!launch.checks_enabled);
     the_launch.blocks = 1;
@@ -299,7 +299,7 @@ CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
     worker.known_barriers.at(8) = 1;
     SyncLog& log = new_log(code);
     CHECK(log_of(code) == &log);
-    past_launches().back().number = 9;  // in a stream
+    past_launches().back().number = 9;  // as for a launch in a stream
     launch_rolled_back(grid.launch());
     CHECK(x.cell(3).write == before && *reinterpret_cast<float*>(x.at(3)) == 1);
     CHECK(worker.overwritten.empty() && worker.blocks.empty() && worker.touched.empty());
@@ -309,7 +309,7 @@ CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
     CHECK(async_bytes() == copied && prefetched_bytes() == prefetched);
     CHECK(past_launches().back().number == 0 && !the_launch.launch);
     CHECK(kernel(0).launches == 0 && kernel(0).sites->empty());
-    // It runs again with new numbers.
+    // The launch runs again, and its blocks get new serial numbers.
     uint32_t first = the_launch.first_serial;
     launch_begin(grid.launch());
     CHECK_EQUAL(the_launch.first_serial, first + 2);
@@ -354,7 +354,7 @@ CASE(the_dynamic_buffer_is_known_to_each_launch) {
         CHECK(one.slot == code && one.offset == 64 && one.bytes == 8 && strlen(one.name) == 63 && !*other.name);
         CHECK(one.id >> 31 == 1 && other.id >> 31 == 1 && one.id != other.id);
         static uint32_t id;
-        CHECK(turn == 0 || id == one.id);  // findings of several launches are merged
+        CHECK(turn == 0 || id == one.id);  // same id, so findings of several launches are merged
         id = one.id;
     }
 }
@@ -377,7 +377,7 @@ CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
         CHECK_EQUAL(*the_launch.barriers_at.find(key(code + 1)), turn + 1);
     }
     CHECK(state_of(block)->exit_reported && the_launch.barriers_at.size() == 1);
-    // No thread is missing if all have arrived, nor at a named barrier.
+    // There is no finding if all threads have arrived, or if the barrier is a named one.
     forget_findings();
     state_of(block)->exit_reported = false;
     barrier(block, 1, lanes);
@@ -410,7 +410,7 @@ CASE(at_a_barrier_the_accesses_of_those_who_meet_are_counted) {
     grid.meet(0, 1, {0, 2});
     CHECK(requests(grid, 0) == 1 && requests(grid, 1) == 1 && requests(grid, 2) == 1);
     access();
-    unsigned lanes[sim::max_warps_per_block] = {~0u, 0xffff};  // only half of one warp
+    unsigned lanes[sim::max_warps_per_block] = {~0u, 0xffff};  // all lanes of warp 0, half of warp 1
     for (unsigned w : {0u, 1u}) grid.warp(0, w).at_barrier[2].waiting = lanes[w];
     barrier(grid.block(0), 2, lanes);
     CHECK(requests(grid, 0) == 2 && requests(grid, 1) == 1);
@@ -572,7 +572,7 @@ CASE(an_atomic_operation_reaches_as_far_as_its_scope) {
             atomic(*thread.thread, x.at(0), 4, AtomicOp::add, scope, code);
             bool block = scope == Scope::block || (scope == Scope::cluster && cluster == 1);
             CHECK_EQUAL(x.cell(0).second.block_scope(), block);
-            // In shared memory that no other block can access, every scope is sufficient.
+            // Block scope is sufficient in shared memory that no other block can access.
             atomic(*thread.thread, grid.shared(0), 4, AtomicOp::exchange, scope, code + 1);
             Region& region = *find_shared(*thread.block, key(grid.shared(0)));
             CHECK_EQUAL(region.cells[0].second.block_scope(), cluster == 2 && scope == Scope::block);
@@ -631,13 +631,13 @@ CASE(memory_is_known_from_when_it_is_allocated_until_it_is_freed) {
         made.base += 128;
         made.kind = MemoryKind::device;
         allocation(made);
-        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // still
+        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // unchanged
         CHECK_EQUAL(scratch_bytes(), 128);
         release(memory + 128, 64, code + 1);
         CHECK(find_region(key(memory)) && !find_region(key(memory + 128)));
         made.base += 64;
         allocation(made);
-        CHECK_EQUAL(scratch_bytes(), 128);  // the same peak as before
+        CHECK_EQUAL(scratch_bytes(), 128);  // the peak has not increased
         host_write(memory, 64);
         CHECK(region->initialized);
     }
@@ -687,13 +687,13 @@ CASE(everything_is_forgotten_when_a_report_begins) {
 CASE(who_wrote_a_value_last_is_named) {
     Floats x;
     unsigned names[6] = {};
-    CHECK(!writer(code, names) && !writer(x.at(1), names));  // not device memory; the host wrote it
+    CHECK(!writer(code, names) && !writer(x.at(1), names));  // `code` is no device memory; the host wrote x[1]
     Grid grid(3, 64);
     x.write(grid.thread(2, 40), 1);
     CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40 && !writer(x.at(2), names));
     CHECK(!names[1] && !names[2] && !names[4] && !names[5]);
     x.atomic(grid.thread(1, 7), 1);
-    CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40);  // the later block's, in either order
+    CHECK(writer(x.at(1), names) && names[0] == 2 && names[3] == 40);  // the later block counts, also if it wrote first
     grid.sync_grid();
     x.atomic(grid.thread(1, 7), 1);
     CHECK(writer(x.at(1), names) && names[0] == 1 && names[3] == 7);
@@ -712,7 +712,7 @@ CASE(who_wrote_a_value_last_is_named) {
 CASE(the_first_block_of_all_is_named_too) {
     the_launch.first_serial = Epoch::serial_limit;
     sim::Launch launch = launch_of(dim3(3), dim3(32));
-    end_serials();  // all numbers are used up
+    end_serials();  // all serial numbers are used, so they restart
     launch_begin(launch);
     CHECK_EQUAL(the_launch.first_serial, 1);
     Floats x;

@@ -1,4 +1,4 @@
-// Execution counts of basic blocks, compared with a count for each thread.
+// Tests of execution counts of basic blocks, compared with separate counts for each thread.
 #include "checks/counting/executed.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ HOOK(void, __sanitizer_cov_trace_pc)();
 
 namespace {
 
-// A table of 64 entries grows three times to hold these.
+// A thread's table of 64 entries grows three times to hold this many basic blocks.
 constexpr unsigned place_count = 256;
 
 // A separate basic block for each number. The call is not the last statement, so it returns into this block.
@@ -43,7 +43,7 @@ void execute(ThreadState& thread, unsigned number, unsigned times = 1) { execute
 
 void collect(Grid& grid, unsigned block = 0) { collect_executed(*state_of(grid.block(block))); }
 
-// The address at which each block is counted: it was executed once more than the previous one.
+// Finds the address at which each basic block is counted: block i is executed i + 1 times.
 struct Addresses {
     const void* of[place_count] = {};
     Addresses() {
@@ -62,7 +62,7 @@ ExecutedCode counted(const void* address, unsigned kernel) {
     ExecutedCode sum = {};
     for (const ExecutedCode& code : executed_code()) {
         if (code.address != address || code.kernel != kernel) continue;
-        CHECK(!sum.address);  // has one entry
+        CHECK(!sum.address);  // an address has at most one entry
         sum = code;
     }
     return sum;
@@ -74,8 +74,8 @@ bool is(const ExecutedCode& code, uint64_t executions, uint64_t warp_executions,
 
 }  // namespace
 
-// Threads that execute as many places as fill half of their table, at which it grows, and one more or fewer. Places of
-// other threads are looked up as well.
+// A thread's table grows when it is half full. So threads execute as many basic blocks as fill half of it, one more, or
+// one fewer. Counts of other threads are looked up as well.
 CASE(executions_are_those_of_threads_and_of_warps) {
     constexpr unsigned blocks = 2, threads = 70, some[] = {0, 1, 2, 31, 32, 33, 64, 65, 128, place_count};
     static unsigned times[blocks][threads][place_count];
@@ -88,7 +88,7 @@ CASE(executions_are_those_of_threads_and_of_warps) {
         for (unsigned b = 0; b < blocks; ++b) {
             for (unsigned t = 0; t < threads; ++t) {
                 unsigned first = random.below(place_count), number = some[random.below(10)];
-                for (unsigned i = 0; i < 2 * number; ++i) {  // each twice, not consecutively
+                for (unsigned i = 0; i < 2 * number; ++i) {  // visit each basic block twice, not consecutively
                     unsigned place = (first + i % (number ? number : 1)) % place_count, more = random.below(3);
                     execute(grid.thread(b, t), place, 1 + more);
                     times[b][t][place] += 1 + more;
@@ -126,7 +126,7 @@ CASE(executions_of_kernels_are_told_apart_and_those_of_blocks_are_not) {
         for (unsigned block : {0, 1}) {
             execute(grid.thread(block, 39), 7, 2 + other);
             collect(grid, block);
-            collect(grid, block);  // collected counts are removed
+            collect(grid, block);  // the second call must add nothing
         }
     }
     the_launch.kernel = kernel;
@@ -154,7 +154,7 @@ CASE(who_counts_executions_runs_blocks_in_their_order) {
             several.workers = 2;
             auto once = [] { call(5, std::make_integer_sequence<unsigned, place_count>()); };
             CHECK_EQUAL(unit::as_thread(grid.thread(block, 3), once, several), 0);
-            CHECK_EQUAL(several.workers, first ? 1 : 2);  // reported once for each block
+            CHECK_EQUAL(several.workers, first ? 1 : 2);  // only the first count of a block falls back to one worker
             CHECK(!several.one_worker_reason == !first);
         }
     }

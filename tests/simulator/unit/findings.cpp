@@ -1,4 +1,4 @@
-// Findings: which are merged, which example is kept, and the limit of their number.
+// Tests of findings: which ones are merged, which example is kept, and the limit of their number.
 #include "checks/report/findings.h"
 
 #include "checks/core/state.h"
@@ -25,7 +25,7 @@ Finding race(unsigned here, unsigned there, uint32_t thread = 0) {
     return finding;
 }
 
-// The same finding from the other thread's side.
+// Returns the same finding with both threads exchanged.
 Finding turned(Finding finding) {
     Side side = finding.side;
     finding.side = finding.other;
@@ -33,7 +33,7 @@ Finding turned(Finding finding) {
     return finding;
 }
 
-// Removes all findings.
+// Removes all findings and sets the limit of their number.
 void start(size_t limit = 1000) {
     forget_findings();
     set_finding_limit(limit);
@@ -54,7 +54,7 @@ CASE(a_race_is_the_same_from_either_side) {
     add_finding(turned(race(1, 2)));
     CHECK_EQUAL(finding_count(), 1);
     CHECK_EQUAL(finding(0).count, 2);
-    // But with read and write exchanged it is a different race.
+    // If read and write are exchanged, it is a different race.
     Finding exchanged = race(1, 2);
     exchanged.side.access = static_cast<uint8_t>(Access::read);
     exchanged.other.access = static_cast<uint8_t>(Access::write);
@@ -91,11 +91,11 @@ CASE(the_example_is_the_earliest) {
     add_finding(race(1, 2, 6));
     CHECK_EQUAL(finding(0).side.thread, 4);
     Finding other = race(1, 2, 500);
-    other.side.serial = 2;  // an earlier block
+    other.side.serial = 2;  // this block is earlier
     add_finding(other);
     CHECK(finding(0).side.serial == 2 && finding(0).side.thread == 500);
     other.side.serial = 90;
-    other.launch = 4;  // an earlier launch
+    other.launch = 4;  // this launch is earlier
     add_finding(other);
     CHECK_EQUAL(finding(0).side.serial, 90);
     other.side.serial = 1;
@@ -125,8 +125,8 @@ CASE(only_bytes_that_leaked_are_added) {
 CASE(too_many_findings_are_dropped_and_counted) {
     start(3);
     for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
-    add_finding(race(4, 4));  // dropped again
-    add_finding(race(0, 0));  // counted
+    add_finding(race(4, 4));  // beyond the limit, so dropped
+    add_finding(race(0, 0));  // exists, so it is counted
     CHECK(finding_count() == 3 && dropped_findings() == 3 && finding(0).count == 2);
     start();
     CHECK(finding_count() == 0 && dropped_findings() == 0);
@@ -140,7 +140,7 @@ CASE(the_youngest_findings_can_be_taken_back) {
     for (unsigned i : {0, 1, 4}) add_finding(race(i, i));
     CHECK(finding_count() == 3 && finding(0).count == 2 && finding(1).count == 2 && finding(2).count == 1);
     truncate_findings(2);
-    add_finding(race(4, 4));  // the first one of those that were found
+    add_finding(race(4, 4));  // its earlier finding was truncated, so this is a new one
     CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 

@@ -1,4 +1,4 @@
-// Access to the findings of the checks so far.
+// Access to the findings that the checks have made so far.
 #pragma once
 
 #include <string.h>
@@ -14,7 +14,7 @@ inline const char* all_found() {
                         : "several findings";
 }
 
-// Returns the numbers of a payload in the order of its fields, and its texts separated by " | ".
+// The fields of a finding's payload: its numbers in order, and its texts separated by " | ".
 struct Facts {
     uint64_t numbers[4] = {};
     unsigned count = 0;

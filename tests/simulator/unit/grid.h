@@ -1,4 +1,4 @@
-// A grid whose threads execute the accesses of a test, one after another, without fibers and without a kernel.
+// A grid for tests: the test itself makes each thread's accesses, one after another, without a kernel.
 #pragma once
 
 #include <string.h>
@@ -17,7 +17,8 @@ namespace unit {
 constexpr unsigned max_blocks = 4, max_threads = 128;
 constexpr size_t shared_bytes = 16384;
 
-// Addresses within half a megabyte of its start are a block's shared memory.
+// Returns the start of a block's shared memory, 1 MB after the previous one. Addresses up to 512 KB away from it belong
+// to the block.
 inline char* shared_memory(unsigned block) {
     constexpr size_t bytes = size_t(1) << 20;
     static char* all = static_cast<char*>(
@@ -63,7 +64,7 @@ class Grid {
             lanes[w] = warp_[block][w].at_barrier[0].waiting = warp_[block][w].existing;
         sim::events::barrier(block_[block], 0, lanes);
     }
-    // All threads of some warps wait at a named barrier; with `arrive`, a warp does not wait.
+    // All threads of the given warps wait at a named barrier.
     void meet(unsigned block, unsigned barrier, std::initializer_list<unsigned> warps) {
         unsigned lanes[sim::max_warps_per_block] = {};
         for (unsigned w : warps) lanes[w] = warp_[block][w].at_barrier[barrier].waiting = warp_[block][w].existing;

@@ -1,4 +1,4 @@
-// Hooks that compilers call before each access: which memory host code may access, and how accesses are split.
+// Tests of the hooks that compilers call before each access: memory that host code may access, and split accesses.
 #include "checks/core/hooks.h"
 
 #include "checks/counting/counting.h"
@@ -38,7 +38,7 @@ namespace {
 using Hook = void (*)(void*);
 struct Hooks {
     unsigned size;
-    Hook plain[2], unaligned[2], of_volatile[2], unaligned_volatile[2];  // to read, to write
+    Hook plain[2], unaligned[2], of_volatile[2], unaligned_volatile[2];  // [0] for reads, [1] for writes
 };
 #define HOOKS_OF(SIZE)                                                          \
     {SIZE,                                                                      \
@@ -53,7 +53,7 @@ alignas(256) char memory[512];
 
 uintptr_t number(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
-// Returns the hook's return address: the place where this function is called.
+// Calls a hook so that the hook's return address is in this function.
 template <typename F>
 __attribute__((noinline)) void call(F hook) {
     hook();
@@ -67,7 +67,7 @@ bool found(const char* kind, Access access, unsigned bytes) {
            one.count == 1 && one.kernel == ~0u && one.side.address;
 }
 
-// Host memory becomes device memory here.
+// Turns host memory into device memory at a fixed address.
 Region& begin(MemoryKind kind) {
     sim::events::reset();
     sim::events::allocation({kind, memory + 64, 64, nullptr, nullptr, 0, nullptr, nullptr});
@@ -76,7 +76,7 @@ Region& begin(MemoryKind kind) {
     return *find_region(number(memory + 64));
 }
 
-// Returns the number of accesses of a kind and size, at any place.
+// Returns the number of accesses of a kind and size, summed over all code addresses.
 uint64_t counted(Grid& grid, Access access, unsigned size) {
     grid.syncthreads(0);
     uint64_t sum = 0;
@@ -94,7 +94,7 @@ CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write], hooks.unaligned[write]}) {
                 const Access access = write ? Access::write : Access::read;
                 begin(MemoryKind::device);
-                call([&] { hook(memory + 256); });  // memory after it is the host's
+                call([&] { hook(memory + 256); });  // behind the device memory, so it belongs to the host
                 call([&] { hook(memory - 16); });
                 CHECK_EQUAL(finding_count(), 0);
                 call([&] { hook(memory + 80); });
@@ -102,7 +102,7 @@ CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
                 CHECK(check_of(finding(0).kind) == Check::memcheck && finding(0).place.offset == 16);
                 CHECK_EQUAL(host_bytes(), 0);
                 forget_findings();
-                call([&] { hook(memory + 160); });  // beside it
+                call([&] { hook(memory + 160); });  // in device memory, but outside of the allocation
                 CHECK(found("host_access", access, hooks.size) && finding(0).place.offset == 96);
             }
     sim::events::reset();
@@ -117,7 +117,7 @@ CASE(code_of_the_host_may_touch_memory_of_both) {
                 CHECK_EQUAL(finding_count(), 0);
                 CHECK_EQUAL(host_bytes(), hooks.size);
             }
-    // But not memory that a kernel may be accessing.
+    // Host code must not access memory that a kernel may be accessing.
     for (bool write : {false, true}) {
         Region& region = begin(MemoryKind::managed);
         track(region);
@@ -181,7 +181,7 @@ CASE(a_name_of_a_variable_means_a_copy_on_the_host) {
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write]}) {
                 const Access access = write ? Access::write : Access::read;
                 sim::events::reset();
-                variable[31] = variable[32 + hooks.size] = 9;  // memory before and after it that a kernel has written
+                variable[31] = variable[32 + hooks.size] = 9;  // a kernel's writes around the variable
                 call([&] { hook(copy + 32); });
                 CHECK_EQUAL(finding_count(), write);
                 forget_findings();
@@ -209,7 +209,7 @@ CASE(each_hook_says_how_much_is_accessed_and_how) {
                     Floats x;
                     Grid grid(1, 32);
                     char* data = shared ? grid.shared(0) : x.at(0);
-                    bool flag = kind > 1 && !shared;  // these do not race with each other
+                    bool flag = kind > 1 && !shared;  // volatile accesses do not race with each other
                     unit::as_thread(grid.thread(0, 0), [&] { call([&] { kinds[kind](data + 16); }); });
                     Access access = flag && write ? Access::volatile_write
                                     : flag        ? Access::volatile_read
@@ -258,15 +258,15 @@ CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
                 for (bool confined : {false, true}) {
                     asked = hook;
                     for (unsigned inside :
-                         {hooks.size, hooks.size / 2}) {  // bytes before the end of the device's memory
+                         {hooks.size, hooks.size / 2}) {  // bytes from the access to the end of device memory
                         place = arena.base + arena.bytes - inside;
                         const bool refused = confined && inside < hooks.size;
                         Grid grid(1, 32);
                         ThreadState& state = grid.thread(0, 0);
                         sim::Thread& thread = *state.thread;
                         sim::sandbox::confined = confined;
-                        CHECK_EQUAL(by_the_host(), confined ? 700 : 5);  // device memory is closed
-                        thread.checks = nullptr;                         // without checks
+                        CHECK_EQUAL(by_the_host(), confined ? 700 : 5);  // a confined process has closed device memory
+                        thread.checks = nullptr;                         // as in a launch without checks
                         CHECK_EQUAL(unit::as_thread(state, [] { asked(place); }), refused ? 700 : 0);
                         thread.checks = &state;
                         sim::sandbox::confined = false;
@@ -281,7 +281,7 @@ CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
 CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
     const struct {
         unsigned offset, bytes;
-        unsigned pieces[5];  // of 1, 2, 4, 8 and 16 bytes
+        unsigned pieces[5];  // numbers of accesses with 1, 2, 4, 8 and 16 bytes
     } copies[] = {{0, 16, {0, 0, 0, 0, 1}}, {0, 48, {0, 0, 0, 0, 3}}, {4, 16, {0, 0, 2, 1, 0}},
                   {1, 6, {2, 2, 0, 0, 0}},  {3, 2, {2, 0, 0, 0, 0}},  {0, 31, {1, 1, 1, 1, 1}},
                   {8, 8, {0, 0, 0, 1, 0}},  {0, 0, {0, 0, 0, 0, 0}}};
@@ -306,7 +306,7 @@ CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
                 CHECK_EQUAL(counted(grid, Access::read, 1u << log2), how ? copy.pieces[log2] : 0);
             }
             SiteTable& sites = grid.thread(0, 0).worker->sites;
-            sites.each([&](AccessSite& site) {  // the hook of a copy's write comes just before that of its read
+            sites.each([&](AccessSite& site) {  // a copy calls the hook of its write just before that of its read
                 if (site.counters.accesses) CHECK(site.address == code + (site.access == Access::read ? 9 : 8));
             });
             for (unsigned i = 0; how == 0 && i < 64; ++i) CHECK_EQUAL(x.at(0)[i], i - copy.offset < copy.bytes ? 5 : 0);
@@ -359,7 +359,7 @@ CASE(copies_by_name_copy_and_say_where_they_were_called) {
         CHECK(found("host_access", Access::write, 16) && memory[64] == 3 && memory[79] == 3 && memory[80] == 0);
         memset(memory + 64, 0, 16);
     }
-    // Two places in one function have separate findings.
+    // Two calls in one function have separate findings.
     begin(MemoryKind::device);
     for (auto* copy : {sim::memcpy_here, sim::memmove_here}) {
         forget_findings();
@@ -396,7 +396,7 @@ CASE(copies_by_compilers_are_reported_unless_their_hooks_have_reported_them) {
     unit::as_thread(grid.thread(0, 0), [&] {
         sim::late_memset(x.at(8), 1, 16, code);
         sim::late_memcpy(x.at(0), x.at(12), 16, code);
-        sim::late_memcpy(x.at(0), x.at(12), 16, code);  // the last reads and writes were the same
+        sim::late_memcpy(x.at(0), x.at(12), 16, code);  // a repeated access also counts
     });
     CHECK(*x.at(8) == 1 && counted(grid, Access::read, 4) == 10 && counted(grid, Access::write, 4) == 14);
 }
@@ -454,7 +454,7 @@ CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
         for (unsigned i = 0; i < region.cell_count(); ++i)
             CHECK_EQUAL(region.cells[i].reads.atomic(), i >= first && i < first + count);
         CHECK_EQUAL(counted(grid, Access::atomic, 4), 1);
-        // An access out of bounds, or a write to read-only memory, has no further effects.
+        // An out-of-bounds access or a write to read-only memory has no effects besides its finding.
         region.read_only = true;
         unmap_cells(region.cells, region.cell_count());
         region.cells = nullptr;
@@ -520,7 +520,7 @@ CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
     const Step finds[] = {[](uint32_t* at) { __wrap___tsan_atomic32_load(at, 5); },
                           [](uint32_t* at) { __wrap___tsan_atomic32_exchange(at, 1, 5); },
                           [](uint32_t* at) { __wrap___tsan_volatile_read4(at); }, [](uint32_t*) {}};
-    static uint32_t flags[16], *next = flags;  // a volatile read is processed at the next hook
+    static uint32_t flags[16], *next = flags;  // a volatile read takes effect at the next hook
     for (Step leave : leaves)
         for (Step find : finds) {
             sim::host_threads::reset();
@@ -534,7 +534,7 @@ CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
             CHECK_EQUAL(sim::host_threads::knows(3, 7), leave != leaves[3] && find != finds[3]);
             CHECK(!sim::host_threads::knows(3, 8));
         }
-    // Kernels do not do this.
+    // A store by a thread of a kernel passes on nothing of what host threads know.
     sim::host_threads::reset();
     uint32_t flag = 0;
     sim::Clock before, after;

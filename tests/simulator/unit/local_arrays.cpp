@@ -1,4 +1,4 @@
-// Red zones around local arrays: the array that a zone belongs to, and the array that an access missed.
+// Tests of red zones around local arrays: the owner of a zone, and the array that an access missed.
 #include "sim/local_arrays.h"
 
 #include "checks/core/access.h"
@@ -18,13 +18,13 @@ namespace {
 const char code[4] = {};
 const char before[] = "before", array[] = "array";
 
-// A part of a stack with arrays in the layout of sim/local_arrays.h.
+// A part of a stack that contains arrays and red zones in the layout of sim/local_arrays.h.
 struct Words {
     // Places are offsets in words. `lay` returns the place where the array begins.
     void zone(unsigned place, unsigned count = sim::red_words) {
         for (unsigned i = 0; i < count; ++i) words[place + i] = red_word;
     }
-    // `behind`: the owner of the zone after an array
+    // Writes the record that names a zone's array. With `behind`, the zone follows the array.
     void owner(unsigned place, const char* name, uint64_t bytes, bool behind) {
         sim::RedOwner owner;
         owner.name = reinterpret_cast<uintptr_t>(name);
@@ -42,7 +42,7 @@ struct Words {
     alignas(16) uint32_t words[256] = {};
 };
 
-// The stack of one thread.
+// A thread's stack, and accesses to it.
 struct Stack : Words {
     Stack() : grid(1, 32) {
         fiber.low = reinterpret_cast<char*>(words);
@@ -51,7 +51,7 @@ struct Stack : Words {
         grid.block(0).threads[7].fiber = &fiber;
     }
     ~Stack() { grid.block(0).threads[7].fiber = kept; }
-    // Returns whether the access is a finding.
+    // Makes an access, and returns whether it causes a finding.
     bool access(size_t byte, size_t bytes = 4, Access access = Access::read) {
         forget_findings();
         address = reinterpret_cast<uintptr_t>(words) + byte;
@@ -89,7 +89,8 @@ CASE(an_access_beside_a_local_array_names_it) {
         CHECK(stack.access(4 * begin + bytes, 1) && stack.missed(array, bytes, static_cast<long>(bytes)));
         CHECK(finding(0).bytes == 1);
         for (unsigned byte = 0; byte < bytes; ++byte) CHECK(!stack.access(4 * begin + byte, 1));
-        CHECK(!stack.access(4 * begin - 52) && !stack.access(4 * begin + end + 48));  // the zones' owners
+        // The records that name the zones' arrays are not part of the zones.
+        CHECK(!stack.access(4 * begin - 52) && !stack.access(4 * begin + end + 48));
     }
 }
 
@@ -134,7 +135,7 @@ CASE(an_access_that_begins_inside_may_end_outside) {
     CHECK(stack.access(4 * begin + 24, 16) && stack.missed(array, 32, 24) && finding(0).bytes == 16);
     CHECK(stack.access(4 * begin - 4, 8) && stack.missed(array, 32, -4));
     CHECK(!stack.access(4 * begin + 24, 8) && !stack.access(4 * begin + 16, 16));
-    // Contents of an array may look like a red zone.
+    // An array may contain the same words as a red zone.
     for (unsigned i = 0; i < 8; ++i) stack.words[begin + i] = red_word;
     stack.words[begin + 3] = 0;
     for (unsigned i = 0; i < 8; ++i) CHECK(!stack.access(4 * (begin + i)));
@@ -143,12 +144,12 @@ CASE(an_access_that_begins_inside_may_end_outside) {
 CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     Stack stack;
     stack.zone(40);
-    stack.owner(52, before, 24, true);  // ends at 40
-    stack.owner(36, array, 32, false);  // begins at 52
+    stack.owner(52, before, 24, true);  // this array ends at word 40
+    stack.owner(36, array, 32, false);  // this array begins at word 52
     CHECK(stack.access(4 * 45) && stack.missed(before, 24, 24 + 20));
-    stack.words[52] = stack.words[53] = 0;  // that array no longer exists
+    stack.words[52] = stack.words[53] = 0;  // overwrite the record's pointer: the array `before` is gone
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
-    stack.owner(52, nullptr, 24, true);  // and belongs to no array
+    stack.owner(52, nullptr, 24, true);  // a record without a name belongs to no array
     CHECK(stack.access(4 * 45) && stack.missed(array, 32, -28));
     for (uint64_t bytes : {uint64_t(0), uint64_t(1025), ~uint64_t(0)}) {
         stack.owner(36, array, bytes, false);
@@ -162,7 +163,7 @@ CASE(an_owner_is_one_on_its_side_alone) {
     for (bool behind : {false, true}) {
         Stack stack;
         stack.zone(40);
-        stack.owner(behind ? 36 : 52, before, 24, behind);  // it is the neighbor's zone
+        stack.owner(behind ? 36 : 52, before, 24, behind);  // the record is on the neighbor's side of the zone
         CHECK(!stack.access(4 * 45));
         stack.owner(behind ? 52 : 36, before, 24, behind);
         CHECK(stack.access(4 * 45));

@@ -1,4 +1,4 @@
-// Lookup of the memory of an access, and findings of accesses outside of all memory.
+// Tests of the lookup of an access's memory, and of findings about accesses outside of all memory.
 #include <link.h>
 
 #include "checks/core/access.h"
@@ -23,13 +23,13 @@ alignas(4096) char memory[32768];
 
 uintptr_t number(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
-// Returns CUDA's error if the access ends the launch.
+// Makes an access. Returns CUDA's error if the access ends the launch, otherwise 0.
 int reach(Grid& grid, const void* data, Access access = Access::read, unsigned size_log2 = 2, unsigned place = 0) {
     ThreadState& thread = grid.thread(0, 0);
     return unit::as_thread(thread, [&] { prepare_and_log(thread, number(data), access, size_log2, code + place); });
 }
 
-// Device memory, all of which belongs to this region except for the last bytes.
+// Allocates a region of `bytes` bytes in device memory, and sets `data` to its address.
 Region& allocate(char*& data, size_t offset, size_t bytes, const char* dtype = "float32") {
     static char* block = sim::arena::allocate(4096, 0);
     const int64_t shape[] = {static_cast<int64_t>(bytes)};
@@ -72,7 +72,7 @@ CASE(where_a_library_ends_its_constants_end) {
         for (unsigned i = 0; i < info->dlpi_phnum && count < 8; ++i)
             if (const ElfW(Phdr) & one = info->dlpi_phdr[i]; one.p_type == PT_LOAD)
                 ends[count++] = info->dlpi_addr + one.p_vaddr + one.p_memsz;
-        return 1;  // this program alone
+        return 1;  // stop after the first entry, which is this program
     };
     dl_iterate_phdr(look, nullptr);
     CHECK(count > 1);
@@ -90,10 +90,10 @@ CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
     RegisterGlobal large("large", memory + 16384, 4096, GlobalKind::device);
     const struct {
         long offset;
-        const char* name;  // null belongs to no memory
+        const char* name;  // the nearest memory; null if none is near
     } accesses[] = {{16384 - 4100, nullptr}, {16384 - 4092, "large"}, {16384 - 4, "large"},
                     {20480, "large"},        {20480 + 4092, "large"}, {20480 + 4096, nullptr},
-                    {4160, "small"},         {4200, "small"},  // equally near to both: the first
+                    {4160, "small"},         {4200, "small"},  // the same distance to both: the first one
                     {4204, "near"}};
     for (auto& one : accesses) {
         Grid grid(1, 32);
@@ -157,7 +157,7 @@ CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
         for (bool end : {false, true})
             for (bool read_only : {false, true}) {
                 char* data = nullptr;
-                Region& region = allocate(data, 260, 56);  // both ends are in the middle of eight bytes
+                Region& region = allocate(data, 260, 56);  // neither end is a multiple of eight bytes
                 region.read_only = read_only;
                 Grid grid(1, 32);
                 CHECK_EQUAL(reach(grid, end ? data + 52 : data - 4, access, 3), 0);
@@ -167,7 +167,7 @@ CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
                 for (unsigned i = 0; happens && i < 14; ++i)
                     CHECK(region.cells[i].write == (i == (end ? 13 : 0) ? grid.thread(0, 0).epoch : never));
             }
-    // The same in shared memory.
+    // Accesses across the ends of shared arrays.
     for (Access access : {Access::write, Access::read}) {
         Grid grid(1, 32);
         sim::events::shared_array(grid.launch(), code, 36, 56, "array");
@@ -242,7 +242,7 @@ CASE(around_constants_of_the_device_nothing_can_be_read) {
     CHECK_EQUAL(reach(grid, zone + 4), 700);
     CHECK(found("illegal_address"));
     CHECK_EQUAL(reach(grid, table), 0);
-    CHECK_EQUAL(reach(grid, zone + 4), 700);  // where the table was found as well
+    CHECK_EQUAL(reach(grid, zone + 4), 700);  // refused even when the lookup of `table` is cached
     CHECK_EQUAL(reach(grid, table), 0);
 }
 
@@ -278,7 +278,7 @@ CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
         CHECK(site->access == Access::read && site->size_log2 == 2 && site->guarded == concurrent);
         CHECK(site->owner == &thread && site->block == thread.block);
         CHECK_EQUAL(site->origin, number(sim::arena_range().base));
-        // A different kind of access from that place, or a different size.
+        // An access of another kind or size from the same code address gets another site.
         AccessSite* write = prepare_and_log(thread, number(data + 60), Access::write, 2, code);
         CHECK(write && write != site && write->access == Access::write && write->limit == 61);
         AccessSite* wide = prepare_and_log(thread, number(data + 56), Access::write, 3, code);
@@ -317,10 +317,10 @@ CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
     CHECK(words && words->limit == 61 && others && others->limit && region.shift == 2);
     prepare_and_log(thread, region.base, Access::write, 2, code + 3);
     prepare_and_log(thread, region.base, Access::write, 3, code + 4);
-    CHECK_EQUAL(words->limit, 61);  // pieces of the same size change nothing
+    CHECK_EQUAL(words->limit, 61);  // accesses of the granule's size change nothing
     AccessSite* bytes = prepare_and_log(thread, region.base + 1, Access::write, 0, code + 2);
     CHECK(bytes && bytes->shift == 0 && region.shift == 0 && region.cell_count() == 64 && bytes->cells == region.cells);
-    CHECK(words->limit == 0 && others->limit != 0);  // it must look up again
+    CHECK(words->limit == 0 && others->limit != 0);  // limit 0: the next access looks up its memory again
     CHECK(prepare_and_log(thread, region.base, Access::write, 2, code) == words && words->shift == 0);
     CHECK(words->cells == region.cells);
     forget_regions();
@@ -371,7 +371,7 @@ CASE(shared_memory_of_another_block_is_of_another_kind) {
     AccessSite* site = prepare_and_log(grid.thread(1, 0), number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::shared && site->block == state_of(grid.block(1)));
     CHECK_EQUAL(site->origin, grid.thread(1, 0).block->shared->base);
-    // The same site and address: it belongs to one thread's memory and not to the other's.
+    // The same site and address: the memory belongs to the block of one thread, and not to the other's.
     site = prepare_and_log(thread, number(grid.shared(1)), Access::read, 2, code);
     CHECK(site && site->space == Space::distributed && site->block == thread.block);
     CHECK_EQUAL(finding_count(), 0);
@@ -413,10 +413,10 @@ CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
             sim::sandbox::confined = confined;
             CHECK_EQUAL(reach(grid, end - 8, access, 3), 0);
             CHECK(found("out_of_bounds"));
-            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes belong to another region
+            CHECK_EQUAL(reach(grid, end - 4, access, 3), refused);  // the last bytes are outside of device memory
             CHECK(found(refused ? "illegal_address" : "out_of_bounds"));
             forget_findings();
-            // On a thread's stack, there is nothing below the running function.
+            // On a thread's stack, an access below the frame of the running function is invalid.
             ThreadState& thread = grid.thread(0, 0);
             int error = unit::as_thread(
                 thread, [&] { prepare_and_log(thread, number(thread.thread->fiber->low) + 4096, access, 2, code); });

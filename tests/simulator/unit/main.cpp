@@ -1,4 +1,5 @@
-// Runs the named case, or all cases. Random cases print their seed: the second argument, or 1.
+// Runs the test case named by the first argument, or all cases. The second argument is the seed of random cases, by
+// default 1.
 #include <string.h>
 
 #include "runtime/arena.h"
@@ -10,7 +11,7 @@ unsigned unit::seed = 1;
 int main(int count, char** arguments) {
     const char* wanted = count > 1 ? arguments[1] : "all";
     if (count > 2) unit::seed = static_cast<unsigned>(strtoul(arguments[2], nullptr, 10));
-    sim::arena::allocate(64, 0);  // first, so that no case has mapped memory directly after the device's memory
+    sim::arena::allocate(64, 0);  // map device memory first, so that no other memory lies directly behind it
     unsigned run = 0;
     for (unit::Case* one = unit::Case::first; one; one = one->next) {
         if (strcmp(wanted, "all") != 0 && strcmp(wanted, one->name) != 0) continue;

@@ -1,4 +1,4 @@
-// Blocks on several workers: the shadow cells equal those of sequential blocks, or the launch is rolled back.
+// Tests of blocks on several workers: shadow cells equal those of sequential blocks, or the launch is rolled back.
 #include "checks/synchronization/parallel_blocks.h"
 
 #include "checks/core/access.h"
@@ -52,7 +52,7 @@ struct Step {
     unsigned block, thread, granule;
     bool write;
     unsigned size_log2 = 2;
-    bool meets = false;  // its warp has synchronized before
+    bool meets = false;  // the thread's warp synchronizes before the access
     unsigned end() const { return granule + (size_log2 > 2 ? 2 : 1); }
 };
 
@@ -68,7 +68,7 @@ ThreadState& begin(Grid& grid, const Step& step) {
     return grid.thread(step.block, step.thread);
 }
 
-// Runs the block as the only worker.
+// Makes the access with one worker.
 void step_alone(Grid& grid, Tensor& x, const Step& step) {
     ThreadState& thread = begin(grid, step);
     AccessSite& site = x.site(step.write);
@@ -81,7 +81,7 @@ void step_alone(Grid& grid, Tensor& x, const Step& step) {
     thread.pending = false;
 }
 
-// Returns null, or why the launch is rolled back.
+// Makes the access with two workers. Returns null, or the reason if the launch is rolled back.
 const char* rolled_back(Grid& grid, Tensor& x, const Step& step) {
     ThreadState& thread = begin(grid, step);
     sim::Grid launch = of_two_workers();
@@ -107,7 +107,7 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
     unit::Random random(9);
     unsigned conflicts = 0, went_on = 0;
     for (unsigned turn = 0; turn < 4000; ++turn) {
-        // Each block prefers different cells, so that not all runs end with a conflict.
+        // Each block mostly accesses its own cells, so that not all runs end with a conflict.
         Step steps[16];
         bool conflict = false, within_block = false;
         const unsigned count = 2 + random.below(15);
@@ -155,7 +155,7 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
         CHECK_EQUAL(why != nullptr, conflict);
         CHECK(!why || within_block || !strcmp(why, "its blocks access the same memory, and some write to it"));
         ++(why ? conflicts : went_on);
-        auto later = [&](Epoch epoch) {  // as in this launch; a set of several blocks has no time
+        auto later = [&](Epoch epoch) {  // convert to the serials of this launch; a set of several blocks has no time
             if (epoch.sharing() == many_blocks) epoch = epoch.with_time(0);
             uint32_t serial = epoch.serial();
             return serial < first ? epoch
@@ -182,7 +182,7 @@ CASE(a_lock_that_is_held_where_a_launch_ends_is_given_back) {
         worker.held = &lock;
         ends(worker);
         CHECK(!worker.held);
-        bool held;  // locking it again would deadlock
+        bool held;  // read the lock's memory, because locking it again would deadlock
         static_assert(sizeof held == sizeof lock, "a lock is whether it is held");
         memcpy(&held, &lock, sizeof held);
         CHECK(!held);
@@ -204,7 +204,7 @@ CASE(what_was_written_can_be_undone) {
     CHECK(worker.overwritten.empty() && x.cell(15).write == before && x.cell(15).write_site == 9);
     for (unsigned i = 0; i < 64; ++i) {
         bool undone = i / 4 == 2 || i / 4 == 15;
-        CHECK_EQUAL(bytes[i], undone && i < 63 ? i : 77);  // the last one is not part of the tensor
+        CHECK_EQUAL(bytes[i], undone && i < 63 ? i : 77);  // byte 63 is not part of the tensor
     }
     CHECK(!rolled_back(grid, x, {0, 0, 15, true}));
     keep_written(worker);

@@ -1,4 +1,4 @@
-// Indices that -fsanitize=bounds reports, and their findings at the next access.
+// Tests of indices that -fsanitize=bounds reports, which become findings at the next access.
 #include "found.h"
 #include "grid.h"
 #include "unit.h"
@@ -8,7 +8,7 @@ using unit::Grid;
 
 namespace {
 
-// The layout that the compiler uses.
+// The compiler's layout of the arguments of __ubsan_handle_out_of_bounds.
 struct Type {
     uint16_t kind, info;
     char name[500];
@@ -93,7 +93,7 @@ CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
 CASE(an_index_of_the_host_is_none_of_a_thread) {
     Data data = {};
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
-    sim::Thread thread = {};  // in a launch without checks
+    sim::Thread thread = {};  // as in a launch without checks
     sim::current_thread = &thread;
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
     sim::current_thread = nullptr;

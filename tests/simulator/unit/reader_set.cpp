@@ -1,4 +1,4 @@
-// Sets of readers that are stored member by member, for barriers of parts of a block.
+// Tests of sets of readers that list every member, which barriers of parts of a block need.
 #include "checks/synchronization/reader_set.h"
 
 #include "grid.h"
@@ -27,7 +27,7 @@ void one_member_for_each_warp_and_time() {
     CHECK(members_of(copy) != members && members_of(copy)->count == 3);
     CHECK(members_of(copy)->list[0].lanes == members->list[0].lanes);
     grid.syncthreads(0);
-    x.read(grid.thread(0, 40), 0);  // replaces those before the barrier
+    x.read(grid.thread(0, 40), 0);  // replaces the readers before the barrier
     CHECK(members->count == 1 && members->list[0].lanes == 1u << 8);
 }
 
@@ -99,7 +99,7 @@ CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
             CHECK(found.epoch.serial() == own.block->serial && found.epoch.thread() == own.thread->linear);
             x.read(own, 1);
             x.read(grid.thread(0, 9), 1);
-            members = members_of(x.cell(1));  // there is no other
+            members = members_of(x.cell(1));  // no reader of another warp
             CHECK(members && find_unordered(grid.thread(0, 5), *members, every_kind, nullptr, &found));
         }
     }

@@ -1,4 +1,4 @@
-// Regions: the memory that an address belongs to, and its shadow cells when granules become smaller.
+// Tests of regions: the region of an address, and shadow cells when granules become smaller.
 #include "checks/core/region.h"
 
 #include <malloc.h>
@@ -34,7 +34,7 @@ size_t mapped() {
     return pages * 4096;
 }
 
-const bool refused_at_first = cells_were_refused();  // before any case runs
+const bool refused_at_first = cells_were_refused();  // evaluated before any test case runs
 
 }  // namespace
 
@@ -42,7 +42,7 @@ CASE(an_address_is_in_the_region_that_holds_it) {
     forget_regions();
     Region& first = allocate(256, 100);
     Region& second = allocate(512, 4);
-    Region& third = allocate(516, 8);  // directly after it
+    Region& third = allocate(516, 8);  // directly after `second`
     Region& before = allocate(252, 4);
     CHECK(find_region(at(255)) == &before && find_region(at(256)) == &first);
     CHECK(release_allocation(at(252), nullptr) == &before);
@@ -60,7 +60,7 @@ CASE(lookups_agree_with_a_search_through_all) {
         forget_regions();
         Region* regions[64] = {};
         for (unsigned i = 0; i < 40; ++i) {
-            unsigned slot = random.below(64);  // may replace an earlier one
+            unsigned slot = random.below(64);  // may replace an earlier region
             regions[slot] = &allocate(slot * 64, 1 + random.below(64));
         }
         for (unsigned i = 0; i < 2000; ++i) {
@@ -88,7 +88,7 @@ CASE(the_nearest_region_is_the_one_that_was_missed) {
     CHECK(nearest_region(at(0)) == &first && nearest_region(at(2000)) == &first);
     Region& second = allocate(1200, 100);
     CHECK(nearest_region(at(1110)) == &first && nearest_region(at(1190)) == &second);
-    CHECK(nearest_region(at(1150)) == &first);  // in the middle: past the end is the more common mistake
+    CHECK(nearest_region(at(1150)) == &first);  // halfway: an access past the end is the more common mistake
     CHECK(nearest_region(at(1151)) == &second);
 }
 
@@ -113,7 +113,7 @@ CASE(freed_memory_is_remembered_until_it_is_used_again) {
     CHECK(!release_allocation(at(256), memory) && !release_allocation(at(260), memory));
     track(region);
     CHECK(!region.cells);
-    Region& again = allocate(288, 64);  // overlaps
+    Region& again = allocate(288, 64);  // overlaps the first region, which it replaces
     CHECK(again.id != id && find_region(at(300)) == &again && nearest_region(at(256)) == &again);
 }
 
@@ -174,7 +174,7 @@ CASE(what_is_said_of_an_allocation_is_kept) {
 CASE(memory_that_is_used_again_takes_the_place_of_all_that_it_overlaps) {
     for (unsigned turn = 0; turn < 4; ++turn) {
         forget_regions();
-        // Each of eight bytes: at 0, 8, ... 56.
+        // Eight regions of eight bytes each, at 0, 8, ... 56.
         for (unsigned i : {3u, 0u, 7u, 1u, 5u, 2u, 6u, 4u}) allocate(8 * i, 8);
         const size_t begin = turn < 2 ? 16 : 12, end = turn % 2 ? 44 : 40;
         Region& made = allocate(begin, end - begin);
@@ -211,7 +211,7 @@ CASE(cells_take_no_more_than_they_need_and_give_it_back) {
         unmap_cells(cells, count);
         CHECK_EQUAL(mapped(), before);
     }
-    // Without shadow cells, accesses are not checked, and the report says so.
+    // If shadow cells cannot be mapped, accesses are not checked, and the report must say so.
     CHECK(!refused_at_first && !cells_were_refused() && !map_cells(size_t(1) << 43) && cells_were_refused());
     forget_regions();
     CHECK(!cells_were_refused());
@@ -299,10 +299,10 @@ CASE(what_the_host_writes_is_initialized) {
     CHECK(!region.initialized && region.window() == global_window);
     mark_written(at(260), 8);  // two granules
     for (unsigned i = 0; i < 16; ++i) CHECK(region.cells[i].write == (i == 1 || i == 2 ? written_before : never));
-    mark_written(at(312), 4096);  // past the end
+    mark_written(at(312), 4096);  // marks only the part inside the region
     CHECK(region.cells[13].write == never && region.cells[14].write == written_before &&
           region.cells[15].write == written_before && region.shift == 2);
-    mark_written(at(280), 5);  // into the granule after it: from here on bytes are told apart
+    mark_written(at(280), 5);  // ends inside a granule, so granules become single bytes
     CHECK_EQUAL(region.shift, 0);
     for (unsigned i = 0; i < 64; ++i) {
         bool written = (i >= 4 && i < 12) || (i >= 24 && i < 29) || i >= 56;
@@ -320,7 +320,7 @@ CASE(memory_to_be_read_only_needs_no_cells) {
     forget_regions();
     Region& region = allocate(256, 64);
     track(region);
-    mark_read_only(at(260));  // no base
+    mark_read_only(at(260));  // not the start of a region
     CHECK(!region.read_only && region.cells);
     mark_read_only(at(256));
     CHECK(region.read_only && !region.cells);
@@ -372,7 +372,7 @@ CASE(a_variable_of_a_library_that_was_unloaded_is_another_one) {
     CHECK(nearest_region(at(100)) == nullptr);
     for (size_t bytes : {size_t(8), size_t(16)}) {
         RegisterGlobal other("other", memory + 100, bytes, GlobalKind::device);
-        CHECK(find_region(at(300)));  // so that the last lookup found another region
+        CHECK(find_region(at(300)));  // replace the cached result of the last lookup
         Region* found = find_region(at(100));
         CHECK(found && !strcmp(found->name, "other") && found->bytes == bytes && !found->cells && count() == 1);
     }

@@ -1,4 +1,4 @@
-// Grouping of lanes' accesses into requests of their warps.
+// Tests of grouping the accesses of lanes into requests of warps.
 #include "checks/counting/requests.h"
 
 #include "checks/counting/request.h"
@@ -27,7 +27,7 @@ void access(Grid& grid, AccessSite& site, unsigned thread, uint32_t entry, unsig
 
 bool equal(const Counters& a, const Counters& b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-// The cost of the lanes' k-th accesses together, for each k.
+// Returns the counters if the k-th accesses of all lanes form a request, for each k.
 Counters together(Grid& grid, const AccessSite& like, const uint32_t (*entry)[16], const unsigned* length) {
     AccessSite site = like;
     site.counters = {};
@@ -60,7 +60,7 @@ CASE(the_accesses_of_lanes_are_counted_turn_by_turn) {
             for (unsigned k = 0; k < 16; ++k)
                 entry[lane][k] = 5000 + step[k] * lane + (k % 5 == 4 ? random.below(40) : 0);
         }
-        for (unsigned lane = 0; lane < 32; ++lane)  // in two steps, so that each continues where it stopped
+        for (unsigned lane = 0; lane < 32; ++lane)  // the first half of each lane's accesses, then the rest
             for (unsigned k = 0; k < length[lane] / 2; ++k) access(grid, site, lane, entry[lane][k]);
         for (unsigned lane = 32; lane-- > 0;)
             for (unsigned k = length[lane] / 2; k < length[lane]; ++k) access(grid, site, lane, entry[lane][k]);
@@ -70,7 +70,7 @@ CASE(the_accesses_of_lanes_are_counted_turn_by_turn) {
     }
 }
 
-// Old entries in a log, from the last time it was full, are not accesses.
+// Entries that remain in a log from before it was emptied are not counted again.
 CASE(lanes_that_come_less_often_are_not_counted_again) {
     Grid grid(1, 32);
     AccessSite& site = site_of(grid, 0);
@@ -90,9 +90,9 @@ CASE(few_lanes_may_make_a_request) {
         unsigned size_log2, lanes[2];
         uint32_t entries[2];
         unsigned wavefronts;
-    } requests[] = {{2, {3, 7}, {0, 32}, 2},  // one bank
+    } requests[] = {{2, {3, 7}, {0, 32}, 2},  // two words in one bank
                     {2, {3, 7}, {0, 1}, 1},
-                    {4, {20, 25}, {9, 9}, 1},  // in one half of the warp
+                    {4, {20, 25}, {9, 9}, 1},  // both lanes are in one half of the warp
                     {4, {5, 25}, {9, 9}, 2},
                     {4, {5, 7}, {9, 9}, 1}};
     for (auto& request : requests) {
@@ -120,7 +120,7 @@ CASE(warps_at_one_place_keep_their_accesses_apart) {
                         access(grid, one, 32 * warp + lane, lane, block);
                         access(grid, two, 32 * warp + lane, lane, block);
                     }
-        // Warps without runnable lanes must be counted when others arrive; otherwise nothing is counted yet.
+        // Warps without runnable lanes are counted when another warp's accesses arrive. Others are not counted yet.
         CHECK_EQUAL(one.counters.requests, settled ? 11 : 0);
         flush_warp(*grid.thread(0, 32).warp);
         CHECK_EQUAL(one.counters.requests, settled ? 11 : 3);
@@ -158,12 +158,12 @@ CASE(logs_are_used_again) {
     CHECK(!unit::leaks([] {
         Grid grid(1, 64);
         AccessSite* sites[] = {&site_of(grid, 0), &site_of(grid, 1)};
-        for (unsigned w : {0u, 1u}) grid.block(0).warps[w].ready = true;  // each replaces the other
+        for (unsigned w : {0u, 1u}) grid.block(0).warps[w].ready = true;  // one warp's log replaces the other's
         for (unsigned turn = 0; turn < 10; ++turn) {
             for (AccessSite* site : sites)
                 for (unsigned thread : {0u, 32u}) access(grid, *site, thread, 1);
             flush_warp(*grid.thread(0, 32).warp);
-            for (AccessSite* site : sites) access(grid, *site, 0, 1);  // continues with its own log
+            for (AccessSite* site : sites) access(grid, *site, 0, 1);  // warp 0 continues with its own log
             for (AccessSite* site : sites) CHECK_EQUAL(site->counters.requests, 5 * turn + 1);
             flush_warp(*grid.thread(0, 0).warp);
             for (AccessSite* site : sites) CHECK_EQUAL(site->counters.requests, 5 * turn + 3);

@@ -1,4 +1,4 @@
-// Shadow cells: the accesses that they store, and the races that they detect.
+// Tests of shadow cells: the accesses that they store, and the races that they detect.
 #include "checks/core/shadow_cell.h"
 
 #include "checks/synchronization/reader_set.h"
@@ -12,7 +12,7 @@ using unit::Grid;
 
 namespace {
 
-// Returns the kind of the only finding, or a description of the findings.
+// Returns the kind of the finding if there is exactly one, otherwise a description.
 const char* found() {
     return finding_count() == 0 ? "nothing" : finding_count() == 1 ? name_of(finding(0).kind) : "several findings";
 }
@@ -81,7 +81,8 @@ CASE(readers_of_another_block_are_not_forgotten) {
         grid.syncthreads(writer);
         x.write(grid.thread(writer, 0), 0);
         CHECK_FOUND("between_blocks");
-        CHECK_EQUAL(finding(0).other.has_thread, writer == 1);  // block 1 is known only to have some
+        // The cell stores a reader of block 0, but none of block 1.
+        CHECK_EQUAL(finding(0).other.has_thread, writer == 1);
     }
 }
 
@@ -93,7 +94,7 @@ CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
         for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);
     }
     x.write(grid.thread(0, 0), 0);
-    CHECK_FOUND("within_block");  // with the reader that made it a set of several warps
+    CHECK_FOUND("within_block");  // the race is with the reader of a second warp
 }
 
 CASE(a_race_names_a_reader_that_is_not_ordered) {
@@ -117,7 +118,7 @@ CASE(a_read_of_what_another_wrote_is_a_race_without_a_barrier) {
         Floats x;
         Grid grid(2, 64);
         x.write(grid.thread(0, 0), 0);
-        x.read(grid.thread(0, 0), 1);  // another granule
+        x.read(grid.thread(0, 0), 1);  // fill the cell of another element
         x.read(grid.thread(reader.block, reader.thread), 0);
         CHECK_FOUND(reader.kind);
     }
@@ -139,7 +140,7 @@ CASE(a_write_of_what_another_read_is_a_race_without_a_barrier) {
 
 CASE(each_of_many_readers_counts_for_a_writer) {
     for (unsigned others = 1; others < 4; ++others) {
-        const unsigned threads[] = {0, 9, 70};  // in this warp and in another
+        const unsigned threads[] = {0, 9, 70};  // two lanes of one warp, and a lane of another
         Floats x;
         Grid grid(1, 96);
         for (unsigned i = 0; i < others; ++i) x.read(grid.thread(0, threads[i]), 0);
@@ -176,7 +177,7 @@ CASE(syncwarp_orders_its_lanes_alone) {
     Floats y;
     x.write(grid.thread(0, 2), 1);
     x.write(grid.thread(0, 3), 2);
-    grid.syncwarp(0, 0, 0x3 << 2 | 1 << 8);  // lanes 2, 3 and 8
+    grid.syncwarp(0, 0, 0x3 << 2 | 1 << 8);  // synchronizes lanes 2, 3 and 8
     x.read(grid.thread(0, 8), 1);
     x.read(grid.thread(0, 2), 2);
     CHECK_EQUAL(finding_count(), 1);
@@ -204,10 +205,10 @@ CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
     CHECK(finding(0).bytes == 4 && finding(0).side.access == static_cast<uint8_t>(Access::read));
     x.write(grid.thread(0, 0), 1);
     x.read(grid.thread(0, 0), 1);
-    x.atomic(grid.thread(0, 0), 2);  // it also reads
+    x.atomic(grid.thread(0, 0), 2);  // the atomic operation reads the uninitialized value
     CHECK_EQUAL(finding(0).count, 1);
     CHECK_EQUAL(finding_count(), 2);
-    x.read(grid.thread(0, 0), 2);  // now it has a value
+    x.read(grid.thread(0, 0), 2);  // the atomic operation has initialized it
     CHECK(finding_count() == 2 && finding(1).count == 1);
 }
 
@@ -225,18 +226,18 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
     CHECK(finding_count() == 2 && other(1) == Access::write);
     x.atomic(grid.thread(0, 53), 3);
     x.write(grid.thread(0, 54), 3);
-    CHECK(finding_count() == 2 && finding(1).count == 2);  // the same in reverse order
+    CHECK(finding_count() == 2 && finding(1).count == 2);  // a race in reverse order is the same race
     x.read(grid.thread(0, 55), 4);
     x.write(grid.thread(0, 56), 4);
     CHECK(finding_count() == 3 && other(2) == Access::read);
-    x.atomic(grid.thread(0, 0), 2, true);  // of block scope: another block's operation does not see it
+    x.atomic(grid.thread(0, 0), 2, true);  // with block scope: not atomic with another block's operations
     x.atomic(grid.thread(0, 1), 2, true);
     CHECK_EQUAL(finding_count(), 3);
     x.atomic(grid.thread(1, 0), 2, true);
     CHECK(finding_count() == 4 && !strcmp(name_of(finding(3).kind), "between_blocks"));
 }
 
-// Also for a write of the same value, because an atomic operation may have changed it by then.
+// This includes a write of the same value, because the atomic operation may have changed the value.
 CASE(an_atomic_operation_is_remembered_when_a_read_has_come_after_it) {
     Floats x;
     Grid grid(2, 64);
@@ -268,7 +269,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     settle(other, 0, nullptr);
     CHECK(!other.pending);
     CHECK_FOUND("nothing");
-    // A structure is copied after the read's hook, which follows the write's hook; the next access checks the result.
+    // A structure's copy calls the write's hook, then the read's, then copies. The next access compares the values.
     for (bool changes : {false, true}) {
         x.cell(0).write = grid.thread(0, 0).epoch;
         write_cell(other, x.cell(0), site, site.base);
@@ -281,7 +282,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
     }
 }
 
-// The order of hooks for the copy of a structure: all pieces of the write, all of the read, then the copy.
+// A structure's copy calls the hooks for all pieces of the write, then of the read. Then it copies.
 CASE(each_piece_of_a_structure_is_judged_when_all_are_moved) {
     static const char code[8] = {};
     const unsigned all = 3, none = 4;
@@ -323,7 +324,7 @@ CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
             note_write(thread, site, address, 4, x.cell(0).write, x.cell(0).write_site, Access::write);
             values[i] += 1;
         }
-        CHECK_EQUAL(finding_count(), count == many);  // more than are stored
+        CHECK_EQUAL(finding_count(), count == many);  // there are more pieces than can be pending
         settle(thread, 0, nullptr);
         CHECK(!thread.pending);
         CHECK_EQUAL(finding(0).count, count);
@@ -350,7 +351,7 @@ CASE(atomic_loads_are_reads) {
                 access(second, grid.thread(0, 40));
                 CHECK_FOUND(plain && changes ? "within_block" : "nothing");
                 forget_findings();
-                // A third one meets what either of them has left.
+                // A third access conflicts with one of the first two.
                 access(writes, grid.thread(1, 0));
                 CHECK(finding_count() > 0);
                 if (plain) continue;
@@ -372,7 +373,7 @@ CASE(atomic_loads_are_reads) {
 }
 
 CASE(who_polls_is_not_taken_for_who_stores) {
-    // Thread 1 stores and reads; a load of another thread in between is no conflict, but a write after it is.
+    // Thread 1 stores and reads. Another thread's load in between is no conflict, but its write is.
     for (bool writes : {false, true}) {
         Floats x;
         Grid grid(1, 64);
@@ -407,7 +408,7 @@ CASE(a_clock_stands_still_at_its_end) {
 CASE(members_of_a_set_are_ordered_one_by_one) {
     Floats x;
     Grid grid(1, 96);
-    grid.syncwarp(0, 0, 0xff);  // a partial barrier: from here on, sets are stored member by member
+    grid.syncwarp(0, 0, 0xff);  // after a partial barrier, reader sets list every member
     for (unsigned thread : {8u, 9u, 40u, 70u}) x.read(grid.thread(0, thread), 0);
     CHECK(members_of(x.cell(0)) != nullptr);
     grid.syncwarp(0, 0);

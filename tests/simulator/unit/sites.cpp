@@ -1,4 +1,4 @@
-// Places in the code (sites): their numbers, and a worker's state for each kind of memory that a site accesses.
+// Tests of sites, the code addresses of accesses: their ids, and a worker's state for each kind of access.
 #include "checks/core/site.h"
 
 #include "checks/counting/requests.h"
@@ -8,10 +8,10 @@ using namespace sim::checks;
 
 namespace {
 
-constexpr size_t most = 0xffff;  // numbers of 16 bits, and 0 is none
+constexpr size_t most = 0xffff;  // ids have 16 bits, and 0 means no id
 const char code[most + 100] = {};
 
-// Frees the numbers that a case has assigned.
+// Frees the ids that a test case has assigned.
 struct Numbers {
     size_t before = site_count();
     ~Numbers() { forget_site_ids(before); }
@@ -31,7 +31,7 @@ CASE(places_have_numbers_as_long_as_there_are_some) {
         CHECK_EQUAL(id, first + (&place - code) < static_cast<long>(most) ? first + (&place - code) : 0);
     }
     CHECK_EQUAL(site_count(), most);
-    forget_site_ids(second);  // and all that follow
+    forget_site_ids(second);  // forget this id and all later ones
     CHECK(is_site(code) && site_id(code) == first && site_address(first) == code && site_id(site_address(1)) == 1);
     CHECK(!is_site(code + 1) && !site_address(second) && site_id(code + 7) == second);
     forget_site_ids(numbers.before);
@@ -43,7 +43,7 @@ CASE(a_place_has_a_site_for_each_kind_of_access) {
     SiteTable sites;
     AccessSite* one = sites.find(code);
     CHECK(one->address == code && one->id == site_id(code) && sites.find(code) == one && sites.find(code + 1) != one);
-    CHECK(sites.variant(one, Space::global, Access::write, 2) == one);  // it had no kind yet
+    CHECK(sites.variant(one, Space::global, Access::write, 2) == one);  // a new site takes the kind of its first access
     CHECK(sites.variant(one, Space::global, Access::write, 2) == one && sites.find(code) == one);
     AccessSite* kinds[] = {one, sites.variant(one, Space::global, Access::read, 0),
                            sites.variant(one, Space::shared, Access::write, 0),
@@ -58,7 +58,7 @@ CASE(a_place_has_a_site_for_each_kind_of_access) {
     unsigned count = 0;
     sites.each([&](AccessSite& site) { count += site.address == code; });
     CHECK_EQUAL(count, 4);
-    // Two places that share a slot of the table.
+    // Enough code addresses that some share a slot of the table.
     for (unsigned round = 0; round < 2; ++round)
         for (unsigned place = 0; place < 8192; ++place) CHECK(sites.find(code + place)->address == code + place);
     sites.clear();

@@ -1,4 +1,4 @@
-// The clocks of streams: the operations known to have finished, for each lane.
+// Tests of stream clocks, which store for each lane of operations the last one known to have finished.
 #include "runtime/clock.h"
 
 #include "unit.h"
@@ -31,7 +31,7 @@ CASE(a_join_covers_both_and_nothing_else) {
             CHECK_EQUAL(joined.at(1), 2);
             CHECK_EQUAL(joined.at(40), 5);
             CHECK_EQUAL(joined.at(39), 0);
-            CHECK_EQUAL(a.at(40), 0);  // the copy is one
+            CHECK_EQUAL(a.at(40), 0);  // the join did not change the original
             CHECK(a.covers(b) == false);
         }
     }

@@ -1,4 +1,4 @@
-// Copies, memsets and host accesses, ordered by streams.
+// Tests of copies, memsets and host accesses that streams order, or fail to order.
 #include "checks/synchronization/streams.h"
 
 #include "checks/counting/counting.h"
@@ -27,7 +27,7 @@ Region& begin(RegionKind = RegionKind::tensor) {
     return add_allocation({sim::events::MemoryKind::tensor, memory, 64, "x", "float32", 1, shape, nullptr});
 }
 
-// The next operation of a stream, ordered after everything in its clock.
+// A stream. A call runs an operation, which is ordered after everything in the stream's clock.
 struct Stream {
     uint32_t lane;
     uint32_t count = 0;
@@ -45,7 +45,7 @@ struct Stream {
         work.alone = alone;
         sim::events::work_begin(work, false);
         what();
-        sim::events::work_begin({}, false);  // for the next operation
+        sim::events::work_begin({}, false);  // a later operation begins before this one ends
         sim::events::work_end();
         known.raise(lane, count);
     }
@@ -148,7 +148,7 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     Region& region = begin();
     Stream one{1};
     one("a copy", [] { work_copies_out(at(0), 64); });
-    CHECK_EQUAL(finding_count(), 0);  // no access of a kernel was recorded
+    CHECK_EQUAL(finding_count(), 0);  // the region has no shadow cells yet
     track(region);
     for (unsigned i : {2u, 3u, 6u}) region.cells[i].write = written_before;
     one("a copy", [] { work_copies_out(at(8), 8); });
@@ -159,7 +159,7 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     CHECK(!strcmp(name_of(finding(0).kind), "uninitialized_copy") && check_of(finding(0).kind) == Check::initcheck);
     CHECK(unit::number_in(finding(0)) == 12 && finding(0).place.offset == 16 && finding(0).side.address == code + 1);
     one("a copy", [] { work_copies_out(at(34), 3); });
-    CHECK_EQUAL(unit::number_in(finding(0)), 12);  // the first one, counted twice
+    CHECK_EQUAL(unit::number_in(finding(0)), 12);  // merged with the first finding
     forget_findings();
     one("a copy", [] { work_copies_out(at(34), 3); });
     CHECK(unit::number_in(finding(0)) == 3 && finding(0).place.offset == 34);

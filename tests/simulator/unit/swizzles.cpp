@@ -1,4 +1,4 @@
-// The swizzle with which shared memory was written, compared with the swizzle of the read.
+// Tests of the check that shared memory is read with the swizzle with which it was written.
 #include "checks/asynchronous/swizzles.h"
 
 #include "found.h"
@@ -10,7 +10,7 @@ using unit::Grid;
 
 namespace {
 
-// A grid in which a copy with a given swizzle filled the first four pieces of shared memory.
+// A grid whose shared memory is filled by copies with given swizzles, in pieces of 16 bytes.
 struct Filled {
     Filled() : grid(1, 32), begin(reinterpret_cast<uintptr_t>(grid.shared(0))) {
         cell.write = grid.thread(0, 0).epoch.with_atomic(true);
@@ -20,7 +20,7 @@ struct Filled {
     void fill(unsigned first, unsigned pieces, unsigned line) {
         note_swizzled_fill(*grid.thread(0, 0).block, begin + 16 * first, 16 * pieces, line);
     }
-    // Reads with a separate descriptor.
+    // Reads a piece with a new descriptor.
     void read(unsigned piece, unsigned line) {
         SwizzleCheck check(grid.thread(0, 3), code + 1, line);
         check.check(*grid.thread(0, 3).block, begin + 16 * piece, cell, site);
@@ -36,10 +36,10 @@ struct Filled {
 
 CASE(a_swizzle_is_that_of_the_last_copy_to_a_piece) {
     Filled memory;
-    memory.read(0, 128);  // nothing is known
+    memory.read(0, 128);  // no copy has filled this piece
     memory.fill(0, 4, 128);
     memory.fill(1, 1, 64);
-    memory.fill(3, 1, 0);  // without a tensor map
+    memory.fill(3, 1, 0);  // a copy without a tensor map
     for (unsigned piece = 0; piece < 5; ++piece) memory.read(piece, piece == 1 ? 64 : 128);
     CHECK_EQUAL(finding_count(), 0);
     memory.read(2, 64);

@@ -1,4 +1,4 @@
-// Order established by named barriers, fences and atomic variables.
+// Tests of the order that named barriers, fences and atomic variables establish.
 #include "as_thread.h"
 #include "checks/synchronization/volatiles.h"
 #include "grid.h"
@@ -146,7 +146,7 @@ CASE(of_atomic_operations_one_of_another_block_stays_as_the_last_write) {
     x.atomic(grid.thread(0, 3), 0);
     grid.syncthreads(0);
     see_flag(grid.thread(0, 5));
-    x.read(grid.thread(0, 5), 0);  // after both
+    x.read(grid.thread(0, 5), 0);  // ordered after both atomic operations
     x.read(grid.thread(1, 4), 0);
     CHECK_EQUAL(finding_count(), 0);
     CHECK_EQUAL(x.cell(0).write.serial(), grid.thread(1, 4).block->serial);
@@ -238,7 +238,7 @@ CASE(a_fence_of_one_order_does_half) {
 }
 
 CASE(one_phase_at_a_time_passes_what_was_learned_before_it) {
-    // A thread that arrives passes on its knowledge of other threads, but not its later accesses.
+    // An arriving thread passes on the accesses of other threads that it knows, but not its own later accesses.
     Grid grid(1, 96);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -358,7 +358,7 @@ CASE(what_all_have_published_twice_holds_up_to_the_earliest_of_the_last_fences) 
     CHECK_EQUAL(finding_count(), 0);
     const VectorClock* known = grid.thread(1, 5).extras->known;
     const uint32_t serial = grid.thread(0, 0).block->serial;
-    // The first fence of the second round: two rounds of 64 fences and a barrier precede it, each with a time.
+    // The time of the first fence of the second round: the time begins with 1, and 64 fences and a barrier precede it.
     CHECK_EQUAL(known_barrier(known, serial), 1 + 64 + 1 + 1);
     x.read(grid.thread(1, 5), 3);
     CHECK_EQUAL(finding_count(), 1);
@@ -457,7 +457,7 @@ CASE(what_is_known_already_takes_no_memory) {
     fence(polls, Scope::device);
     CHECK(polls.extras->known == known && !polls.extras->acquired);
     fence(grid.thread(0, 0), Scope::device);
-    set_flag(grid.thread(0, 0));  // something new
+    set_flag(grid.thread(0, 0));  // publishes something new
     acquire(polls, &other_flag);
     CHECK(!polls.extras->acquired);
     acquire(polls, &flag);
@@ -465,11 +465,11 @@ CASE(what_is_known_already_takes_no_memory) {
     BlockState& block = *polls.block;
     CHECK(block.fenced);
     grid.syncthreads(2);
-    // All have the same clocks, and the barrier's time is not stored twice for their own block.
+    // All threads share one clock, and the barrier's time is stored only once for their own block.
     known = polls.extras->known;
     const Release* released = polls.extras->released[2];
     CHECK(known && known == block.barrier_known && known->warp_mask == 0 && polls.extras->acquired && released);
-    CHECK(grid.thread(2, 63).extras->acquired == polls.extras->acquired);  // still without a fence
+    CHECK(grid.thread(2, 63).extras->acquired == polls.extras->acquired);  // no fence has followed the acquire
     CHECK(grid.thread(2, 63).extras->known == known && grid.thread(2, 63).extras->released[2] == released);
     CHECK(!block.fenced);
     grid.syncthreads(2);
@@ -519,7 +519,7 @@ CASE(a_block_that_becomes_exact_keeps_its_times_and_its_launch_one_worker) {
         CHECK_EQUAL(grid.thread(0, thread).time(), 2);
     }
     grid.thread(0, 3).covered = Epoch(1, 2, 3);
-    become_exact(block);  // once is enough
+    become_exact(block);  // a second call changes nothing
     CHECK(grid.thread(0, 3).covered == Epoch(1, 2, 3));
 }
 
@@ -592,7 +592,7 @@ CASE(a_cluster_begins_anew_after_a_barrier_of_the_grid) {
     };
     meet();
     grid.sync_grid();
-    grid.syncwarp(0, 0, 6);  // the times of its two lanes are later than those of the others
+    grid.syncwarp(0, 0, 6);  // lanes 1 and 2 get later times than the other lanes
     x.write(grid.thread(0, 1), 0);
     meet();
     x.read(grid.thread(1, 3), 0);
@@ -611,7 +611,7 @@ CASE(what_went_through_variables_is_forgotten_with_the_launch) {
 
 namespace {
 
-// A volatile read or write of x[i] as its hook reports it.
+// Makes a volatile read or write of x[i], as the compiler's hook reports it.
 void volatile_access(Floats& x, ThreadState& thread, unsigned i, bool writes, const void* code = &flag) {
     x.strong(thread, i, writes ? Access::volatile_write : Access::volatile_read);
     uintptr_t address = reinterpret_cast<uintptr_t>(x.at(i));

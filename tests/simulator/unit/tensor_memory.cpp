@@ -1,4 +1,4 @@
-// Tensor memory, event by event: which cells have values, and the order of their accesses.
+// Tests of tensor memory (tcgen05), event by event: which cells have values, and the order of accesses.
 #include "checks/asynchronous/tensor_memory.h"
 
 #include "checks/core/access.h"
@@ -16,10 +16,10 @@ using unit::Grid;
 
 namespace {
 
-const char code[16] = {};  // places in a kernel
+const char code[16] = {};  // addresses in it stand for instructions of a kernel
 
 // Blocks of four warps in one cluster. In each block, all threads have written the operands of an mma: A [128, 16], and
-// B [32, 16] after it. Memory between the two and after B is unwritten.
+// B [32, 16] after it. The memory between A and B and after B is unwritten.
 struct Block {
     static constexpr unsigned bytes_of_a = 4096, of_b = 4608, operand_bytes = of_b + 1024;
     explicit Block(unsigned blocks = 1) : grid(blocks, 128, blocks) {
@@ -49,13 +49,13 @@ struct Block {
     void fence(unsigned thread, bool after, unsigned block = 0) {
         tensor_fence(*grid.thread(block, thread).thread, after);
     }
-    // The state of a thread that has waited, synchronized with the others and executed a fence.
+    // Thread `waited` has waited. The block synchronizes, with a tcgen05 fence before and one of `thread` after.
     void meet(unsigned waited, unsigned thread) {
         fence(waited, false);
         grid.syncthreads(0);
         fence(thread, true);
     }
-    // All threads release, or all but one.
+    // A cluster barrier. Without first_releases, thread 0 arrives relaxed.
     void cluster_sync(bool first_releases = true) {
         for (unsigned thread = 0; thread < 256; ++thread)
             grid.arrive_at_cluster(thread / 128, thread % 128, first_releases || thread);
@@ -90,7 +90,7 @@ struct Block {
         operation.mma.pair = true;
         begin(operation, 0);
     }
-    void copy(uint64_t number) {  // in 128 lanes and 4 columns
+    void copy(uint64_t number) {  // to 128 lanes and 4 columns
         sim::TensorOperation operation = {};
         operation.mma.a = describe(0);
         operation.copy_bits = 128;
@@ -145,7 +145,7 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
 CASE(a_store_follows_the_loads_before_it) {
     for (bool waits : {false, true}) {
         Block block;
-        block.transfer(3, true, 100, 1);  // at another address, forever
+        block.transfer(3, true, 100, 1);  // a load at another address, which is never waited for
         block.transfer(0, true, 0, 8);
         block.wait(0, true);
         block.meet(0, 32);
@@ -252,7 +252,7 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
             CHECK_EQUAL(unit::number_in(finding(0), 1), 71);
             continue;
         }
-        block.transfer(0, true, 71, 1);  // it may still read them
+        block.transfer(0, true, 71, 1);  // the mma may still read these columns
         CHECK_FOUND("tensor_product_not_awaited");
     }
 }
@@ -304,7 +304,7 @@ CASE(what_one_thread_asked_for_is_not_complete_when_anothers_is) {
     block.transfer(0, false, 0, 1);
     block.write(0, 4);
     CHECK_FOUND("nothing");
-    block.complete(1, 0, 32);  // that it knew
+    block.complete(1, 0, 32);  // an operation that the thread already knew
     CHECK(block.grid.thread(0, 0).epoch == waited);
 }
 
@@ -359,7 +359,7 @@ CASE(a_product_of_a_pair_is_of_both_blocks) {
             block.multiply_by_both(m);
             CHECK_FOUND("nothing");
             const unsigned end_of_a = 16 * m, columns = m == 128 ? 16 : 32;
-            // Each block has half of the columns of B.
+            // Each block of the pair holds half of the columns of B.
             for (unsigned at : {end_of_a - 4, end_of_a, Block::of_b + 508, Block::of_b + 512}) {
                 sim::checks::forget_findings();
                 block.write(5, at, other);
@@ -403,7 +403,7 @@ CASE(all_lanes_of_a_warp_have_waited) {
     for (unsigned lane = 1; lane < 32; ++lane)
         CHECK_EQUAL(block.grid.thread(0, lane).time(), block.grid.thread(0, 0).time());
     CHECK(block.grid.thread(0, 32).epoch == next && block.grid.thread(0, 0).time() > next.time());
-    block.meet(31, 32);  // any of them may execute the fence
+    block.meet(31, 32);  // any lane of the warp may execute the fence
     block.transfer(1, false, 0, 8);
     CHECK_FOUND("nothing");
 }
@@ -427,7 +427,8 @@ CASE(where_columns_begin_is_written) {
     for (unsigned piece : {0, 2, 3, 4}) {
         Block block;
         char* taken = block.grid.shared(0) + 8192;
-        on_access<0, true>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + 16), code);  // cells of a byte
+        // A one-byte access, so that granules become single bytes.
+        on_access<0, true>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + 16), code);
         tensor_allocated(*block.grid.thread(0, 0).thread, taken, 0, 32);
         on_access<0, false>(block.grid.thread(0, 0), reinterpret_cast<uintptr_t>(taken + piece), code + 1);
         CHECK_FOUND(piece < 4 ? "nothing" : "uninitialized_read");
@@ -441,7 +442,7 @@ CASE(what_is_left_when_a_block_ends) {
     static sim::TensorMemory memory;
     Block block;
     sim::Block& ends = block.grid.block(0);
-    tensor_memory_at_exit(ends);  // it has none
+    tensor_memory_at_exit(ends);  // this block has no tensor memory
     sim::TensorOperation operation = {};
     operation.thread = block.grid.thread(0, 70).thread;
     operation.address = code + 6;

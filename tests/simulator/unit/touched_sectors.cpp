@@ -1,4 +1,4 @@
-// Sectors of device memory that launches and the host access: each is counted once for all workers.
+// Tests of the sectors of device memory that launches and the host access. All workers together count a sector once.
 #include "checks/counting/touched_sectors.h"
 
 #include "checks/core/state.h"
@@ -8,7 +8,7 @@ using namespace sim::checks;
 
 namespace {
 
-// The workers of a launch before it begins.
+// Returns one of a launch's workers, before the launch begins.
 WorkerState& worker(unsigned i) {
     static char workers[3];
     sim::Block block = {};

@@ -1,4 +1,4 @@
-// Recorded requests: which requests are recorded, and their contents.
+// Tests of traces: which requests of warps are recorded, and what a record contains.
 #include "checks/report/trace.h"
 
 #include "grid.h"
@@ -25,11 +25,11 @@ CASE(a_request_is_kept_as_it_was) {
         uint32_t entry;
         int64_t offset;
     } requests[] = {{Space::global, true, 0x1002, 16},
-                    {Space::global, true, 0x90001000, 0x90000000ll * 8},  // more than half of the numbers
+                    {Space::global, true, 0x90001000, 0x90000000ll * 8},  // more than half of the 32-bit range
                     {Space::global, false, 0x1002, 0x8010},
                     {Space::shared, true, 0x12, 0x90},
                     {Space::shared, false, 0x12, 0x90},
-                    {Space::distributed, true, 0u - 2, -0x8010}};  // before its own shared memory
+                    {Space::distributed, true, 0u - 2, -0x8010}};  // the address is below the block's own shared memory
     unsigned number = 0;
     for (auto& one : requests) {
         Request request = {};
@@ -58,7 +58,7 @@ CASE(of_each_warp_of_the_first_block_the_first_requests_are_kept) {
     AccessSite site = {};
     Request request = {};
     const WarpState &warp = *grid.thread(0, 0).warp, &next = *grid.thread(0, 40).warp;
-    CHECK(!is_traced(site, warp));  // none was requested
+    CHECK(!is_traced(site, warp));  // no trace was requested
     trace_limit = 2;
     for (unsigned i = 0; i < 3; ++i) {
         CHECK_EQUAL(is_traced(site, warp), i < 2);

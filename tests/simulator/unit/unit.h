@@ -49,7 +49,7 @@ int status_of(F call) {
     waitpid(child, &status, 0);
     return status;
 }
-// Returns whether the status is that of a failed assertion.
+// Returns whether the function aborts, as a failed assertion does.
 template <typename F>
 bool aborts(F call) {
     int status = status_of(call);

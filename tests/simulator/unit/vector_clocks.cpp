@@ -1,4 +1,4 @@
-// Vector clocks: joins, and acquire and release through an atomic variable.
+// Tests of vector clocks: joins, and acquire and release through an atomic variable.
 #include "checks/synchronization/order.h"
 
 #include "seed.h"
@@ -8,7 +8,7 @@ using namespace sim::checks;
 
 namespace {
 
-constexpr uint32_t own = 9, other = 4;  // serials of blocks
+constexpr uint32_t own = 9, other = 4;  // serial numbers of two blocks
 Pool pool;
 const int variable = 0;
 
@@ -16,7 +16,7 @@ struct Entry {
     unsigned warp, lane;
 };
 constexpr Entry entries[] = {{0, 0}, {0, 31}, {5, 7}};
-constexpr unsigned times = 3;  // 0, 1, 2: 27 clocks in all
+constexpr unsigned times = 3;  // each of three entries has time 0, 1 or 2: 27 clocks
 constexpr unsigned clock_count = times * times * times;
 
 const VectorClock* clock_number(unsigned number) {
@@ -28,7 +28,7 @@ const VectorClock* clock_number(unsigned number) {
     return builder.finish();
 }
 
-// The inverse: the number of a clock for what it covers.
+// The inverse of clock_number: returns the number of a clock that covers the same accesses.
 unsigned number_of(const VectorClock* clock) {
     unsigned number = 0;
     for (unsigned i = 3; i-- > 0;) {
@@ -72,7 +72,7 @@ bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return co
 
 CASE(a_clock_covers_what_it_was_told_and_no_more) {
     for (unsigned number = 0; number < clock_count; ++number) CHECK_EQUAL(number_of(clock_number(number)), number);
-    CHECK(!clock_number(0));  // nothing to learn
+    CHECK(!clock_number(0));  // clock 0 covers nothing, so it is null
     const VectorClock* all = clock_number(clock_count - 1);
     CHECK(!covers(all, own, 1, 1) && !covers(all, own, 5 * 32 + 8, 1) && !covers(all, other, 0, 1));
     CHECK(!covers(all, own, 0, Epoch::time_pending));
@@ -152,7 +152,7 @@ CASE(a_release_teaches_what_its_thread_did_until_then) {
     CHECK(knows(clock, 40, 7) && knows(clock, 40, 1) && !knows(clock, 40, 8) && !knows(clock, 41, 1));
     CHECK(!covers(clock, own, 40, 7) && !knows(nullptr, 40, 7));
     CHECK(!knows(clock, 40, Epoch::time_pending));
-    // Includes the releasing operation on the variable itself.
+    // The clock covers the releasing operation on the variable itself.
     CHECK(covers(clock, other, 40, 8, &variable) && !covers(clock, other, 40, 9, &variable));
 }
 
@@ -236,7 +236,7 @@ CASE(what_a_fence_acquires_is_as_narrow_as_the_fence) {
 }
 
 CASE(a_wide_release_passes_on_what_a_narrow_one_taught) {
-    // Thread 40 -> thread 70 of the same block -> another block, through one variable or two.
+    // A value goes from thread 40 to thread 70 of the same block, then to another block, through one variable or two.
     for (bool two : {false, true}) {
         SyncLog first(&variable), second(&variable);
         SyncLog& log = two ? second : first;
@@ -272,7 +272,7 @@ CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
     third.append(&last, sim::Scope::device, 80, 3);
     const VectorClock* clock = knowing(third, 1);
     CHECK(knows(clock, 3, 5) && !knows(clock, 3, 6) && covers(clock, 6, 70, 2) && covers(clock, 7, 80, 2));
-    // Not by a prefix of a log that ends before it.
+    // A prefix of the log that ends before the release does not cover it.
     SyncLog later(&variable);
     Release nothing = release_of(90, 1, 8);
     later.append(&nothing, sim::Scope::device, 90, 2);

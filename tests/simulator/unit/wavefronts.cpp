@@ -1,4 +1,4 @@
-// Sectors and wavefronts of a warp's request: patterns with known costs, and a reference model for others.
+// Tests of a request's sectors and wavefronts: patterns with known counts, and random ones against a reference model.
 #include "checks/counting/request.h"
 #include "checks/core/state.h"
 
@@ -10,7 +10,7 @@ using namespace sim::checks;
 
 namespace {
 
-// Counts a single request.
+// Counts the sectors and wavefronts of a single request.
 class Counted {
   public:
     Counted(Space space, unsigned size_log2, Access access = Access::read) {
@@ -20,11 +20,11 @@ class Counted {
         site_.space = space;
         site_.access = access;
         site_.size_log2 = static_cast<uint8_t>(size_log2);
-        site_.origin = 1;  // in no arena
+        site_.origin = 1;  // an address outside of device memory
     }
     void begin_at_the_arena() { site_.origin = reinterpret_cast<uintptr_t>(arena_range().base); }
 
-    // entry_of(lane) is the offset from the start in accesses, for lanes in the mask.
+    // Counts a request of the lanes in the mask. entry_of(lane) is a lane's offset, in units of the access size.
     template <typename F>
     Counters all(F entry_of, uint32_t lanes = ~0u) {
         Request request = {};
@@ -39,7 +39,7 @@ class Counted {
     Counters stride(uint32_t step, uint32_t first = 0) {
         return all([=](unsigned lane) { return first + step * lane; });
     }
-    // The same for a request given by its first entry and stride, if there is a formula.
+    // `even` counts a request with the given first entry and stride by a formula, if has_formula.
     bool has_formula(unsigned lanes, int32_t step) { return RequestCounter(site_, worker_).has_formula(lanes, step); }
     Counters even(uint32_t first, int32_t step, unsigned lanes) {
         Request request = {};
@@ -65,7 +65,7 @@ class Counted {
 
 struct Pattern {
     unsigned size_log2;
-    uint32_t step;  // in accesses
+    uint32_t step;  // from lane to lane, in units of the access size
     unsigned wavefronts;
 };
 
@@ -102,7 +102,7 @@ CASE(lanes_that_want_the_same_word_share_a_wavefront) {
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane % 2); }).wavefronts, 2);
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).wavefronts, 4);
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane / 8); }).bytes, 16);
-    Counted bytes(Space::shared, 0);  // four lanes for each word
+    Counted bytes(Space::shared, 0);  // four lanes access each word
     CHECK_EQUAL(bytes.all([](unsigned lane) { return lane % 4; }).wavefronts, 1);
 }
 
@@ -117,12 +117,13 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     // If neighboring lanes read the same word, two halves or two quarters are processed together.
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 2 + lane / 4 * 2; }).wavefronts, 1);
-    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);  // lane 0 has none
+    // Lane 0 is inactive, so lane 1 has no neighbor.
+    CHECK_EQUAL(pairs.all([](unsigned lane) { return lane / 2 + 9; }, 0xfffffffe).wavefronts, 1);
     CHECK_EQUAL(pairs.all([](unsigned lane) { return lane % 16; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane / 2; }).wavefronts, 2);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }, 0x0000ffff).wavefronts, 1);
     CHECK_EQUAL(fours.all([](unsigned) { return 3u; }).wavefronts, 2);
-    // The whole warp decides: lane 31 has a different neighbor, so the first half is also processed in quarters.
+    // All pairs of the warp must agree: lane 31 differs from lane 30, so the first half is also processed in quarters.
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
 }
 
@@ -144,7 +145,7 @@ CASE(small_accesses_at_random_cost_what_a_model_says) {
         unsigned size_log2 = random.below(3), spread = 1u << random.below(12);
         uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
         for (uint32_t& one : entry) one = random.below(spread);
-        // The number of different words in the bank with the most of them.
+        // The expected wavefronts: the largest number of different words in one bank.
         unsigned most = 0, words_in_all = 0;
         for (unsigned bank = 0; bank < 32; ++bank) {
             unsigned words = 0;
@@ -171,7 +172,7 @@ CASE(atomic_operations_on_shared_memory_take_turns) {
         unsigned size_log2 = random.below(4), spread = 1u << random.below(8);
         uint32_t lanes = turn % 3 ? static_cast<uint32_t>(random.word()) | 1 : ~0u, entry[32];
         for (uint32_t& one : entry) one = random.below(spread);
-        // Each lane needs a separate wavefront in each of its banks.
+        // Each lane of an atomic operation needs its own wavefront in the banks that it accesses.
         unsigned load[32] = {}, most = 0, same_word = 0, distinct = 0, words = 0;
         for (unsigned i = 0; i < 32; ++i) {
             if (!(lanes >> i & 1)) continue;
@@ -284,7 +285,7 @@ CASE(touched_sectors_are_marked_in_words_of_64) {
     TouchedSectors touched = {{read, written}, 4, {4, 4}, {0, 0}};
     touched.touch(false, 60, 130);
     touched.touch(true, 5, 5);
-    touched.touch(true, 300, 300);  // beyond all memory
+    touched.touch(true, 300, 300);  // past the end of device memory
     for (unsigned sector = 0; sector < 256; ++sector) {
         CHECK_EQUAL(read[sector / 64] >> (sector % 64) & 1, sector >= 60 && sector <= 130);
         CHECK_EQUAL(written[sector / 64] >> (sector % 64) & 1, sector == 5);

@@ -1,4 +1,4 @@
-// wgmma and tcgen05.ld: when threads may access accumulators, and operands in shared memory.
+// Tests of wgmma and tcgen05.ld: when threads may access accumulators and operands.
 #include "checks/asynchronous/wgmma.h"
 
 #include "checks/core/access.h"
@@ -15,9 +15,9 @@ using unit::Grid;
 
 namespace {
 
-const char code[16] = {};  // places in a kernel
+const char code[16] = {};  // addresses in it stand for instructions of a kernel
 
-// A warpgroup in which one thread has sixteen registers.
+// A warpgroup, and sixteen registers of one of its threads.
 struct Registers {
     Registers(bool fenced = true) : grid(1, 128), thread(grid.thread(0, 37)) {
         if (fenced) wgmma_fenced(grid.warp(0, 1));
@@ -36,7 +36,7 @@ struct Registers {
     void touch(unsigned i, unsigned count = 1, Access access = Access::read, const void* place = code + 1) {
         local_access(thread, reinterpret_cast<uintptr_t>(d + i), 4 * count, access, place);
     }
-    // Returns whether an access to a register is a finding.
+    // Accesses a register, and returns whether this causes a finding.
     bool watched(unsigned i) {
         sim::checks::forget_findings();
         touch(i);
@@ -48,7 +48,7 @@ struct Registers {
     uint32_t d[16] = {};
 };
 
-// A thread of the second warp overwrites shared memory that another thread wrote, without synchronizing afterwards.
+// Two threads write the same shared memory without synchronization, which is a race.
 void race(Grid& grid) {
     for (unsigned thread : {0, 37}) {
         on_access<2, true>(grid.thread(0, thread), reinterpret_cast<uintptr_t>(grid.shared(0) + 8192), code + 9);
@@ -80,7 +80,7 @@ CASE(what_was_read_written_or_changed_needs_another_fence) {
             if (what == read) registers.touch(1);
             if (what == written) registers.touch(1, 1, Access::write);
             if (what == read || what == written)
-                registers.touch(2, 1, Access::atomic, code + 3);  // the first one counts
+                registers.touch(2, 1, Access::atomic, code + 3);  // the finding names the earlier access to register 1
             if (what == changed) registers.d[7] = 1;
             if (fenced) wgmma_fenced(registers.grid.warp(0, 1));
             registers.take(0, 8, code + 2);
@@ -150,7 +150,7 @@ CASE(another_product_takes_the_accumulators_of_those_before_it) {
     registers.take(6, 4);
     CHECK_FOUND("missing_wgmma_fence");
     CHECK_EQUAL(finding(0).count, 2);
-    registers.take(0, 4);  // these were not accessed, nor the last ones
+    registers.take(0, 4);  // registers 0-3 and 12-15 were not accessed
     registers.take(12, 4);
     CHECK_EQUAL(finding(0).count, 2);
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i < 4 || (i >= 6 && i < 10) || i >= 12);
@@ -167,7 +167,7 @@ CASE(what_a_load_fills_is_not_there_before_the_wait) {
         CHECK(registers.thread.watches);
     }
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 8);
-    registers.with(tensor_registers_ready, 8, 8);  // the last ones belong to a wgmma
+    registers.with(tensor_registers_ready, 8, 8);  // registers 12-15 still belong to a wgmma
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i >= 12);
     CHECK(!strcmp(name_of(finding(0).kind), "accumulator_not_awaited"));
 }
@@ -222,7 +222,7 @@ CASE(a_product_that_nobody_waits_for_is_its_warps) {
 
 namespace {
 
-// A [64, 16] and three B [16, 8] of bfloat16, K-major without swizzle, written by all threads.
+// The operands A [64, 16] and three B [16, 8]: bfloat16, K-major, without swizzle, written by all threads.
 struct Operands {
     static constexpr unsigned of_a = 0, of_b = 2048, b_bytes = 256;
     Operands() : grid(1, 128) {
@@ -248,7 +248,7 @@ struct Operands {
         sim::current_thread = nullptr;
     }
     void wait(unsigned warp, uint64_t number) { wgmma_done(grid.warp(0, warp), number); }
-    // Returns whether a write there is reported as a race with a wgmma.
+    // Makes a write, and returns whether it is reported as a race with a wgmma.
     bool overtakes(unsigned thread, unsigned at) {
         sim::checks::forget_findings();
         write(thread, at);
@@ -299,7 +299,7 @@ CASE(a_product_is_over_for_those_who_come_after_a_wait_for_it) {
     for (unsigned thread : {5, 40, 127})
         for (unsigned b : {1, 0, 2, 1, 0})
             CHECK_EQUAL(operands.overtakes(thread, (at += 4) + Operands::b_bytes * b), b == 2);
-    CHECK(!operands.overtakes(70, at + 4 + Operands::b_bytes * 2));  // in the warp that waited
+    CHECK(!operands.overtakes(70, at + 4 + Operands::b_bytes * 2));  // this thread's warp has waited
 }
 
 CASE(a_wait_for_an_older_product_does_not_do) {
