@@ -48,9 +48,9 @@ __device__ float2 cos_sin(double turns) {
 
 // Version 3: one block per token.
 __global__ void rope_kernel3(const float* x, const int* positions, float* out, int heads, int half, double log2_theta) {
-    extern __shared__ float2 turn[];  // (half): cos, sin
+    extern __shared__ float2 turn[];  // [half]: cosine and sine of the angle of each pair
     for (int pair = threadIdx.x; pair < half; pair += blockDim.x) {
-        const double frequency = exp2(-log2_theta * pair / half) * 0.15915494309189535;  // in turns: 1 / (2 pi)
+        const double frequency = exp2(-log2_theta * pair / half) * 0.15915494309189535;  // in turns: times 1 / (2 pi)
         turn[pair] = cos_sin(positions[blockIdx.x] * frequency);
     }
     __syncthreads();

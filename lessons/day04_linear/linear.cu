@@ -35,7 +35,7 @@ __global__ void linear_kernel2(const float* x, const float* weight, const float*
         w_tile[threadIdx.y][threadIdx.x] = at(weight, feature0 + threadIdx.y, features, k0 + threadIdx.x, inner);
         __syncthreads();  // the tiles are complete
         for (int k = 0; k < 32; ++k) sum += x_tile[threadIdx.y][k] * w_tile[threadIdx.x][k];
-        __syncthreads();  // all threads have used them
+        __syncthreads();  // all threads have used the tiles
     }
     const int row = row0 + threadIdx.y, feature = feature0 + threadIdx.x;
     if (row < rows && feature < features) out[row * features + feature] = sum + bias[feature];

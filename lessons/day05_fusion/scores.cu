@@ -116,11 +116,11 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                 copy_piece<VECTORS>(stage + i * kRowsAtOnce * kRow, k, key, key < key_len, copied_column, head_dim);
             }
         }
-        __pipeline_commit();  // an empty group keeps the count of groups right at the end
+        __pipeline_commit();  // possibly an empty group: the wait below counts groups
     };
     auto next_tile = [&](int round) {
-        __pipeline_wait_prior(kStages - 2);  // this round's tile has arrived, for this thread's copies ...
-        __syncthreads();                     // ... and for all threads; the tile that is overwritten next has been used
+        __pipeline_wait_prior(kStages - 2);  // this thread's copies of the tile have arrived
+        __syncthreads();  // all copies have arrived, and all threads have used the tile that is overwritten next
         copy_tile(round + kStages - 1);
         return stages + round % kStages * (kKeys * kRow);
     };

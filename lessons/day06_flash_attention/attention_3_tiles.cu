@@ -72,7 +72,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             new_m = fmaxf(new_m, s[j]);
         }
 
-        const float base = new_m == -INFINITY ? 0.0f : new_m;  // nothing seen yet: -inf - -inf would be NaN
+        const float base = new_m == -INFINITY ? 0.0f : new_m;  // before the first visible key, -inf - -inf would be NaN
         const float correction = expf(m - base);
         m = new_m;
         l *= correction;

@@ -89,7 +89,7 @@ __global__ void decode_kernel2(const float* q, const float* k, const float* v, c
 __global__ void decode_kernel3(const float* q, const float* k, const float* v, const int* lengths, float* partial_out,
                                float2* partial_stats, int heads, int kv_heads, int max_len, int head_dim, int splits,
                                float scale) {
-    const int split = blockIdx.x % splits, kv_head = blockIdx.x / splits;  // counted through the batch
+    const int split = blockIdx.x % splits, kv_head = blockIdx.x / splits;  // kv_head counts over all sequences
     const int group = heads / kv_heads, length = lengths[kv_head / kv_heads];
     const int part = (length + splits - 1) / splits;
     const int begin = split * part, end = min(begin + part, length);

@@ -45,7 +45,7 @@ __global__ void attend(const T* q, const T* k, const T* v, T* out, int query_len
         wmma::fill_fragment(s, 0.0f);
         for (int c = 0; c < kDim; c += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> queries;
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> keys;  // k^T: column x key
+            wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::col_major> keys;  // k^T [16 columns, 16 keys]
             wmma::load_matrix_sync(queries, q + c, kDim);
             wmma::load_matrix_sync(keys, k + first_key * kDim + c, kDim);
             wmma::mma_sync(s, queries, keys, s);

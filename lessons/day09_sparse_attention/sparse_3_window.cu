@@ -9,8 +9,8 @@
 #include <cmath>
 
 constexpr int kDim = 32;
-constexpr int kQueries = 64;  // per block, one thread each
-constexpr int kKeys = 16;     // per tile
+constexpr int kQueries = 64;  // queries per block, one thread each
+constexpr int kKeys = 16;     // keys per tile
 
 __global__ void attend(const float* q, const float* k, const float* v, float* out, int len, int window, float scale) {
     __shared__ float k_tile[kKeys][kDim], v_tile[kKeys][kDim];

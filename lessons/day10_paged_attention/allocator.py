@@ -61,7 +61,7 @@ class BlockAllocator:
         copy = None
         if tokens and self._writes_shared_page(sequence):
             shared, own = sequence.table[-1], self._take()
-            self.owners[shared] -= 1  # the other owners keep it
+            self.owners[shared] -= 1  # the other owners keep the page
             sequence.table[-1] = own
             copy = (shared, own)
         slots = []

@@ -178,7 +178,7 @@ def _random(module: ModuleType) -> str:
         for _ in range(40):
             kind, name = chooser.choice(["create", "fork", "free", *3 * ["append"]]), chooser.choice("abcdef")
             more = {"append": [chooser.randint(0, 7)], "fork": [chooser.choice("ghij")]}.get(kind, [])
-            if kind == "create" or kind == "fork":  # a name is used once
+            if kind == "create" or kind == "fork":  # each sequence gets a new name
                 taken = {op[-1] if op[0] == "fork" else op[1] for op in operations if op[0] in ("create", "fork")}
                 if (more[0] if more else name) in taken:
                     continue
@@ -210,7 +210,7 @@ def load(file: Path = OWN) -> ModuleType:
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module here
     spec.loader.exec_module(module)
     return module
 

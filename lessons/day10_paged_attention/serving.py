@@ -83,7 +83,7 @@ def known_lengths(todo: list[Request], tokens: int) -> tuple[list[Step], list[Pl
     if any(request.prompt + request.output > tokens for request in todo):
         raise ValueError(f"a text is longer than the whole cache of {tokens} tokens")
     waiting = [Request(r.prompt, r.output) for r in todo]
-    running: list[tuple[Request, int, int]] = []  # with its address and its first step
+    running: list[tuple[Request, int, int]] = []  # (request, address, first step)
     steps, placements = [], []
     while waiting or running:
         while waiting:

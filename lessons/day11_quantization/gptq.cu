@@ -86,8 +86,8 @@ __global__ void by_word_kernel(const __half* x, const int* qweight, const int* q
 }
 
 constexpr int kThreads = 128;  // each with four columns
-constexpr int kRows = 8;       // at most, per block
-constexpr int kPart = 128;     // values of k in shared memory
+constexpr int kRows = 8;       // rows of x per block, at most
+constexpr int kPart = 128;     // values of k in shared memory at a time
 
 // The tiling of exllama: 128 threads compute 512 columns of up to 8 rows, from kPart values of k in shared memory. They
 // unpack a word once for all rows. The eight terms of a word are added in half, everything else in float.

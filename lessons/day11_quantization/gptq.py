@@ -101,7 +101,7 @@ def gptq(w: Tensor, x: Tensor, group_size: int, act_order: bool = False, damping
     q, scales, zeros = torch.empty_like(w), [], []
     for k in range(len(w)):
         if k % group_size == 0:
-            scale, zero = grid(w[k : k + group_size])  # of the weights with all corrections so far
+            scale, zero = grid(w[k : k + group_size])  # of the weights after all corrections so far
             scales.append(scale)
             zeros.append(zero)
         q[k] = nearest(w[k], scales[-1], zeros[-1])

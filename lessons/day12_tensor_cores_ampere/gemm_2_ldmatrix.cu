@@ -17,10 +17,10 @@ __global__ void __launch_bounds__(kThreads) gemm_kernel(const __half* x, const _
     const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of the warp's tile
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
-    float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
+    float sums[4][8][4] = {};  // the warp's 64 x 64 of y: 4 x 8 tiles of 16 x 8
 
     for (int first = 0; first < k; first += kDepth) {
-        for (int i = threadIdx.x; i < kSize * kDepth / 8; i += kThreads) {  // 16 bytes at a time
+        for (int i = threadIdx.x; i < kSize * kDepth / 8; i += kThreads) {  // copy 16 bytes at a time
             const int row = i / (kDepth / 8), column = i % (kDepth / 8) * 8;
             const long long from = static_cast<long long>(row) * k + first + column;
             *reinterpret_cast<uint4*>(&x_tile[row * kDepth + column]) = *reinterpret_cast<const uint4*>(x + from);

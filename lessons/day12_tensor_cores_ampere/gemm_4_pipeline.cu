@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm_kernel(const __half* x, cons
     const int row0 = blockIdx.y * kSize + warp_row, column0 = blockIdx.x * kSize + warp_column;  // of the warp's tile
     x += static_cast<long long>(blockIdx.y) * kSize * k;
     w += static_cast<long long>(blockIdx.x) * kSize * k;
-    float sums[4][8][4] = {};  // 4 x 8 tiles of 16 x 8
+    float sums[4][8][4] = {};  // the warp's 64 x 64 of y: 4 x 8 tiles of 16 x 8
 
     const llmk::SwizzledCopier<__half, kDepth, kThreads> copier(k);
     int to_copy = k / kDepth;

@@ -22,7 +22,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     uint64_t* full =
         reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: both blocks' tiles have arrived
-    uint64_t* empty = full + kStages;                                // [kStages]: the mma has read them
+    uint64_t* empty = full + kStages;                                // [kStages]: the mma has read the tiles
     uint64_t* complete = empty + kStages;
     unsigned* taken = reinterpret_cast<unsigned*>(complete + 1);
     const int block = blockIdx.x % 2, warp = threadIdx.x / 32;
@@ -41,7 +41,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
 
     const int steps = (in + kDepth - 1) / kDepth;
     llmk::Ring<kStages> ring;
-    if (threadIdx.x == 0) {  // in each block
+    if (threadIdx.x == 0) {  // the producer, in each block
         for (int k = 0; k < steps; ++k, ring.next()) {
             unsigned char* x_tile = tiles + ring.stage * kStageBytes;
             llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
@@ -50,7 +50,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
             llmk::tma_load_2cta(x_tile + kXBytes, &w_map, full + ring.stage, k * kDepth, column0 + block * kColumns / 2,
                                 0, 0);
         }
-    } else if (threadIdx.x == 32 && block == 0) {  // in the first block only
+    } else if (threadIdx.x == 32 && block == 0) {  // the mma thread, in the first block only
         for (int k = 0; k < steps; ++k, ring.next()) {
             const unsigned char* x_tile = tiles + ring.stage * kStageBytes;
             llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);

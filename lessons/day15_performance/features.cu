@@ -24,11 +24,11 @@ extern "C" void two_branches(const float* x, float* a, float* b, float* out, int
     cudaEventCreateWithFlags(&join, cudaEventDisableTiming);
     const int blocks = (n + 127) / 128;
     cudaEventRecord(fork, stream);
-    cudaStreamWaitEvent(side, fork, 0);  // x is complete
+    cudaStreamWaitEvent(side, fork, 0);  // wait until x is complete
     scale<<<blocks, 128, 0, stream>>>(x, a, n, 2.0f);
     scale<<<blocks, 128, 0, side>>>(x, b, n, 3.0f);
     cudaEventRecord(join, side);
-    if (joined) cudaStreamWaitEvent(stream, join, 0);  // b is complete
+    if (joined) cudaStreamWaitEvent(stream, join, 0);  // wait until b is complete
     add<<<blocks, 128, 0, stream>>>(a, b, out, n);
     cudaEventDestroy(fork);
     cudaEventDestroy(join);
@@ -88,7 +88,7 @@ extern "C" void with_scratch(const float* x, float* out, int n, bool pool, cudaS
     scale<<<(n + 127) / 128, 128, 0, stream>>>(x, scratch, n, 2.0f);
     scale<<<(n + 127) / 128, 128, 0, stream>>>(scratch, out, n, 3.0f);
     if (pool)
-        cudaFreeAsync(scratch, stream);  // in stream order: after the kernels
+        cudaFreeAsync(scratch, stream);  // freed in stream order, after the kernels
     else
         cudaFree(scratch);  // synchronizes the device
 }
@@ -104,6 +104,6 @@ extern "C" void shared_with_the_host(float* out, int n, bool prefetch, cudaStrea
     const cudaMemLocation here = {cudaMemLocationTypeDevice, device};
     if (prefetch) cudaMemPrefetchAsync(both, static_cast<size_t>(n) * sizeof(float), here, 0, stream);
     scale<<<(n + 127) / 128, 128, 0, stream>>>(both, out, n, 2.0f);
-    cudaStreamSynchronize(stream);  // before the host accesses or frees it
+    cudaStreamSynchronize(stream);  // before the host accesses or frees the memory
     cudaFree(both);
 }

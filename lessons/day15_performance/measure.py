@@ -99,7 +99,7 @@ def ceilings() -> Row:
 def latencies(kernel: Any) -> dict[str, float]:
     """Return the latency of one load in nanoseconds, by a chain of dependent loads in L2 and in memory."""
     found, hops, apart = {}, 20_000, 32
-    for name, lines in (("L2", 1 << 16), ("memory", 1 << 22)):  # 128 bytes each: 8 MiB and 512 MiB
+    for name, lines in (("L2", 1 << 16), ("memory", 1 << 22)):  # lines of 128 bytes: 8 MiB and 512 MiB
         order = torch.randperm(lines, device="cuda").int() * apart
         chain = torch.zeros(lines * apart, dtype=torch.int32, device="cuda")
         chain[order.long()] = order.roll(-1)

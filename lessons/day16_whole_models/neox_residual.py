@@ -33,7 +33,7 @@ from grader.judge.timing.sources import write_record  # noqa: E402
 RECORD = HERE / "neox_residual_gpu.json"
 PROMPT_TOKENS, TOKENS, WARMUP = 16, 30, 5
 REPEATS = 15
-"""Each way generates the tokens this often, in turns; the figure is the median."""
+"""The number of times that each variant generates the tokens, in turns; the record has the median time."""
 LAYERS = (0, 1, 8, 16, 20, 32)
 """Layers whose hidden states are compared; 0 is the embedding."""
 SIZES = {"vocab_size": 50304, "hidden_size": 2560, "intermediate_size": 10240, "num_attention_heads": 32}

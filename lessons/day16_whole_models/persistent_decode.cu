@@ -62,7 +62,7 @@ struct Phase {
     long long weights;          // linear: offset of the matrix [rows, columns]; embed: of the table [vocabulary, width]
     long long rows, columns;    // of the matrix; embed: rows is the width
     long long row_group;        // neighboring rows per writer thread: 4 for a gate and its up, 1 for logits, else 2
-    long long input, output;    // linear
+    long long input, output;    // linear: kinds of input and output
     long long norm, norm_bias;  // offsets in parameters, or -1
     long long bias;             // offset in parameters, or -1
     long long layer;            // index of the layer, for its keys and values
@@ -85,13 +85,13 @@ struct Model {
     int* tokens;         // [most tokens]: the prompt, then the generated tokens
     int* state;          // [2]: position of the token, which is the number of cached keys; number of earlier launches
     float* x;            // [width]: the residual stream; one thread reads and writes each element
-    Word* x_words;       // [width / 2]: the same, rounded to T, for all blocks
+    Word* x_words;       // [width / 2]: x rounded to T, for all blocks
     Word* qkv_words;     // [heads + 2 kv_heads, head_dim]: floats
     Word* part_words;    // [heads, splits, head_dim + 2]: floats: the result of a part of the keys, log2 of its sum
     Word* hidden_words;  // [intermediate / 2]: pairs of T
     float* logits;       // [vocabulary]
-    unsigned* arrivals;  // [1]: zero between launches
-    Word* best;          // [1]: zero between launches
+    unsigned* arrivals;  // [1]: blocks that have finished; zero between launches
+    Word* best;          // [1]: the largest logit and its row; zero between launches
     int phase_count;     // phases of a whole token
     int width;           // hidden size
     int heads, kv_heads, head_dim, rotary, page_size, pages, splits;
@@ -294,7 +294,8 @@ __device__ __forceinline__ float sum_of_readers(float mine, int reader, int plac
 template <typename T>
 __device__ void normalize(const Model<T>& model, const Work& work, int reader, int place, unsigned epoch,
                           uint2* input) {
-    const int pairs = model.width / 4, count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // for this reader
+    const int pairs = model.width / 4,
+              count = max(0, (pairs - reader + kReaders - 1) / kReaders);  // count: pairs of this reader
     float4 weight[kMostPairs], bias[kMostPairs], x[kMostPairs];
 #pragma unroll
     for (int i = 0; i < kMostPairs; ++i) {  // loaded before x is complete
@@ -463,7 +464,7 @@ __device__ void multiply(const Work& work, const Shared& shared, Turn turn, Turn
                 const float even = sums[0][2 * i] + sums[1][2 * i], odd = sums[0][2 * i + 1] + sums[1][2 * i + 1];
                 of_tiles[i] = lane / 4 % 2 == 0 ? even : odd;
 #pragma unroll
-                for (int distance : {4, 9, 18}) {  // lane distances to g = 1, 2, 4
+                for (int distance : {4, 9, 18}) {  // lane distances from row g to rows g + 1, g + 2, g + 4
                     of_tiles[i] += __shfl_xor_sync(llmk::kAllLanes, of_tiles[i], distance);
                 }
             }
@@ -537,7 +538,7 @@ __device__ void give_query_key_value(const Model<T>& model, const Work& work, co
     Word* words = model.qkv_words + head * model.head_dim;
     publish(words + first, two.x, epoch);
     publish(words + second, two.y, epoch);
-    if (head >= model.heads) {  // for later tokens
+    if (head >= model.heads) {  // store the key or value for later tokens
         const int other = head - model.heads;
         T* to = (other < model.kv_heads ? model.keys : model.values) +
                 cache_row(model, work.layer, page, other % model.kv_heads, position);
@@ -615,7 +616,7 @@ __device__ void give_output(const Model<T>& model, const Work& work, const Share
 // Prefetch parameters of later phases that would otherwise come from memory: weights and biases of norms, biases.
 template <typename T>
 __device__ void prefetch_for(const Model<T>& model, const Work& work, int reader) {
-    constexpr int kLine = 32;  // floats
+    constexpr int kLine = 32;  // floats in 128 bytes
     if (work.kind != kLinear || work.rows == 0) return;
     const int at = reader * kLine;
     if (work.norm >= 0 && at < model.width) prefetch(model.parameters + work.norm + at);
@@ -672,7 +673,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
                        unsigned read, unsigned epoch, float* sums) {
     constexpr int kReadingWarps = kReaders / 32;
     __shared__ float largests[kReadingWarps], totals[kReadingWarps];
-    const int lane = reader % 32, warp = reader / 32, rows = 32 / lanes;  // keys of a warp at a time
+    const int lane = reader % 32, warp = reader / 32, rows = 32 / lanes;  // rows: keys that a warp reads at a time
     const int begin = lane % lanes * 8, stride = kReadingWarps * rows;
     const bool used = begin < model.head_dim;
     const int kv_head = head / (model.heads / model.kv_heads);
@@ -744,7 +745,7 @@ __device__ void attend(const Model<T>& model, const Work& work, int lanes, int h
         publish(to + column, weighted / l, epoch);
         if (column < 2) publish(to + model.head_dim + column, m + log2f(l), epoch);  // words are read in pairs
     }
-    llmk::bar_sync(kReadersBarrier, kReaders);  // before the sums are overwritten
+    llmk::bar_sync(kReadersBarrier, kReaders);  // all readers have read the sums, which the next call overwrites
 }
 
 // Prefetch the keys and values that this block will need to the L2 cache.

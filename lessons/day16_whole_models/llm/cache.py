@@ -28,7 +28,7 @@ class Batch:
     positions: Tensor
     """i32 [tokens]: the position of each token in its own text."""
     slots: Tensor
-    """i64 [tokens]: the slot of its key and value."""
+    """i64 [tokens]: the slot of each token's key and value."""
     block_tables: Tensor
     """i32 [sequences, max_pages]"""
     lengths: Tensor

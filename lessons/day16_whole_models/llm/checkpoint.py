@@ -44,7 +44,7 @@ def load(folder: str | Path, operators: Operators | None = None, dtype: torch.dt
 def build(
     config: Config, tensors: dict[str, Tensor], operators: Operators, tokenizer: Tokenizer | None = None
 ) -> Model:
-    """Build a model from tensors with Hugging Face's names, which are checked. Raise CheckpointError."""
+    """Build a model from tensors by Hugging Face's names; check names and shapes. Raise CheckpointError."""
     kind = MODELS[config.architecture]
     check(kind.shapes(config), tensors, config)
     return kind(config, tensors, operators, tokenizer)
@@ -91,7 +91,7 @@ def files(folder: Path) -> list[str]:
 def check(wanted: dict[str, tuple[int, ...]], tensors: dict[str, Tensor], config: Config) -> None:
     """Raise CheckpointError with every tensor that is missing, unexpected or of a wrong shape."""
     given = dict(tensors)
-    if config.tied:  # some files store the table twice
+    if config.tied:  # some files store the table a second time, as the output layer
         given.pop("lm_head.weight", None)
     problems = [f"missing: {name} {list(wanted[name])}" for name in wanted if name not in given]
     problems += [f"left over: {name} {list(tensor.shape)}" for name, tensor in given.items() if name not in wanted]

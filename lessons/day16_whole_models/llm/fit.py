@@ -118,7 +118,7 @@ class FusedResiduals:
 
     def _sum(self, x: Tensor, attention: Tensor, mlp: Tensor | None = None) -> Tensor:
         if not self.enabled:
-            return attention + x if mlp is None else mlp + attention + x  # in the order of transformers
+            return attention + x if mlp is None else mlp + attention + x  # added in the order of transformers
         if mlp is None:
             return self.operators.residual_add(x.contiguous(), attention.contiguous())
         return self.operators.parallel_residual(x.contiguous(), attention.contiguous(), mlp.contiguous())

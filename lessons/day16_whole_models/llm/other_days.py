@@ -17,8 +17,8 @@ def day(folder: str, name: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(known, LESSONS / folder / f"{name}.py")
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[known] = module  # dataclasses look the module up here
-        sys.path.append(str(LESSONS / folder))  # for its own imports
+        sys.modules[known] = module  # dataclasses look up their module here
+        sys.path.append(str(LESSONS / folder))  # for the imports of the loaded file
         try:
             spec.loader.exec_module(module)
         except BaseException:
