@@ -1,1 +1,1 @@
-"""Times on a GPU: ``grader bench``, the clock of the stage *fast*, and the physical lower bound."""
+"""Measurement of times on a GPU for ``grader bench`` and the stage *fast*, and lower bounds of a kernel's time."""

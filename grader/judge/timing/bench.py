@@ -1,14 +1,15 @@
 """``grader bench``: the time of a kernel, compared with the roofline and with torch, all measured in one run.
 
-On a GPU, the kernel runs in the child process of ``grader.execution.runner`` and torch in this one, both timed in the
-same way. A kernel that only waits runs first, so that the launches queue up behind it and the device never waits for
-the host. Each run is between two events. The arguments rotate through copies that together are larger than the L2
-cache; if that needs too many copies, other memory is read before each run. The times are therefore those of cold
-inputs, without launch overhead, for the kernel and for torch. They take turns, round by round.
+On a GPU, the kernel runs in the child process of ``grader.execution.runner``, and torch in this process. Both are timed
+in the same way, and take turns. Each run is between two CUDA events. Before the first run, a kernel that only waits is
+launched: the launches queue up behind it, so the device never waits for the host, and the times are without launch
+overhead. The inputs are not in the L2 cache: each run uses another copy of the arguments, and the copies together are
+larger than the cache. If this needs too many copies, other memory is read before each run instead.
 
-The roofline of a size is the longer of two times: its distinct bytes at the bandwidth of a large device-to-device copy,
-and its operations at the speed of torch's matmul of the same dtype, both measured in the same run. A small kernel
-cannot reach that bandwidth, and neither can a copy of the same size: ``copy_us`` is the time of that copy.
+The roofline of a size is the longer of two times. The first is the time that its distinct bytes take at the bandwidth
+of a large device-to-device copy. The second is the time that its operations take at the speed of torch's matmul of the
+same dtype. Both speeds are measured in the same run. A small kernel cannot reach that bandwidth, and neither can a copy
+of the same size; ``copy_us`` is the time of such a copy.
 
 Without a GPU, only the time of the simulator on this machine's processor is measured. It says nothing about a GPU and
 is labeled accordingly.
@@ -48,19 +49,19 @@ from grader.verdict.wording import timed
 
 GPU = "cuda"
 GPU_CLOCK = "GPU"
-HOST_CLOCK = "host time of the simulator, not a GPU's time"
+HOST_CLOCK = "time of the simulator on this machine's processor, not of a GPU"
 
 MOST_SETS = 16
 TIMEOUT = 120.0
 OURS = "ours"
 
 Clock = Callable[[int], list[float]]
-"""A function from a number of runs to the microseconds of each."""
+"""A function that executes a number of runs, and returns the microseconds of each run."""
 
 
 @dataclass
 class BenchReport:
-    """The times of one exercise's kernel."""
+    """The times of the kernel of one exercise, and the machine on which they were measured."""
 
     exercise: str
     file: str
@@ -89,16 +90,26 @@ def bench(
     on_progress: Callable[[str], None] | None = None,
     jail: Jail = NO_JAIL,
 ) -> BenchReport:
-    """Time a kernel at the sizes of its exercise. ``file``: by default the learner's own, where ``exercise`` tells it.
+    """Time a kernel at the sizes of its exercise.
 
-    ``machine``: that of an earlier report of the same run, to avoid measuring it again. ``compiled``: also compare with
-    torch.compile, which takes seconds for each size. ``rounds``: the number of turns of the kernel and of torch.
-    ``sizes``: time only these. ``jail``: the kernel's sandbox on a GPU, by default none (the user's own rights).
+    Args:
+        exercise: the exercise, or its name.
+        file: the kernel file; None for the learner's own file, unless ``exercise`` is an ``Exercise``.
+        device: "cuda" for a GPU, "cpu" for the simulator.
+        machine: the machine of an earlier report of this process, which is then not measured again.
+        compiled: true to compare with torch.compile as well, which takes seconds for each size.
+        rounds: how often the kernel and torch take turns.
+        sizes: the names of the sizes to time; None for all.
+        command: the command line that the report names.
+        on_progress: a function that is called with the name of each step.
+        jail: the kernel's sandbox on a GPU; by default none, so the kernel has the user's rights.
     """
     entry = Course().find(exercise) if isinstance(exercise, str) else exercise
     path = Path(file or (entry.skeleton if isinstance(entry, Entry) else ""))
     if not path.is_file():
-        raise GraderError(f"there is no file {path}", "Check the path; --file names the kernel to time.")
+        raise GraderError(
+            f"there is no file {path}", "Check the path. The option --file names the kernel file to time."
+        )
     task = entry.load() if isinstance(entry, Entry) else entry
     say = on_progress or (lambda text: None)
     if device == "cuda":
@@ -189,7 +200,10 @@ def _time_one(
 
 
 def copy_of(size: int, l2_bytes: int) -> float:
-    """Return the median microseconds of a device-to-device copy that moves ``size`` bytes in all, from a cold cache."""
+    """Return the median time of a device-to-device copy in microseconds, from a cold cache.
+
+    It reads ``size / 2`` bytes and writes as many.
+    """
     import torch
 
     sets, flush = rotation(size, l2_bytes)
@@ -199,17 +213,20 @@ def copy_of(size: int, l2_bytes: int) -> float:
 
 
 def faster_than_possible(microseconds: float, floor: float) -> str:
-    """Return a remark on a time below the GPU's lower bound; empty for others."""
+    """Return a remark if a time is below the lower bound on this GPU; empty otherwise."""
     if microseconds >= floor:
         return ""
     return (
-        f"{microseconds:.3g} us are less than the {floor:.3g} us that this GPU needs at least: "
+        f"the time of {microseconds:.3g} us is impossible, because this GPU needs at least {floor:.3g} us: "
         "the kernel did not do its work during the timed call."
     )
 
 
 def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
-    """Draw large inputs on the GPU if the distributions support it, else on the CPU; return CPU tensors."""
+    """Draw the inputs of a call, and return them on the CPU.
+
+    They are drawn on the GPU, which is faster for large inputs, if their distributions support it.
+    """
     import torch
 
     try:
@@ -220,7 +237,10 @@ def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
 
 
 def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
-    """Return the number of copies of the inputs to rotate through, and the bytes to read in between if needed."""
+    """Return how the inputs are kept out of the L2 cache: the number of copies, and the bytes to read before a run.
+
+    If the copies are enough, no bytes need to be read.
+    """
     if size >= 4 * l2_bytes:
         return 1, 0
     enough = -(-2 * l2_bytes // max(size, 1)) + 1
@@ -230,7 +250,7 @@ def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
 def time_in_child(
     task: Exercise, call: Call, buffers: Buffers, child: Child, runs: int, sets: int, flush: int
 ) -> list[float]:
-    """Return the microseconds of each run of the kernel in the child."""
+    """Execute ``runs`` runs of the kernel in the child process, and return the microseconds of each."""
     arguments = "\n".join(buffers.lines(call, task.parameters(call.dtype)))
     text = f"time {task.launcher(call.dtype)} {WARMUP} {runs} {flush}\n" + "\nnext\n".join([arguments] * sets)
     os.ftruncate(buffers.report_file, 0)
@@ -240,7 +260,7 @@ def time_in_child(
     if isinstance(reply.answer, Ended):
         raise GraderError(f"{where}: the kernel did not return: {reply.answer.text}")
     if why := why_failed(reply.answer):
-        raise GraderError(f"{where}: the kernel failed: {why}", "`grader check` shows more.")
+        raise GraderError(f"{where}: the kernel failed: {why}", "Run `grader check`, which finds more errors.")
     try:
         microseconds = parse_times(buffers.report())
     except Malformed as error:
@@ -253,7 +273,10 @@ def time_in_child(
 def _torch_clocks(
     task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool
 ) -> tuple[dict[str, Clock], Any]:
-    """Return clocks of eager and compiled torch, by field of their medians; and torch's output."""
+    """Return a clock for eager torch and one for torch.compile, and torch's output.
+
+    The clocks are named after the fields of ``Timing`` that get their medians.
+    """
     import torch
 
     baseline = task.torch_baseline
@@ -271,7 +294,7 @@ def _torch_clocks(
 
     def clock(function: Callable[..., Any]) -> Clock:
         functions = [functools.partial(function, **a) for a in copies]
-        functions[0]()  # raises now if it does not work
+        functions[0]()  # if it does not work, raise the error now
         return lambda runs: time_on_gpu(functions, runs, flush)
 
     clocks: dict[str, Clock] = {}
@@ -283,7 +306,7 @@ def _torch_clocks(
         return {}, None
     if compiled:
         try:
-            logging.getLogger("torch").setLevel(logging.CRITICAL)  # a failure becomes a note, without torch's traceback
+            logging.getLogger("torch").setLevel(logging.CRITICAL)  # no traceback: the failure becomes a note
             torch._dynamo.reset()
             clocks["torch_compile_us"] = clock(torch.compile(baseline, dynamic=False))
         except Exception as error:
@@ -292,7 +315,7 @@ def _torch_clocks(
 
 
 def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any) -> str:
-    """Return a remark if the output differs much from torch's: then its time means nothing."""
+    """Return a remark if the kernel's output differs much from torch's. Its time would be meaningless."""
     import torch
 
     if isinstance(result, dict):
@@ -308,12 +331,14 @@ def _difference(task: Exercise, call: Call, outputs: dict[str, Any], result: Any
         other = tensor.reshape(-1).float()
         difference = float(torch.linalg.vector_norm(mine - other) / torch.linalg.vector_norm(other).clamp(min=1e-30))
         if not difference <= limit:
-            return f"{name} differs from torch's by {difference:.2g} of its norm: is the kernel right at this size?"
+            return (
+                f"{name} differs from torch's result by {difference:.2g} of its norm: is the kernel right at this size?"
+            )
     return ""
 
 
 def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[str], None]) -> list[Timing]:
-    """Time the simulator itself on the counted case, or on the first case."""
+    """Time how long the simulator takes for the case of the stage *efficient*, or for the first case."""
     import torch
 
     say("building")
@@ -334,6 +359,6 @@ def _on_simulator(task: Exercise, path: Path, machine: Machine, say: Callable[[s
             timing.bytes, timing.flops = task.roofline_bytes(call), task.operations(call)
             for name, value in statistics(microseconds).items():
                 setattr(timing, name, value)
-            timing.note = "how fast the simulator is, not how fast the kernel is"
+            timing.note = "the speed of the simulator, not of the kernel on a GPU"
             timings.append(timing)
     return timings

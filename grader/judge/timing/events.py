@@ -1,4 +1,4 @@
-"""Times by CUDA events of work of this process on the GPU: torch's functions, copies and matmuls."""
+"""Times GPU work of this process with CUDA events: torch's functions, copies and matmuls."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 BUDGET_US = 300_000.0
-"""The total GPU time of the timed runs of one size."""
+"""The GPU time, in microseconds, that the timed runs of one size may take together."""
 
 MOST_RUNS, FEWEST_RUNS, WARMUP = 400, 20, 5
 
 ROUNDS, TURN_US, PAUSE = 6, 10_000.0, 0.1
-"""The number of turns, the approximate duration of one in microseconds, and the pause before each in seconds.
+"""The number of turns, the approximate duration of a turn in microseconds, and the pause before it in seconds.
 
-A GPU with a high power draw lowers its clock within milliseconds, and recovers during the pause.
+A GPU that draws much power lowers its clock within milliseconds. During the pause the clock recovers.
 """
 
 
 def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_bytes: int = 0) -> list[float]:
-    """Return the microseconds of each run of functions called in turn; ``runs`` 0: as many as the budget allows."""
+    """Call the functions in turn, ``runs`` times in all, and return the microseconds of each call.
+
+    If ``runs`` is 0, make as many calls as ``BUDGET_US`` allows. Before each call, read ``flush_bytes`` of other
+    memory.
+    """
     import torch
 
     other = torch.empty(flush_bytes // 4, dtype=torch.int32, device="cuda") if flush_bytes else None
@@ -39,7 +43,7 @@ def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_byt
     torch.cuda.synchronize()
     begin = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
     end = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
-    # Cycles of a clock of at most 2 GHz; never more than a third of a second.
+    # The argument is in clock cycles; the clock is assumed to be 2 GHz. The wait is at most a third of a second.
     torch.cuda._sleep(int(min(host_us * runs * 2000, 600e6)))
     for run in range(runs):
         if other is not None:
@@ -52,12 +56,15 @@ def time_on_gpu(functions: Sequence[Callable[[], Any]], runs: int = 0, flush_byt
 
 
 def runs_for(microseconds: float) -> int:
-    """Return how many runs of that duration fit into the budget."""
+    """Return how many runs of this duration fit into ``BUDGET_US``, within the limits for the number of runs."""
     return int(max(FEWEST_RUNS, min(MOST_RUNS, BUDGET_US / max(microseconds, 1.0))))
 
 
 def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Return the microseconds of each run by name, with turns after pauses; ``clocks[name](runs)`` times that many."""
+    """Time several kernels that take turns, with a pause before each turn. Return the times of all runs by name.
+
+    ``clocks[name](runs)`` executes that many runs of a kernel, and returns the microseconds of each.
+    """
     runs = {}
     for name, clock in clocks.items():
         us = min(clock(3))
@@ -71,7 +78,7 @@ def in_turns(clocks: Mapping[str, Callable[[int], list[float]]], rounds: int = R
 
 
 def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
-    """Return the median and the percentiles of a Timing, by its field names."""
+    """Return the median and percentiles of times, by the names of the fields of ``Timing``."""
     import numpy
 
     values: Any = numpy.percentile(microseconds, [50, 90, 95, 99])
@@ -79,7 +86,7 @@ def percentiles(microseconds: Sequence[float]) -> dict[str, float]:
 
 
 def statistics(microseconds: Sequence[float]) -> dict[str, float | None]:
-    """Return percentiles, mean, minimum, maximum and standard deviation of the same runs, by a Timing's field names."""
+    """Return percentiles, mean, minimum, maximum and standard deviation, by the names of the fields of ``Timing``."""
     import numpy
 
     return {

@@ -1,10 +1,10 @@
-"""``grader bench --grid``: attention over a grid of lengths N, widths C, heads H and batches B, as a CSV file.
+"""``grader bench --grid`` times attention for a grid of lengths N, widths C, heads H and batches B.
 
-Rows are written as they are measured, small sizes first, and rows that the file has already are skipped: a stopped run
-can be resumed. A size that cannot be measured has a row with the reason: a pair of C and H with a head_dim that the
-kernel does not support, or a size that exceeds the GPU's memory.
+The result is a CSV file. Each row is written when it is measured, small sizes first. A stopped run can be resumed: rows
+that are in the file are not measured again. A size that cannot be measured has a row with the reason. Examples are a
+pair of C and H whose head_dim the kernel does not support, and a size that exceeds the GPU's memory.
 
-Columns, one row for each size and dtype:
+The columns are, with one row for each size and dtype:
 
 ===================== ===============================================================================================
 gpu, exercise, dtype  the GPU, the exercise, the dtype; ``source``: the first digits of the kernel file's SHA-256
@@ -41,7 +41,7 @@ BATCHES = (1, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Point:
-    """One size in one dtype; N and B are 0 if a whole pair of C and H is skipped."""
+    """One size in one dtype. N and B are 0 if all sizes with this pair of C and H are skipped."""
 
     exercise: str
     dtype: str
@@ -50,7 +50,7 @@ class Point:
     H: int
     B: int
     note: str = ""
-    """The reason why it is not measured."""
+    """The reason why the size is not measured; empty otherwise."""
 
     @property
     def head_dim(self) -> int:
@@ -65,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures measured at one point."""
+    """The figures that are measured for one size."""
 
     runs: int
     mean_us: float
@@ -77,7 +77,7 @@ class Figures:
 
 @dataclass
 class Row:
-    """A row of the file, with the columns of this module's docstring."""
+    """A row of the CSV file. The docstring of this module describes the columns."""
 
     gpu: str
     exercise: str
@@ -99,7 +99,7 @@ class Row:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The key that distinguishes measurements."""
+        """A key that identifies the measurement: the GPU, the kernel's version, and the size."""
         return tuple(map(str, (self.gpu, self.exercise, self.source, self.dtype, self.N, self.C, self.H, self.B)))
 
 
@@ -107,7 +107,7 @@ COLUMNS = [column.name for column in fields(Row)]
 
 
 def points(task: Exercise) -> list[Point]:
-    """Return all points of an exercise: first the skipped pairs of C and H, then the sizes, the least work first."""
+    """Return all points of an exercise: first the pairs of C and H that are skipped, then the sizes, fastest first."""
     if task.grid is None:
         raise GraderError(f"{task.name} has no grid of sizes", "Only exercises with `grid=` in tasks.py have one.")
     allowed = task.grid.head_dims
@@ -131,7 +131,7 @@ def points(task: Exercise) -> list[Point]:
 def row_of(
     point: Point, gpu: str, source: str, figures: Figures | None, peak: float, tensor_cores: bool, note: str
 ) -> Row:
-    """Return a row of the file. ``peak``: operations per second of the GPU's tensor cores."""
+    """Return the row for a point. ``peak`` is the operations per second of the GPU's tensor cores."""
     row = Row(gpu, point.exercise, source, point.dtype, point.N, point.C, point.H, point.B, point.head_dim, note=note)
     if figures is not None:
         row.runs, row.memory_bytes = figures.runs, figures.memory_bytes
@@ -142,7 +142,7 @@ def row_of(
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file that ``run_grid`` wrote, without a truncated last line; empty if there is no file."""
+    """Return the rows of a file that ``run_grid`` wrote, except a truncated last line. A missing file has no rows."""
     if not path.exists():
         return []
     try:
@@ -174,9 +174,10 @@ def run_grid(
     minutes: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Row | None]:
-    """Measure missing points, append each row, and yield it; yield None for a row that the file has already.
+    """Measure the points that are not in the file, append their rows to it, and yield the rows.
 
-    No point is started after ``minutes``. A size that fails gets a row with a note, and a later run tries it again.
+    Yield None for a point that is in the file. After ``minutes``, start no more points. A size that fails gets a row
+    with a note; a later run tries it again.
     """
     began = clock()
     known = {row.key for row in read_rows(path) if row.mean_us is not None or not row.N}
@@ -187,7 +188,7 @@ def run_grid(
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             if file.tell() == 0:
                 writer.writeheader()
-            if not whole:  # the previous run was stopped in the middle of a line
+            if not whole:  # the previous run was stopped while it wrote a line
                 file.write("\n")
             for point in every:
                 if key(point) in known:
@@ -210,7 +211,7 @@ def _cell(value: str | int | float | None) -> str:
 
 
 def source_of(path: Path) -> str:
-    """Return the hash that distinguishes versions of a kernel file."""
+    """Return a hash of a kernel file, by which its versions are told apart."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     except OSError as error:

@@ -23,11 +23,11 @@ from grader.judge.timing.machine import gpu_name
 from grader.setup.errors import GraderError
 
 TENSORS, COPIES = 4, 3
-"""The tensors q, k, v and out; and the copies of a tensor in f32 while it is drawn."""
+"""The number of tensors (q, k, v and out), and of f32 copies of a tensor while it is drawn: they take memory."""
 
 
 class Measurer:
-    """Times one kernel file point by point, in a child that is restarted after a crash."""
+    """Times a kernel file at one point after the other, in a child process that is restarted after a crash."""
 
     def __init__(self, task: Exercise, path: Path) -> None:
         arch = gpu_architecture(task.architecture)
@@ -44,7 +44,7 @@ class Measurer:
         return self._row(point, None, "").key
 
     def measure(self, point: Point) -> Row:
-        """Return the row of a point, with a note instead of figures if there are none."""
+        """Time the kernel at a point and return the row. If that fails, the row has a note instead of figures."""
         import torch
 
         if point.note:
@@ -62,7 +62,7 @@ class Measurer:
             torch.cuda.empty_cache()
 
     def close(self) -> None:
-        """End the child."""
+        """End the child process."""
         if self._child is not None:
             self._child.stop()
         self._child = None
@@ -96,7 +96,7 @@ class Measurer:
 
 @contextmanager
 def measuring(task: Exercise, path: Path) -> Iterator[Measurer]:
-    """Yield a measurer, whose child ends with the block."""
+    """Return a context manager for a ``Measurer``. Its child process ends with the context."""
     measurer = Measurer(task, path)
     try:
         yield measurer

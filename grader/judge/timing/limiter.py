@@ -1,34 +1,33 @@
-"""Lower bounds of the time on a named GPU, by unit, from the simulator's counters: a bound, never a prediction.
+"""Computes a lower bound of a kernel's time on a GPU from the simulator's counters. It does not predict the time.
 
-Each unit of a GPU has a maximum rate per cycle, so its work takes at least work / rate. The longest of these times is a
-lower bound for the kernel, for these reasons:
+Each unit of a GPU, such as the tensor cores, has a maximum rate per cycle. A unit therefore needs at least the time
+work / rate. The longest of these times is a lower bound of the kernel's time, for three reasons:
 
-* Rates are those of a data sheet or whitepaper at the highest clock (``grader/frontend/toolchain/gpus.py``), which no
-  kernel exceeds.
-* Only necessary work is counted:
+* The rates are peak rates at the highest clock, from data sheets (``grader/frontend/toolchain/gpus.py``).
+* Only work that any compiler and cache must leave is counted. For each unit, this is:
 
   ============== ==================================================================================================
-  dram           sectors that were read for the first time, from a cache that is cold at the beginning; of the written
-                 sectors, those beyond the capacity of the L2 cache
-  l2             for each launch the distinct sectors that it read, or that it wrote, whichever are more: its L1
-                 caches are empty at first, and may serve all other accesses
+  dram           the first read of each sector, because the cache is cold at the beginning; and the written sectors
+                 that exceed the capacity of the L2 cache
+  l2             for each launch, its distinct read sectors or its distinct written sectors, whichever are more. The
+                 L1 caches are empty at the start of a launch, and may serve all other accesses
   tensor         operations on tensor cores, each type at its own rate
   special        special functions. Some are emulated by 20 or more other instructions, which take longer
-  f16, f32       additions and multiplications on CUDA cores, as if each was half of a fused multiply-add; a warp's
+  f16, f32       additions and multiplications on CUDA cores, each as half of a fused multiply-add. A warp's
                  instruction takes as long for one lane as for 32. f64 counts as f32, which is faster
-  shared         wavefronts of shared memory that remain if a compiler merges neighboring accesses into one of
+  shared         wavefronts of shared memory that remain if a compiler merges neighboring accesses into accesses of
                  16 bytes
-  l1             these, plus the wavefronts for the bytes that warps load from and store to global memory
-  issue          warp instructions that the work above needs, without loops and addresses
-  launches       ``LAUNCH_US`` for each launch, as consecutive launches in a stream
+  l1             the wavefronts of ``shared``, and those for the bytes that warps load from and store to global memory
+  issue          the warp instructions that do the work above, without those for loops and addresses
+  launches       ``LAUNCH_US`` for each launch, as for consecutive launches in a stream
   ============== ==================================================================================================
 
-* A block runs on one SM, and a warp on a quarter of one: a kernel with fewer blocks or warps cannot use the rest. (This
-  is not applied if the program queries the number of SMs: the simulated GPU has few, so the grid may differ on a real
-  one.) All launches of a kernel are combined for that, as if they overlapped.
+* A block runs on one SM, and a warp on a quarter of an SM, so a kernel with few blocks or warps cannot use all SMs. All
+  launches of a kernel are added up for this, as if they overlapped. It is ignored if the program queries the number of
+  SMs: the simulated GPU has fewer SMs than a real one, so the grid may be larger there.
 
-One assumption remains: that the GPU's compiler computes and reads what the simulator's compiler does. If it merges two
-reads or operations that the other does not, the GPU does less work.
+The bound assumes that the GPU's compiler keeps all reads and operations that the simulator's compiler keeps. If it
+merges more of them, the GPU has less work.
 """
 
 from __future__ import annotations
@@ -45,7 +44,8 @@ if TYPE_CHECKING:
     from grader.simulator.report import KernelCounters
 
 LAUNCH_US = 0.5
-"""Microseconds per launch in a sequence; ``python -m tests.gpu.bounds`` measures that an H200 takes longer."""
+"""Microseconds for each of several consecutive launches. ``python -m tests.gpu.bounds`` shows that an H200 needs more.
+"""
 
 WARP, QUARTERS = 32, 4
 
@@ -57,7 +57,10 @@ def time_bound(
     dtype: str = "",
     dims: Mapping[str, Any] | None = None,
 ) -> TimeBound:
-    """Return the bound for all launches of these kernels together. Arithmetic units need counted operations."""
+    """Return the bound for all launches of some kernels together.
+
+    The units for arithmetic on CUDA cores are included only if the kernels' operations were counted.
+    """
     cycle, clock = gpu.per_cycle, gpu.clock
     counted = any("warp_flops" in kernel.totals for kernel in kernels)
     units = [UnitTime("dram", _dram_bytes(kernels, gpu), 1e6 * _dram_bytes(kernels, gpu) / gpu.bandwidth)]
@@ -65,7 +68,7 @@ def time_bound(
     def add(
         unit: Unit, work: Sequence[float], per_cycle: float, by_warps: bool = False, sums: float | None = None
     ) -> None:
-        """Add the bound of a unit for the ``work`` of each kernel, at a rate per SM and cycle."""
+        """Add the time of a unit. ``work`` is the work of each kernel, ``per_cycle`` the rate of one SM."""
         parts = [_used(kernel, gpu, by_warps) for kernel in kernels]
         whole = [sum(work) / gpu.sms, *(amount / used for amount, used in zip(work, parts) if used)]
         units.append(UnitTime(unit, sum(work) if sums is None else sums, 1e6 * max(whole) / per_cycle / clock))
@@ -92,7 +95,7 @@ def time_bound(
 
 
 def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
-    """Return how many SMs a kernel can occupy at most; by warps, a part of one counts as such."""
+    """Return the maximum number of SMs that a kernel can use. With ``by_warps``, it may use a fraction of an SM."""
     if kernel.fits_device:
         return gpu.sms
     blocks = min(gpu.sms, kernel.blocks)
@@ -101,7 +104,7 @@ def _used(kernel: KernelCounters, gpu: Gpu, by_warps: bool) -> float:
     threads = math.prod(kernel.block)
     if kernel.threads == kernel.blocks * threads:
         warps = kernel.blocks * -(-threads // WARP)
-    else:  # launches with different blocks, each of which may have a partial last warp
+    else:  # the launches have different blocks: each block may have a partial last warp
         warps = (kernel.threads + (WARP - 1) * kernel.blocks) // WARP
     return min(blocks, warps / QUARTERS)
 
@@ -113,7 +116,7 @@ def _dram_bytes(kernels: Sequence[KernelCounters], gpu: Gpu) -> float:
 
 
 def _tensor_cycles(kernel: KernelCounters, gpu: Gpu) -> float:
-    """Return the tensor-core cycles on one SM."""
+    """Return the cycles that the tensor cores of one SM would need for all of a kernel's operations."""
     known = {
         name.removeprefix("tensor_operations_"): operations
         for name, operations in kernel.totals.items()
@@ -124,7 +127,10 @@ def _tensor_cycles(kernel: KernelCounters, gpu: Gpu) -> float:
 
 
 def _instructions(kernel: KernelCounters) -> float:
-    """Return the least number of warp instructions: a multiply-add is two operations per lane, of 16-bit pairs four."""
+    """Return the minimum number of warp instructions for a kernel's work.
+
+    A fused multiply-add does two operations in each lane, or four on a pair of 16-bit numbers.
+    """
     totals = kernel.totals
     arithmetic = totals.get("warp_flops", 0.0) / 2 + totals.get("warp_half_flops", 0.0) / 4
     return totals.get("least_instructions", 0.0) + (arithmetic + totals.get("warp_special_functions", 0.0)) / WARP

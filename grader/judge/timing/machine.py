@@ -1,4 +1,4 @@
-"""The machine that times were measured on, and its measured ceilings for the roofline."""
+"""Describes the machine on which times are measured, and measures its copy bandwidth and matmul rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.verdict import Timing
 
 @dataclass
 class Machine:
-    """The machine that times were measured on, and its ceilings."""
+    """The machine on which times were measured, with the two ceilings of its roofline."""
 
     device: str
     driver: str = ""
@@ -27,19 +27,23 @@ class Machine:
     l2_bytes: int = 0
     copy_gigabytes_per_second: float | None = None
     product_gigaflops: dict[str, float] = field(default_factory=dict)
-    """The speed of torch's matmul, by dtype."""
+    """The measured speed of torch's matmul for each dtype, in 10^9 operations per second."""
     peak_gigabytes_per_second: float | None = None
+    """The peak bandwidth at the memory's highest clock: see ``grader.judge.timing.floor``."""
     peak_gigaflops: float | None = None
-    """The peak rates at the device's clocks: see ``grader.judge.timing.floor``."""
+    """The peak rate of the tensor cores at the highest clock: see ``grader.judge.timing.floor``."""
 
     def limits(self) -> Limits:
-        """Return the peak rates that no kernel can exceed here."""
+        """Return the peak rates of this machine, which no kernel can exceed."""
         memory, arithmetic = self.peak_gigabytes_per_second or math.inf, self.peak_gigaflops or math.inf
         return Limits(memory * 1e9, arithmetic * 1e9, self.l2_bytes)
 
 
 def roofline(timing: Timing, machine: Machine, flops_of: str = "") -> None:
-    """Fill in rates and percentages from the median. ``flops_of``: the operands' type, if it is not the timing's."""
+    """Fill in the rates and percentages of a timing, from its median.
+
+    ``flops_of`` is the operands' type, if it differs from the timing's dtype.
+    """
     seconds = timing.median_us * 1e-6
     if seconds <= 0:
         return
@@ -61,7 +65,7 @@ def roofline(timing: Timing, machine: Machine, flops_of: str = "") -> None:
 
 
 def gpu_name() -> str:
-    """Return the driver's name of the GPU, such as ``NVIDIA H200``."""
+    """Return the name of the first GPU as the driver reports it, such as ``NVIDIA H200``."""
     import torch
 
     gpu_architecture()  # raises the error if there is no GPU
@@ -69,7 +73,7 @@ def gpu_name() -> str:
 
 
 def measure_machine() -> Machine:
-    """Measure the GPU's copy bandwidth and matmul rate."""
+    """Describe this machine, and measure the GPU's copy bandwidth and matmul rates."""
     import torch
 
     gpu_architecture()  # raises the error if there is no GPU

@@ -1,6 +1,7 @@
-"""Nsight Compute's counters of the kernels that a program launches.
+"""Runs Nsight Compute (ncu), and returns the hardware counters of the kernels that a program launches.
 
-ncu comes with the CUDA toolkit; for the error ERR_NVGPUCTRPERM, the machine's owner must allow access to counters.
+ncu is part of the CUDA toolkit. The error ERR_NVGPUCTRPERM means that an administrator of the machine must allow access
+to the counters.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ def count(
 ) -> list[tuple[str, dict[str, float]]]:
     """Return the name and the figures of each kernel that ``options`` select, in the order of the launches.
 
-    ``metrics``: Nsight Compute's metric and a factor for its base unit, by a name of the caller's choice. ``stalls``: a
-    description, by Nsight Compute's stall reason; its figure "waits for ..." is in cycles per issued instruction.
-    A GraderError means
-    that there is no ncu, or that it failed.
+    Args:
+        options: ncu's options, for example to select kernels.
+        program: the command line of the program.
+        metrics: for each figure's name, Nsight Compute's metric and a factor that converts its base unit.
+        stalls: for each description, Nsight Compute's stall reason. The figure's name is "waits for DESCRIPTION"; its
+            unit is cycles per issued instruction.
+
+    Raises:
+        GraderError: ncu is not installed, or it failed.
     """
     if shutil.which("ncu") is None:
-        raise GraderError("ncu is not on the PATH", "It comes with the CUDA toolkit.")
+        raise GraderError("ncu is not on the PATH", "Install the CUDA toolkit, which contains it.")
     figures = {**metrics}
     for what, stall in stalls.items():
         figures[f"waits for {what}"] = (f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio", 1.0)

@@ -1,4 +1,4 @@
-"""Detection of other users of a GPU during a measurement, through the driver's management library (NVML)."""
+"""Detects other processes that use a GPU during a measurement, with the driver's management library (NVML)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import Any
 from grader.execution.runner.client import Child
 
 SETTLING = 1.0
-"""Seconds from the start that are ignored: the driver's first samples are from before."""
+"""The first seconds of a measurement, which are ignored: the driver's first samples are older than the measurement."""
 
 BUSY_PERCENT = 10
-"""The SM utilization from which another process counts as a disturbance; a desktop needs less."""
+"""The SM utilization from which another process disturbs a measurement. A graphical desktop uses less."""
 
 
 @dataclass
 class Others:
-    """The result of watching a GPU."""
+    """The other processes that used a GPU during a measurement."""
 
     known: bool = False
-    """True if the driver reports processes: not with MIG, under WSL, or in a container with its own process ids."""
+    """True if the driver reports processes. It does not with MIG, under WSL, or in a container with its own pids."""
     busy: set[int] = field(default_factory=set)
-    """The process ids, as the driver reports them."""
+    """The ids of processes that disturbed the measurement, as the driver reports them."""
 
 
 @contextlib.contextmanager
 def watch(gpu: str) -> Iterator[Others]:
-    """Watch the GPU of that UUID; the result is filled in when the context is left."""
+    """Watch the GPU with the UUID ``gpu`` during the context. The yielded object is filled in at its end."""
     others = Others()
     began = int((time.time() + SETTLING) * 1e6)
     try:
@@ -50,7 +50,7 @@ def _ask(nvml: Any, gpu: str, began: int, others: Others) -> None:
         there = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
         try:
             samples = nvml.nvmlDeviceGetProcessUtilization(device, began)
-        except nvml.NVMLError_NotFound:  # no process has used the GPU since then
+        except nvml.NVMLError_NotFound:  # no process has used the GPU since ``began``
             samples = []
         others.known = os.getpid() in there
         ours = {os.getpid(), *Child.started}

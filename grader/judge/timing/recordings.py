@@ -1,4 +1,4 @@
-"""Recorded times: a JSON file beside each lesson, with the name of the GPU that they were measured on."""
+"""Stores and reads recorded times: a JSON file next to each lesson for each GPU on which they were measured."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ from grader.setup.errors import GraderError
 
 RECORD_VERSION = 1
 RECORDS = {"H200": "h200.json", "H100": "h100.json"}
-"""The GPUs whose figures the lessons show, the preferred one first, and the files beside each lesson."""
+"""The GPUs whose times the lessons show, each with the name of its file next to a lesson. The first is preferred."""
 
 
 def record_name(gpu: str) -> str | None:
-    """Return the name of the file for a GPU's figures, or None if the lessons show none of that GPU."""
+    """Return the name of the file for a GPU's times; None if the lessons show no times of this GPU."""
     return next((file for name, file in RECORDS.items() if re.search(rf"\b{name}\b", gpu)), None)
 
 
 def check_recordable(device: str, gpu: str, file: Path | None = None) -> None:
-    """Raise unless the device's figures may be recorded: the files beside the lessons are of the GPUs in RECORDS."""
+    """Raise GraderError if times of this device must not be recorded.
+
+    Files next to the lessons are only for the GPUs in ``RECORDS``.
+    """
     if device != "cuda":
-        raise GraderError("only times of a real GPU are recorded", "Use --device cuda.")
+        raise GraderError("only times of a real GPU can be recorded", "Use --device cuda.")
     if file is None and record_name(gpu) is None:
         raise GraderError(
             f"the lessons show figures of an {' or an '.join(RECORDS)}, but this GPU is an {gpu}",
-            "Record them in another file: --record-in FILE.",
+            "Record the times in another file: --record-in FILE.",
         )
 
 
 def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
-    """Store a report beside the day's lesson, or in another file, in place of the exercise's earlier report."""
+    """Store a report next to the day's lesson, or in ``file``. It replaces an earlier report of the exercise."""
     check_recordable(report.device, report.machine.device, file)
     path = file or entry.root / "lessons" / entry.day / str(record_name(report.machine.device))
     content: dict[str, Any] = {"version": RECORD_VERSION, "exercises": {}}
@@ -60,7 +63,7 @@ def record(report: BenchReport, entry: Entry, file: Path | None = None) -> Path:
 
 
 def recorded(entry: Entry) -> BenchReport | None:
-    """Return the report that ``record`` stored for an exercise, or None. The preferred GPU's report comes first."""
+    """Return the report that ``record`` stored for an exercise, that of the preferred GPU if there are several."""
     kept = recorded_day(entry.root / "lessons" / entry.day).get(entry.variable)
     try:
         return None if kept is None else msgspec.convert(kept, BenchReport)
@@ -69,7 +72,7 @@ def recorded(entry: Entry) -> BenchReport | None:
 
 
 def recorded_day(folder: Path) -> dict[str, Any]:
-    """Return the recorded reports beside a lesson by the exercise's name, of the preferred GPU where there are two."""
+    """Return the reports that are stored next to a lesson, by exercise. Prefer the report of the preferred GPU."""
     found: dict[str, Any] = {}
     for file in reversed(RECORDS.values()):
         path = folder / file

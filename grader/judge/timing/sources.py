@@ -1,7 +1,8 @@
-"""Digests of the sources that recorded figures depend on, so that a figure older than its kernel is noticed.
+"""Finds recorded figures that are older than the source code that they depend on.
 
-``lessons/records.toml`` lists every recorded file with the command that writes it and its sources. ``write_record``
-keeps a digest of each source in the record; ``stale`` compares them with the sources of today.
+``lessons/records.toml`` lists each recorded file (a record) with the command that writes it, and its source files.
+``write_record`` stores a digest of each source in the record. ``stale`` compares these digests with the present
+sources.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded file: a path relative to the course, the command that writes it, and patterns of its sources."""
+    """A row of ``records.toml``: a record's path relative to the course, its command, and patterns of its sources."""
 
     file: str
     command: str
@@ -37,7 +38,7 @@ class Recorded:
 class Stale:
     """A source that changed after its figures were recorded.
 
-    ``part`` names the exercise in a record with several, such as h200.json; it is empty otherwise.
+    ``part`` is the exercise, if the record has figures of several exercises, as h200.json has. Otherwise it is empty.
     """
 
     record: str
@@ -53,7 +54,7 @@ def recorded_files(root: Path) -> list[Recorded]:
 
 
 def digest(file: Path, lessons: Path) -> str:
-    """Return a digest of what a source compiles to: comments, docstrings and layout do not count.
+    """Return a digest of a source's code. Comments, docstrings and layout have no influence on it.
 
     The digest of a CUDA file includes the course's headers in ``lessons`` that it includes.
     """
@@ -65,7 +66,7 @@ def digest(file: Path, lessons: Path) -> str:
 def digests(root: Path, patterns: tuple[str, ...], known: dict[Path, str] | None = None) -> dict[str, str]:
     """Return the digest of each file that matches a pattern, by its path relative to ``root``.
 
-    ``known`` keeps digests between calls.
+    ``known`` is a cache of digests that the caller may pass to several calls.
     """
     known = {} if known is None else known
     found = sorted({path for pattern in patterns for path in root.glob(pattern)})
@@ -76,10 +77,10 @@ def digests(root: Path, patterns: tuple[str, ...], known: dict[Path, str] | None
 
 
 def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tuple[str, ...] | None = None) -> None:
-    """Write a record as JSON, with the digests of its sources as ``sources``.
+    """Write a record as JSON, with the digests of its sources in the member ``sources``.
 
-    ``renewed`` are the sources whose figures are new, if only some are; the others keep the digests of the record that
-    is replaced. A file that is not in the table, such as one that the user named, gets no digests.
+    If only a part of the figures was measured again, ``renewed`` are the sources of these; the other sources keep the
+    digests of the old record. A file that is not in ``records.toml``, such as one that the user named, gets no digests.
     """
     row = next((row for row in recorded_files(root) if (root / row.file) == path.resolve()), None)
     kept = dict(content)
@@ -93,7 +94,7 @@ def write_record(path: Path, content: Mapping[str, Any], root: Path, renewed: tu
 
 
 def stale(root: Path) -> Iterator[Stale]:
-    """Yield each source whose digest differs from the one in a record, and each that a record lacks."""
+    """Yield each source whose digest is not the one in the record, or for which the record has no digest."""
     known: dict[Path, str] = {}
     for row in recorded_files(root):
         for path in sorted(root.glob(row.file)):
@@ -119,7 +120,7 @@ def _differences(
 
 
 def _cuda(text: str, lessons: Path, seen: set[str]) -> Iterator[str]:
-    """Yield the tokens and the preprocessor lines of a file, and those of the course's headers that it includes."""
+    """Yield the tokens and preprocessor lines of a CUDA file, and of the course's headers that it includes."""
     source = Source(text)
     yield " ".join(token.text for token in source.tokens)
     for directive in source.directives:
@@ -132,7 +133,7 @@ def _cuda(text: str, lessons: Path, seen: set[str]) -> Iterator[str]:
 
 
 def _python(text: str) -> str:
-    """Return a module's syntax tree as text, without docstrings and without what is only printed."""
+    """Return a Python module's syntax tree as text, without docstrings, calls of ``print`` and help texts."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -147,7 +148,7 @@ def _python(text: str) -> str:
 
 
 def _dump(node: object) -> str:
-    """Return a syntax tree as text that is the same in every version of Python: empty fields are left out."""
+    """Return a syntax tree as text. Omit empty fields, so that the text is the same in every version of Python."""
     if isinstance(node, ast.AST):
         fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
         return f"{type(node).__name__}({', '.join(f'{name}={_dump(value)}' for name, value in fields)})"
@@ -157,7 +158,7 @@ def _dump(node: object) -> str:
 
 
 def _only_text(statement: ast.stmt) -> bool:
-    """Return True for a docstring and for a call of ``print``."""
+    """Return whether a statement is a docstring or a call of ``print``."""
     if not isinstance(statement, ast.Expr):
         return False
     value = statement.value

@@ -1,25 +1,27 @@
-"""The verified time on a real GPU: measured with the grader's own clock, around work that the grader observes.
+"""Measures a kernel's time on a real GPU so that the kernel cannot manipulate it.
 
-A kernel can manipulate any measurement in its own process. This one is made from outside, once for each of several sets
-of inputs (``Clock.time``):
+A kernel could manipulate any measurement in its own process. Here the grader's process measures the time between its
+request and the output. It does this for several sets of inputs (``Clock.time``), in four steps:
 
 1. The grader writes new inputs into new memory of the GPU (``grader.execution.runner.gpu``), poisons the outputs next
    to them, and reads other memory until they are no longer in the L2 cache.
-2. The kernel's process is woken up: it uses the device and maps other memory, so that doing so earlier is no advantage.
-   The clock starts. The grader passes the memory and requests one call: the kernel's process maps the memory only now.
-3. The answer only means that the outputs are ready. The grader reads randomly chosen places of the outputs, then all of
-   them, and the clock stops.
-4. The outputs are compared with the reference in float64, and the chosen places with their later contents: a difference
-   means that the process answered before it had written them.
+2. The kernel's process uses the device and maps other memory, so that it is warm. The clock starts. The grader passes
+   the memory and requests one call. Only now can the kernel's process map the memory.
+3. The process answers when the outputs are ready. The grader reads randomly chosen words of the outputs, then all
+   outputs, and the clock stops.
+4. The grader compares the outputs with the reference in float64. It also compares the chosen words with their later
+   contents: if they differ, the process answered before it had written the outputs.
 
-No result can therefore be reused from another set (all differ), computed early (the inputs do not exist before the
-clock runs) or written late. Calls cannot be merged, because the next inputs arrive after the answer, and only the
-grader's clock is used. The overhead of passing memory, requesting and reading is subtracted: it is the time of an empty
-kernel for the same steps, in a separate process that ends before the kernel's starts (and once more afterwards; the
-shorter of both counts, because a kernel could only lengthen the second).
+The process cannot reuse a result from another set, because all sets differ. It cannot compute a result early, because
+it cannot see the inputs before the clock starts. It cannot write it late, and it cannot merge calls, because the next
+inputs arrive after the answer.
 
-A time below the physical floor is an error instead of a record: less than the bytes need at the memory's peak rate
-(minus the bytes that the cache may hold), or than the operations need at the SMs' peak rate.
+The overhead of passing memory, requesting and reading is subtracted. It is the time of an empty kernel in the same
+steps, in a separate process that ends before the kernel's process starts. The overhead is measured again after the
+kernel's process. The shorter of the two times counts, because a kernel could only make the second one longer.
+
+A time below the physical floor is an error. The floor is the time that the bytes need at the memory's peak rate, except
+for those that the cache may hold, or that the operations need at the SMs' peak rate (``grader.judge.timing.floor``).
 """
 
 from __future__ import annotations
@@ -52,58 +54,59 @@ NOTHING = Path(runner.__file__).parent / "source" / "do_nothing.cu"
 
 WARMUP, FEWEST_SETS, MOST_SETS = 2, 6, 30
 SECONDS = 4.0
-"""The time limit of one size's sets, including drawing and comparing, after the minimum number of sets."""
+"""After ``FEWEST_SETS``, no more sets of a size are measured if this many seconds have passed."""
 
 NULL_CALLS = 15
 TIMEOUT = 60.0
-LOOKED_AT = 4096
-"""The number of words of the outputs that are read first."""
+CHOSEN_WORDS = 4096
+"""The number of randomly chosen words of the outputs that are read first."""
 
 SHORTEST_US = 20.0
-"""The time below which a clock outside of the process cannot distinguish a kernel from an empty one."""
+"""The time in microseconds below which this clock cannot tell a kernel from an empty kernel."""
 
 
 SIGNIFICANT = 3.0
 """The number of standard errors by which a time must differ from zero to be significant."""
 
 MARGIN, SLACK_US = 0.9, 30.0
-"""The share of the physical floor, and the slack for the drift of a busy machine.
+"""Limits for an impossible time: a share of the physical floor, and an allowance in microseconds for a busy machine.
 
-A time is impossible if it is below this share even after adding the slack and ``SIGNIFICANT`` standard errors.
+A time is impossible if it is below this share of the floor, even if the allowance and ``SIGNIFICANT`` standard errors
+are added to it.
 """
 
 
 @dataclass
 class Measured:
-    """The time of one size and dtype. ``problem`` is empty if it is valid."""
+    """The result for one size and dtype. The time is valid if ``problem`` is empty."""
 
     name: str
     dtype: str
     microseconds: float = 0.0
-    """The median of the sets minus that of an empty kernel; at least 0."""
+    """The kernel's time: the median over the sets, minus the median for an empty kernel, but at least 0."""
     standard_error: float = 0.0
     """The standard error of the time, in microseconds."""
     sets: int = 0
     significant: bool = False
-    """True if the kernel ran long enough for a significant time."""
+    """True if the time is long enough to be told from the noise."""
     floor_us: float = 0.0
-    """The lower bound for any kernel."""
+    """The physical floor in microseconds."""
     problem: str = ""
-    """A one-line message."""
+    """The error in one line; empty if there is none."""
     impossible: bool = False
-    """True if the problem is a time below the floor: other problems do not depend on other users of the GPU."""
+    """True if the error is a time below the floor. Only this error may be caused by other users of the GPU."""
     text: str = ""
     """The message for a learner, over several lines."""
 
     @property
     def where(self) -> str:
-        """The size and dtype."""
+        """The name of the size and the dtype, for messages."""
         return f"{self.name} ({self.dtype})"
 
 
 @dataclass
 class Clock:
-    """Times one launcher at one size. ``memory`` allocates a number of bytes of device memory that a child can map."""
+    """Times a launcher at one size. ``memory(bytes)`` allocates device memory that a child process can map."""
 
     task: Exercise
     case: Case
@@ -113,7 +116,7 @@ class Clock:
     draw: Callable[[], Call]
     """A function that draws new inputs on the memory's device."""
     null: list[float] = field(default_factory=list)
-    """Microseconds of calls of an empty kernel."""
+    """The median times of an empty kernel, in microseconds: before and after the kernel's process."""
 
     def __post_init__(self) -> None:
         import torch
@@ -125,7 +128,7 @@ class Clock:
         self.seen = torch.empty_like(self.starts)
 
     def time_nothing(self, child: Child) -> float:
-        """Return the median microseconds of a call without a kernel's work; ``child`` has loaded ``NOTHING``."""
+        """Return the median time of calls of an empty kernel in microseconds. ``child`` has loaded ``NOTHING``."""
         times: list[float] = []
         began = time.monotonic()
         while len(times) < WARMUP + NULL_CALLS:
@@ -136,14 +139,17 @@ class Clock:
             if why := why_failed(reply.answer):
                 raise SharingFailed(f"an empty kernel fails: {why}")
             times.append(seconds * 1e6)
-            # Called only for its side effect: what happens between two calls makes the processor's caches cold.
+            # Compare the outputs as for a real kernel, although they are wrong: this empties the processor's caches.
             self._wrong(call, explained=False)
         self.null.append(statistics.median(times[WARMUP:]))
         self._null_spread = _error_of_median(times[WARMUP:])
         return self.null[-1]
 
     def time(self, child: Child, limits: Limits, result: Measured) -> list[float]:
-        """Return the microseconds of each set, including the overhead; the result records an error, if there is one."""
+        """Time the kernel with several sets of inputs. Return the microseconds of each, including the overhead.
+
+        If an error occurs, store it in ``result``.
+        """
         times: list[float] = []
         began = time.monotonic()
         while len(times) < WARMUP + MOST_SETS:
@@ -160,7 +166,7 @@ class Clock:
         return times[WARMUP:]
 
     def conclude(self, times: Sequence[float], result: Measured) -> None:
-        """Compute the kernel's time from those of the sets and of the calls without work."""
+        """Compute the kernel's time from the times of the sets and those of the empty kernel, and store it."""
         result.sets = len(times)
         if result.problem or not times:
             return
@@ -174,7 +180,7 @@ class Clock:
             result.problem, result.text = timed.impossible(result.where, most, result.floor_us)
 
     def _one(self, child: Child, call: Call, launcher: str, lines: list[str]) -> tuple[float, Reply, Any, Any]:
-        """Time one call; return its seconds, the answer, the chosen places and their first contents."""
+        """Time one call. Return its seconds, the child's answer, the chosen words' positions and their contents."""
         import torch
 
         for name in self.buffers.in_out:
@@ -188,8 +194,8 @@ class Clock:
                 )
             outputs, words = memory.tensor[self.out_start : self.end], memory.tensor.view(torch.int32)
             outputs.copy_(self.starts)
-            chosen = torch.randint(self.out_start // 4, self.end // 4, (LOOKED_AT,), device=self.device)
-            self.other.sum()  # a read: dirty lines would be written back during the kernel's time
+            chosen = torch.randint(self.out_start // 4, self.end // 4, (CHOSEN_WORDS,), device=self.device)
+            self.other.sum()  # only read: written lines would be written back during the kernel's time
             memory.forget_cached()
             memory.finish()
             request = "\n".join([f"run {launcher} {self.out_start} {memory.bytes}", *lines])
@@ -207,7 +213,7 @@ class Clock:
             memory.close()
 
     def _judge(self, call: Call, reply: Reply, chosen: Any, first: Any, result: Measured) -> None:
-        """Record the error of one call in the result, if there is one."""
+        """Store the error of a call in the result, if there is one."""
         import torch
 
         if isinstance(reply.answer, Ended):
@@ -224,7 +230,7 @@ class Clock:
             result.problem, result.text = timed.wrong(result.where, text)
 
     def _wrong(self, call: Call, explained: bool = True) -> str:
-        """Return the error in the outputs; empty if they are right."""
+        """Compare the outputs with the reference. Return a description of the error; empty if they are right."""
         import torch
 
         expected, scales = _expected(self.task, call)
@@ -251,9 +257,9 @@ class Clock:
 
 
 def _lay_out(call: Call) -> tuple[Buffers, int, int]:
-    """Return the layout, the first byte of the outputs, and the end."""
+    """Return the layout of a call's memory, the position of the first byte of the outputs, and the total size."""
     if any(call.case.offsets.values()):
-        raise GraderError(f"{call.case.name} cannot be timed: the case moves its tensors off their alignment")
+        raise GraderError(f"{call.case.name} cannot be timed: its tensors are misaligned on purpose")
     inputs, input_bytes, outputs, output_bytes = places(call)
     in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
     poison = bytes(poisoned(outputs, output_bytes, quick=True))
@@ -262,7 +268,7 @@ def _lay_out(call: Call) -> tuple[Buffers, int, int]:
 
 
 def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the reference and the scales of errors, on the device that the reference runs on."""
+    """Return the expected outputs and the scales of errors, computed on the GPU if that is possible."""
     import dataclasses
 
     import torch
@@ -274,20 +280,20 @@ def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any
     except RuntimeError:
         if device.type == "cpu":
             raise
-    torch.cuda.empty_cache()  # the reference creates tensors on the CPU, or the GPU lacks memory
+    torch.cuda.empty_cache()  # the reference needs CPU tensors, or more memory
     moved = dataclasses.replace(call, tensors={name: tensor.cpu() for name, tensor in call.tensors.items()})
     return task.expected(moved), {name: task.scale_of(name, moved) for name in call.output_shapes}
 
 
 def _error_of_median(values: Sequence[float]) -> float:
-    """Return the standard error of a median, from the median distance to it, as for normal values."""
+    """Return the standard error of the median, estimated from the median absolute deviation of normal values."""
     middle = statistics.median(values)
     deviation = 1.4826 * statistics.median(abs(value - middle) for value in values)
     return 1.2533 * deviation / math.sqrt(len(values))
 
 
 def draw_on(task: Exercise, case: Case, dtype: str, device: str) -> Call:
-    """Draw fresh inputs on a device, or on the CPU if a distribution cannot be drawn there."""
+    """Draw new inputs on a device. If a distribution does not support it, draw them on the CPU and move them."""
     import torch
 
     seed = task.case_seed(secrets.randbits(48), case, dtype)
@@ -306,10 +312,10 @@ def verify(
     memory: Callable[[int], Any],
     limits: Limits,
 ) -> list[Measured]:
-    """Time each size and dtype. ``kernel`` and ``nothing`` create children with the kernel, and with ``NOTHING``.
+    """Time a kernel at each size and dtype.
 
-    Raise ``SharingFailed`` if this machine cannot measure it at all, and ``GraderError`` if only the kernel prevents
-    it.
+    ``kernel()`` creates a child process with the kernel, ``nothing()`` one with the empty kernel ``NOTHING``. Raise
+    ``SharingFailed`` if this machine cannot measure verified times, and ``GraderError`` if the kernel prevents it.
     """
     import torch
 
@@ -330,7 +336,7 @@ def verify(
         try:
             times = _time_kernel(kernel, clocks, limits, results)
             _time_nothing(nothing, clocks)
-        except (SharingFailed, torch.OutOfMemoryError) as error:  # it worked before the kernel's process started
+        except (SharingFailed, torch.OutOfMemoryError) as error:  # the empty kernel could be timed before
             raise GraderError(f"the kernel's process prevents the measurement: {str(error).splitlines()[0]}") from error
     finally:
         gc.enable()
@@ -348,7 +354,7 @@ def _time_nothing(nothing: Callable[[], Child], clocks: Sequence[Clock]) -> None
 def _time_kernel(
     kernel: Callable[[], Child], clocks: Sequence[Clock], limits: Limits, results: Sequence[Measured]
 ) -> list[list[float]]:
-    """Return the times of all sizes, up to the first one with an error."""
+    """Return the times for all sizes. Stop after the first size with an error."""
     times = []
     with kernel() as child:
         for clock, result in zip(clocks, results):

@@ -260,7 +260,7 @@ def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.Monke
 
 def test_a_fast_but_wrong_kernel_is_reported(entry: Entry, pretended_gpu: None) -> None:
     entry.skeleton.write_text(KERNEL.replace("2.0f", "3.0f"))
-    assert "differs from torch's by 0.5" in b.bench(entry, compiled=False).timings[0].note
+    assert "differs from torch's result by 0.5" in b.bench(entry, compiled=False).timings[0].note
 
 
 def test_torchs_extra_tensors_are_created_before_timing(
@@ -325,5 +325,5 @@ def test_torch_is_timed_on_the_same_task(name: str) -> None:
 
 
 def test_an_impossible_time() -> None:
-    assert "1.3 us are less than the 2.17 us" in b.faster_than_possible(1.3, 2.17)
+    assert "1.3 us is impossible, because this GPU needs at least 2.17 us" in b.faster_than_possible(1.3, 2.17)
     assert b.faster_than_possible(2.17, 2.17) == ""
