@@ -74,9 +74,27 @@ def _python(text: str) -> Iterator[tuple[str, int, str]]:
             continue
         if message.count(" ") >= 4 and "\n" not in message.strip():
             yield "message", node.lineno, message  # type: ignore[attr-defined]
+    for number, words in _comments(text):
+        if words.count(" ") >= 3:
+            yield "comment", number, _with_code(lines[number - 1], words) if words in lines[number - 1] else words
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment with its first line. Consecutive lines that are only comments form one comment."""
+    alone: list[tuple[int, int, str]] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and token.string.count(" ") >= 4:
-            yield "comment", token.start[0], _with_code(lines[token.start[0] - 1], token.string.lstrip("# "))
+        if token.type != tokenize.COMMENT:
+            continue
+        (line, column), words = token.start, token.string.lstrip("# ")
+        if alone and (line - 1, column) != alone[-1][:2]:
+            yield alone[0][0], " ".join(words for _, _, words in alone)
+            alone = []
+        if token.line.strip().startswith("#"):
+            alone.append((line, column, words))
+        else:
+            yield line, words
+    if alone:
+        yield alone[0][0], " ".join(words for _, _, words in alone)
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""Allowed names in an archive."""
+"""Rules for file names in a submitted archive."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Cluster:
 
     @property
     def busy(self) -> bool:
-        """See Executor."""
+        """Implement ``Executor.busy``."""
         return self._attempts.busy
 
     @property
@@ -90,7 +90,7 @@ class Cluster:
             self._looked = time.monotonic()
 
     def submit(self, job: Job) -> None:
-        """See Executor."""
+        """Implement ``Executor.submit``."""
         self._try(job, self._attempts.node_for(job))
 
     def _try(self, job: Job, node: str) -> None:
@@ -103,7 +103,7 @@ class Cluster:
         self._attempts.add(reference, job, node)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
-        """See Executor."""
+        """Implement ``Executor.wait``."""
         self._look()
         for job, node in self._attempts.late():  # every job has been submitted, so a node with room is idle
             self._try(job, node)
@@ -152,7 +152,7 @@ class Cluster:
             raise TimeoutError(f"no answer for {waited:g} s") from None
 
     def close(self) -> None:
-        """See Executor."""
+        """Implement ``Executor.close``."""
         try:
             self._ask(self._end)
         except TimeoutError:

@@ -47,7 +47,7 @@ class Local:
 
     @property
     def busy(self) -> bool:
-        """See Executor."""
+        """Implement ``Executor.busy``."""
         return any(one.job for one in self._workers)
 
     @property
@@ -64,7 +64,7 @@ class Local:
             one.pipe.send(job)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
-        """See Executor."""
+        """Implement ``Executor.wait``."""
         done: list[tuple[Job, Outcome]] = []
         while not done:
             for pipe in wait([one.pipe for one in self._workers]):
@@ -113,7 +113,7 @@ class Local:
         one.pipe.close()
 
     def close(self) -> None:
-        """See Executor."""
+        """Implement ``Executor.close``."""
         for one in list(self._workers):
             one.process.kill()
             self._end(one)

@@ -87,7 +87,7 @@ class Policy:
 
     @property
     def given(self) -> bool:
-        """Return whether the instructor's file has one of these tables."""
+        """Return whether the instructor's file has any table about points."""
         return bool(self.stages or self.late or self.extra)
 
     def check_class(self, students: Iterable[str]) -> None:

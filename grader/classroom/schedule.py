@@ -13,7 +13,7 @@ from grader.classroom.jobs import Job
 
 
 class Schedule:
-    """The waiting jobs."""
+    """The queue of waiting jobs."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[bool, str, str], deque[Job]] = defaultdict(deque)
@@ -23,7 +23,7 @@ class Schedule:
         return sum(map(len, self._waiting.values()))
 
     def add(self, job: Job) -> None:
-        """Add a job."""
+        """Add a job to the queue."""
         self._waiting[job.may_not_end, job.exercise, job.device].append(job)
 
     def pop(self) -> Job:

@@ -1,4 +1,4 @@
-"""The grading of a class: finished students, jobs of the others, results. A stopped run can be resumed."""
+"""The grading of a class: it keeps the results of finished students and runs the jobs of the others."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ class Session:
     device: str = "cpu"
     """The device; ``cuda``: kernels that pass on the simulator also run on a GPU, with times."""
     again_students: tuple[str, ...] = ()
+    """Students who are graded again in all exercises."""
     again_exercises: tuple[str, ...] = ()
-    """Exercises to grade again for all students, as ``again_students`` are graded again in all exercises."""
+    """Exercises that are graded again for all students."""
 
     def __post_init__(self) -> None:
         try:

@@ -42,7 +42,7 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
         for verdict in verdicts
         if verdict.file in submission.kernels
     }
-    # Moodle's names for folders
+    # Shorten the names that Moodle gives to submission folders.
     name = re.sub(r"_(\d+)_assignsubmission_\w*$", r" (\1)", printable(submission.student))
     return Stored(name, submission.folder_name, submission.nickname, result, grade, verdicts, sources)
 

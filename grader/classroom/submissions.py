@@ -71,8 +71,7 @@ class Submission:
 def find_submissions(folder: Path) -> list[Submission]:
     """Return the submissions in a folder, sorted by student; hidden and other files are left out.
 
-    Instead of a folder, it may be an archive of one from a learning system, or one student's archive by ``grader
-    submit``.
+    ``folder`` may also be an archive: that of a class from a learning system, or one student's by ``grader submit``.
     """
     if folder.is_file() and folder.suffix.lower() == ".zip":
         return _in_archive(folder)

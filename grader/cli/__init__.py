@@ -43,7 +43,7 @@ def main() -> None:
         print("\ninterrupted", file=sys.stderr)
         os._exit(130)
     if code != INTERRUPTED:
-        if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:  # a check that ends early may still import torch
+        if "torch" not in sys.modules and sys.argv[1:2] != ["check"]:  # a check's thread may still be importing torch
             sys.exit(code)
         atexit._run_exitfuncs()
     # A normal exit would traverse all objects of torch, which takes 0.1 to 0.4 s and has no effect. After an interrupt

@@ -127,7 +127,7 @@ def grade(
     console: Console,
     options: CheckOptions | None = None,
 ) -> Verdict:
-    """Run the check, and show its progress while a person waits."""
+    """Run the check, and show its progress on a terminal."""
     from grader.judge import check
 
     with working(console, entry.variable) as on_progress:

@@ -21,7 +21,7 @@ Row = tuple[str, str, Timing]
 
 
 def operators_table(rows: Sequence[Row]) -> RenderableType:
-    """Return time, rate, percent of the roofline and speedup over torch, by operator, dtype and size."""
+    """Return a table of time, rate, percent of the roofline and speedup over torch, by operator, dtype and size."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="quiet")
     table.add_column("operator", no_wrap=True)
     table.add_column("dtype", no_wrap=True)

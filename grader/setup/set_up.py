@@ -1,4 +1,4 @@
-"""The steps from an empty folder to a complete environment, after any earlier set-up."""
+"""The steps of a set-up, which completes .venv from an empty folder or from an earlier set-up."""
 
 from __future__ import annotations
 

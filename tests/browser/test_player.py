@@ -60,7 +60,7 @@ def test_step_scrub_and_jump(opened: Open, races: str, viewport: dict[str, int])
         said.append(page.inner_text("#summary"))
         assert page.inner_text(".source li.now").strip().split("\n")[0].strip() in " ".join(said)
     assert "read part[" in said[0] + said[1] and "write part[" in said[0] + said[1]
-    assert "32 words not yet written" in said[0]  # warp 0 is ahead of warp 1
+    assert "32 words not yet written" in said[0]  # warp 1 has not yet written its 32 words
     # The page does not scroll sideways.
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 

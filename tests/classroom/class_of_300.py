@@ -156,7 +156,7 @@ def main() -> int:
     for stage, number in collections.Counter(verdict(result) for result in results).most_common():
         print(f"{'failed ' + stage if stage else 'passed':18} {number:8}")
     for student, wanted, got in unfair:
-        print(f"UNFAIR: {student}: {got or 'passed'} instead of {wanted or 'passed'}")
+        print(f"WRONG VERDICT: {student}: {got or 'passed'} instead of {wanted or 'passed'}")
     return int(bool(unfair) or len(results) != options.students)
 
 

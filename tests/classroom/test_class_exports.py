@@ -105,8 +105,8 @@ def test_all_students_are_graded_with_the_instructors_points(graded: Path) -> No
     assert {student: found[student] for student in HONEST} == {
         "Ann Lee_101_assignsubmission_file_": 10,
         "Bob Ray_102_assignsubmission_file_": 10,
-        "Cem Oz_103_assignsubmission_file_": 1,  # compiles only
-        "Dan Fox_104_assignsubmission_file_": 7,  # reads its input twice
+        "Cem Oz_103_assignsubmission_file_": 1,  # the kernel only compiles
+        "Dan Fox_104_assignsubmission_file_": 7,  # the kernel reads its input twice, so it misses the bar
         "doeeve_LATE_12_345_work": 8,  # late by more than one day
         "fay@school.edu": 11.5,
     }

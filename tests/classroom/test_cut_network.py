@@ -120,7 +120,7 @@ def machines():
 
 @pytest.fixture
 def a_class(course: Course, hand_in, tmp_path: Path) -> Path:
-    """Return a class with submissions, after grading it on this machine to ``here``."""
+    """Return the submissions of a class, which was also graded on this machine, into ``here``."""
     for number in range(STUDENTS):
         folder = hand_in(f"student{number:02}", f"// {number}")
     here = Recorded(lambda job: half_pass(job).to_json())

@@ -1,4 +1,4 @@
-"""Grading a class: a second run reuses results, a killed run resumes, and without a jail it refuses."""
+"""Grading a class: a second run reuses results, a killed run can be resumed, and without a jail nothing is graded."""
 
 from __future__ import annotations
 

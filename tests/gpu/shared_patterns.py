@@ -31,7 +31,7 @@ from tests.simulator.harness import KERNELS, SimulatedKernel
 
 RECORD = Path(__file__).resolve().parents[2] / "lessons/can_i_believe_this/shared_patterns_h200.json"
 KERNEL = KERNELS / "shared_patterns.cu"
-SHARED_BYTES = 16384  # kBytes in the kernel
+SHARED_BYTES = 16384  # equal to kBytes in shared_patterns.cu
 SEED = 1
 COUNT = 16  # patterns in each family
 METRICS = [f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]

@@ -77,7 +77,7 @@ class FakeChild:
 
 
 def ran(child: FakeChild, exercise: Exercise | None = None) -> Run:
-    """Run one case of out = 2 x with this child."""
+    """Run one case of the task out = 2 x with this fake child."""
     exercise = exercise or task(timeout=4.0)
     (run,) = plan(exercise, exercise.runs()[:1], seed=1)
     child.right = 2 * exercise.call(run.case, run.dtype, run.seed).tensors["x"]  # type: ignore[attr-defined]
@@ -86,7 +86,10 @@ def ran(child: FakeChild, exercise: Exercise | None = None) -> Run:
 
 
 def judged(answer: Answer, outputs: dict[str, torch.Tensor] | None = None, outside: int | None = None) -> CaseResult:
-    """Return the result for these output values (by default the right ones; outputs not named keep their start)."""
+    """Return the result for these output values, by default the right ones.
+
+    Outputs not named keep their start values.
+    """
     import os
 
     exercise = two_outputs()

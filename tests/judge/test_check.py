@@ -69,7 +69,7 @@ def test_a_gpu_older_than_the_exercise_needs(judged, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def judged(tmp_path: Path):
-    """Check a kernel body or a complete file."""
+    """Return the verdict on a kernel body or on a complete file."""
 
     def run(body: str = RIGHT, whole: str | None = None, launcher: str = LAUNCHER, **arguments) -> v.Verdict:
         file = tmp_path / "twice.cu"

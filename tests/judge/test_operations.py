@@ -1,4 +1,4 @@
-"""``details`` adds operations and lanes of each line to the verdict and its reports, in each jail."""
+"""With ``details``, the verdict and its reports contain the operations and lanes of each line, in each jail."""
 
 from __future__ import annotations
 

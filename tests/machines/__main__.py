@@ -39,7 +39,7 @@ def main() -> int:
     asked = parser.parse_args()
     unknown = set(asked.names) - set(descriptions) - (set(table.compilers()) if asked.compilers else set())
     if unknown:
-        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(descriptions)}")
+        parser.error(f"no machine is called {', '.join(sorted(unknown))}; there are {', '.join(descriptions)}")
     logs = asked.logs or Path(tempfile.mkdtemp(prefix="machines-"))
     logs.mkdir(parents=True, exist_ok=True)
     if asked.arm64:

@@ -1,4 +1,4 @@
-"""The canonical form of notebooks: every lesson has it, and its properties hold."""
+"""The canonical form of notebooks: every lesson has this form, and the form has the promised properties."""
 
 from __future__ import annotations
 

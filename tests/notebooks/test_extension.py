@@ -48,7 +48,7 @@ def test_the_extension_that_day_1_shows_compiles(tmp_path: Path) -> None:
     arguments = arguments_of_load_inline()
     source, launches = LAUNCH.subn(r"(", arguments["cuda_sources"])
     assert launches == 1 and arguments["functions"] == ["add"]
-    # The text that load_inline adds before the sources, without pybind11; and threadIdx, which nvcc defines.
+    # load_inline adds these includes (and pybind11's) before the sources. The last one declares threadIdx.
     file = tmp_path / "extension.cpp"
     above = "#include <torch/types.h>\n#include <cuda_runtime.h>\n#include <device_launch_parameters.h>\n"
     file.write_text(above + arguments["cpp_sources"] + source)

@@ -1,4 +1,4 @@
-"""The FAQ page."""
+"""The FAQ page: its answers are short, and its links lead to the lessons that explain more."""
 
 from __future__ import annotations
 

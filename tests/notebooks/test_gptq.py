@@ -1,4 +1,4 @@
-"""The packer and the quantizers of day 11."""
+"""Day 11's packing of int4 weights, rounding to nearest and GPTQ."""
 
 from __future__ import annotations
 

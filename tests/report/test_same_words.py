@@ -1,4 +1,4 @@
-"""Terminal, HTML, JUnit, results.json and notebooks describe a verdict with the same words."""
+"""The reports in the terminal, HTML, JUnit, results.json and notebooks describe a verdict with the same words."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def planned(address: str, *names: str, version: str = "2.13.0") -> list[dict]:
 
 @pytest.fixture
 def no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put an nvidia-smi that finds no GPU on the PATH."""
+    """Put a fake nvidia-smi that finds no GPU first on the PATH."""
     put_nvidia_smi(tmp_path, "exit 9", monkeypatch)
 
 

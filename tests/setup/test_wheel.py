@@ -30,7 +30,8 @@ class Installed:
         venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
         self.bin = folder / "bin"
         self.packages = next(folder.glob("lib/python3*/site-packages"))
-        # Python searches folders in a .pth file last and ignores .pth files inside them, so no clone is found.
+        # A folder listed in a .pth file is searched last, and .pth files in it are ignored, so no editable clone is
+        # found.
         places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
         (self.packages / "others.pth").write_text("".join(f"{place}\n" for place in sorted(places)))
         if installed_folder().is_dir():  # use the simulator that `make` built; without it, the tests build one
@@ -91,7 +92,7 @@ def test_the_course_from_a_wheel(tmp_path: Path) -> None:
     assert skeleton.read_bytes() == (ROOT / "exercises" / f"{EXERCISE}.cu").read_bytes()
     code, said = installed.grader("check", EXERCISE, cwd=mine)
     assert code == 1 and "correct" in said, said
-    # It includes a header of the course, which is part of the package.
+    # The kernel includes a header of the course, which the package contains.
     work = '#include "llmk/reduce.cuh"\n' + solution.read_text()
     skeleton.write_text(work)
     code, said = installed.grader("check", EXERCISE, cwd=mine)

@@ -1,4 +1,4 @@
-"""A cause is reported once, before its consequences. A race names the barrier that would prevent it."""
+"""If one mistake causes several findings, its cause is reported once and first. A race names the missing barrier."""
 
 from __future__ import annotations
 

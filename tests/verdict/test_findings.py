@@ -1,4 +1,4 @@
-"""The registry of findings has the same kinds as the simulator's table, and every kind has all texts."""
+"""Every kind of finding in the simulator's table is registered in Python, and has a title, a message and advice."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ HOSTILE = "\x1b[2J\x00\u202e\ud800\x7f\u2028<b>\t\n" + "x" * 100_000
 
 
 def kinds() -> list[type[Record]]:
-    """Return all classes of the verdict."""
+    """Return the class Verdict and all classes that it contains."""
     payloads = [found for found in Payload.__subclasses__() if found.__module__.startswith("grader.")]
     facts = [found for found in Record.__subclasses__() if found.__module__.startswith("grader.")]
     return [found for found in [*facts, *payloads] if found is not Payload]

@@ -40,7 +40,7 @@ class _Assignment(msgspec.Struct):
 
 
 class _Metadata(msgspec.Struct):
-    """The part of submission_metadata.json that is read."""
+    """The fields of submission_metadata.json that the grader reads."""
 
     created_at: datetime | None = None
     assignment: _Assignment = msgspec.field(default_factory=_Assignment)

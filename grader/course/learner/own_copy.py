@@ -67,7 +67,7 @@ def write(root: Path, course: Path = shipped.COURSE) -> Done:
 
 
 def _refuse(root: Path) -> None:
-    """Raise if the folder holds other files."""
+    """Raise if the folder contains anything but a copy by ``grader init``. Hidden files do not count."""
     if is_own_copy(root) or not root.exists():
         return
     if not root.is_dir():

@@ -20,7 +20,7 @@ def zipped(files: Mapping[str, bytes], programs: frozenset[str] = frozenset()) -
     with zipfile.ZipFile(buffer, "w") as archive:
         for place, content in sorted(files.items()):
             member = zipfile.ZipInfo(place, EPOCH)
-            member.create_system = 3  # Unix, on every machine: the mode is interpreted by it
+            member.create_system = 3  # always "Unix", as it determines the meaning of the file mode
             member.external_attr = (0o100755 if place in programs else 0o100644) << 16
             archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()

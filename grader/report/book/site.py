@@ -41,7 +41,7 @@ def build(course: Course, out: Path) -> Path:
 
 
 def write_sources(course: Course, source: Path) -> None:
-    """Write every page as Markdown or a notebook, at its path in the repository."""
+    """Write the source of every page, Markdown or a notebook, at the path that it has in the repository."""
     root = course.root
     notebooks = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*/lesson.ipynb"))
     texts = sorted(p.relative_to(root).as_posix() for p in root.glob("lessons/*.md"))

@@ -119,7 +119,7 @@ def show(report: Report, source: str | Path | None = None, whole: bool = False) 
 
 
 def counts(report: Report) -> dict[str, float]:
-    """Print the totals of a kernel's last call that lessons compare: sectors, conflicts, bytes, launches."""
+    """Return the nonzero totals of a kernel's last call: sectors, bank conflicts, bytes, launches and others."""
     return {name: value for name, value in report.totals.items() if value}
 
 

@@ -1,4 +1,4 @@
-"""Constructs of public programs: accepted like nvcc does, or named in an error if unsupported."""
+"""Constructs of public programs: the simulator accepts them as nvcc does, or an error names them."""
 
 from __future__ import annotations
 

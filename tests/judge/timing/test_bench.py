@@ -1,4 +1,4 @@
-"""Percentiles, rooflines, rotation of inputs, the recorded file, and the timed request with a fake simulator."""
+"""``grader bench``: percentiles, rooflines, rotation of inputs, recorded files, and timing with a fake simulator."""
 
 from __future__ import annotations
 

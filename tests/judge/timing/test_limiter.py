@@ -87,9 +87,8 @@ def test_bank_conflicts_are_limited_by_shared_memory():
     joined = 8 * 32 * 32 / 4  # the bound assumes 16-byte reads, which transfer four words at once
     assert unit(found, "shared")[0] == 4 * (joined + 32)
     assert report("conflicts").totals["shared_wavefronts"] == 4 * (8 * 32 * 32 + 32)
-    assert unit(found, "shared")[1] == pytest.approx(
-        (joined + 32) / 1.98e9 * 1e6
-    )  # each block runs on its own multiprocessor
+    # The blocks run in parallel, each on its own multiprocessor.
+    assert unit(found, "shared")[1] == pytest.approx((joined + 32) / 1.98e9 * 1e6)
 
 
 def test_sines_are_limited_by_the_special_function_units():

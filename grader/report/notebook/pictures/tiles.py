@@ -79,7 +79,7 @@ def draw_double_buffering() -> Any:
         for i in range(rounds):
             first = max(loaded, free) if buffers == 1 else loaded
             if buffers == 2 and i >= 2:
-                first = max(first, ready[i - 2])  # the pair that round i - 2 has used
+                first = max(first, ready[i - 2])  # wait until round i - 2 has used the pair of tiles
             color = (style.BLUE, style.PALE_BLUE)[i % buffers]
             box(ax, (first, top), (load, height), f"load {i}", color, font=7)
             loaded = first + load

@@ -71,7 +71,7 @@ int main(int argc, char**) {
         status = cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a, 2, b, k, &zero, c, m);  // lda < m
         printf("%s\n", cublasGetStatusName(status));
         float result;
-        cublasSscal(handle, 16, &two, c, 1);                                          // in `stream`,
+        cublasSscal(handle, 16, &two, c, 1);                                          // runs in `stream`
         cudaMemcpyAsync(&result, c, 4, cudaMemcpyDeviceToHost, cudaStreamPerThread);  // may run before the scaling
     }
     cublasDestroy(handle);

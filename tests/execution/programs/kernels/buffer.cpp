@@ -1,4 +1,4 @@
-// The second file, compiled only by the host compiler.
+// The second file of the program of parts.cu, compiled only by the host compiler.
 #include <cuda_runtime.h>
 
 #include <vector>

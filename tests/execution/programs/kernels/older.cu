@@ -23,7 +23,7 @@ __global__ void sum_of_a_warp(int* value) {
 
 __global__ void packed(unsigned* out, double* rounded, int none) {
     out[5] = (5u << 32 - none) + (~0u >> 32 + none) + (1 << none + 32);  // 0: all bits are shifted out
-    out[6] = static_cast<unsigned>(-8 >> none + 40);                     // the sign bit
+    out[6] = static_cast<unsigned>(-8 >> none + 40);                     // -1: the sign bit is shifted in
     out[0] = __vabsss2(0x80007fffu);
     out[1] = __vabsss4(0x80ff017fu);
     out[2] = __vsadu2(0x00050003u, 0x00010009u);
