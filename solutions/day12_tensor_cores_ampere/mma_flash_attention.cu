@@ -27,8 +27,8 @@
 #include "llmk/swizzle.cuh"
 
 // Sizes for heads of DIM columns. Up to 80 columns a warp keeps its queries in registers. Beyond that, the accumulators
-// of two stripes leave no room for them, and each tile of keys reads them again from shared memory. At 256 columns one
-// stripe and its queries fit, so twice as many warps share the tiles.
+// of two stripes leave no room for the queries, and they are read from shared memory again for each tile of keys. At
+// 256 columns one stripe and its queries fit, so twice as many warps share the tiles.
 template <int DIM>
 struct Shape {
     static constexpr int kStripes = DIM <= 128 ? 2 : 1;  // stripes per warp, of 16 rows each: the height of an mma.sync
@@ -41,7 +41,8 @@ struct Shape {
     static constexpr int kRows = 16 * kStripes;  // rows per warp
     static constexpr int kQueries = kRows * kWarps;
     static constexpr int kTile = kKeys * DIM;  // elements of a tile
-    // Queries that stay in registers are loaded through the ring; others have their own tile before it.
+    // Queries that stay in registers are loaded through the ring; others have their own tile, which lies before the
+    // ring.
     static constexpr int kRing = kKeepQueries ? 0 : kQueries * DIM;
     static constexpr int kShared = 2 * (kRing + kStages * kTile);  // bytes of shared memory
     static_assert(kQueries * DIM <= kRing + kStages * kTile, "the queries fit");
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     constexpr int kStripes = S::kStripes, kRows = S::kRows, kQueries = S::kQueries, kKeys = S::kKeys;
     constexpr int kAcross = DIM / 16;  // steps of 16 columns across a row of q, k, v or out
     extern __shared__ __align__(128) unsigned char shared[];
-    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end the rows of out
+    T* q_tile = reinterpret_cast<T*>(shared);  // [kQueries][DIM]; at the end it holds the rows of out
     T* ring = q_tile + S::kRing;               // [kStages][kKeys][DIM]
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     if (block_row >= rows) return;
     const int there = min(rows - block_row, kQueries);  // rows of this block
 
-    // Row i of the block: its query, its head, and the number of keys it sees. The last query sees all of them.
+    // For row i of the block: its query, its head, and the number of keys that it sees. The last query sees all keys.
     auto query_of = [&](int i) { return (block_row + i) / group; };
     auto head_of = [&](int i) { return kv_head * group + (block_row + i) % group; };
     auto seen_by = [&](int i) { return causal ? min(query_of(i) + 1 + key_len - query_len, key_len) : key_len; };
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         const T* from = q + (first_token + query_of(row)) * q_stride + head_of(row) * DIM + column;
         __pipeline_memcpy_async(q_tile + Layout::offset(row, column), from, 16, row < there ? 0 : 16);
     }
-    // The row and column whose address this lane passes to ldmatrix, in the first fragment of each tile.
+    // The row and the column of the address that this lane passes to ldmatrix, for the first fragment of each tile.
     const int my_query = warp_row + lane % 16, my_query_column = lane / 16 * 8;
     const int my_key = lane % 8 + lane / 16 * 8, my_key_column = lane / 8 % 2 * 8;
     const int my_value = lane % 16, my_value_column = lane / 16 * 8;
@@ -103,10 +104,10 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         llmk::cp_async_wait_all_and_sync();
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) load_queries(queries[c], c);
-        __syncthreads();  // all warps have their queries: keys and values may overwrite them
+        __syncthreads();  // all warps have loaded their queries, so keys and values may overwrite them
     }
 
-    // Tile 0 of k, tile 0 of v, tile 1 of k, ...: start_copy starts the copies of the next one.
+    // Start the copies of the next tile. The order is tile 0 of k, tile 0 of v, tile 1 of k, and so on.
     const llmk::SwizzledCopier<T, DIM, S::kThreads> copier(kv_stride);
     const T* next_keys = k + first_key_token * kv_stride + kv_head * DIM;
     const T* next_values = v + first_key_token * kv_stride + kv_head * DIM;
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
         const T*& from = of_keys ? next_keys : next_values;
         int& left = of_keys ? keys_left : values_left;
         if (left > 0) copier.template copy<kKeys>(ring + slot * S::kTile, from, left);
-        __pipeline_commit();  // a group per tile, possibly empty
+        __pipeline_commit();  // one group per tile; past the last tile it is empty
         from += kKeys * kv_stride;
         left -= kKeys;
     };
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     // For row lane / 4 (h = 0) and row lane / 4 + 8 (h = 1) of each stripe:
     float o[kStripes][2 * kAcross][4] = {};
     float m[kStripes][2],
-        l[kStripes][2];  // m: reference of its scores; l: this lane's part of the sum of the weights
+        l[kStripes][2];  // m: reference of the row's scores; l: this lane's part of the sum of weights
 #pragma unroll
     for (int i = 0; i < kStripes; ++i) {
         m[i][0] = m[i][1] = -INFINITY;

@@ -9,7 +9,7 @@
 //   - runs the online softmax of S in registers: a row lies in four neighboring lanes,
 //   - waits for O and rescales it. P stays in registers: the accumulators of S have the layout of operand A of P v.
 // Blocks are persistent: when one is done, it takes the next tile of queries. Under a causal mask, tiles with many keys
-// come first, and heads whose keys fit the L2 cache come pass_heads. Without a mask they come head by head: then many
+// come first, and heads whose keys fit the L2 cache come together. Without a mask they come head by head: then many
 // blocks request the same k and v at about the same time, and fewer reads reach L2. Finding the rows of a piece of work
 // takes divisions and loads, so the producer does it, one tile of queries ahead.
 //
@@ -33,12 +33,12 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kStages = 2;  // tiles of k, and of v, in shared memory
+constexpr int kStages = 2;  // tiles of k in shared memory, and as many of v
 
-// The work of a block at a time: a tile of queries.
+// A piece of work: one tile of queries. A block handles one piece at a time.
 struct Work {
-    int head, kv_head, query0;            // query0: first query of the tile, in its sequence
-    int first_query, queries, first_key;  // of the sequence, in the concatenated tokens
+    int head, kv_head, query0;            // query0: first query of the tile, counted in its sequence
+    int first_query, queries, first_key;  // of the sequence: first query token, number of queries, first key token
     int keys;                             // keys that some query of the tile sees
     int all_keys;                         // keys of the sequence; -1: no work is left
 };
@@ -49,12 +49,12 @@ struct Shape {
     static constexpr int kConsumerWarpgroups = DIM <= 64 ? 3 : 2;  // warpgroups that compute
     static constexpr int kQueries = 64 * kConsumerWarpgroups;      // queries per block
     static constexpr int kThreads = 128 * (1 + kConsumerWarpgroups);
-    // Registers per thread of a consumer and of the producer; in total what the block was launched with. A warpgroup
-    // that requests more than the others have released waits forever.
+    // Registers per thread of a consumer and of the producer. Their total is what the block is launched with. A
+    // warpgroup that requests more than the others have released waits forever.
     static constexpr int kRegisters = DIM <= 64 ? 160 : 240, kProducerRegisters = DIM <= 64 ? 32 : 24;
-    static constexpr bool kPingPong = DIM <= 64;  // larger heads are as fast without
+    static constexpr bool kPingPong = DIM <= 64;  // larger heads are as fast without ping-pong
     static constexpr int kKeys = DIM <= 128 ? 128 : 80;
-    static constexpr bool kSeparateOut = DIM <= 128;  // out has its own tiles, otherwise it overwrites q's
+    static constexpr bool kSeparateOut = DIM <= 128;  // out has its own tiles; otherwise it overwrites the tiles of q
     static constexpr int kQueryBytes = 2 * kQueries * DIM;
     static constexpr int kTileBytes = 2 * kKeys * DIM;
     static constexpr int kSharedBytes = 1024 + (kSeparateOut ? 2 : 1) * kQueryBytes + 2 * kStages * kTileBytes +
@@ -67,8 +67,8 @@ struct Problem {
     bool causal;
     float scale;  // scale of scores, times log2 e
 
-    // Compute the i-th of batch * heads * query_tiles pieces of work: heads_per_pass heads at a time, and of those the
-    // last queries first, which see the most keys. Return false if there is nothing to do.
+    // Compute the i-th of batch * heads * query_tiles pieces of work: heads_per_pass heads at a time, and within
+    // these the last queries first, because they see the most keys. Return false if the tile has no query.
     __device__ bool work(int i, Work& w) const {
         const int all = batch * heads, group = i / (heads_per_pass * query_tiles), first = group * heads_per_pass;
         const int pass_heads = min(heads_per_pass, all - first), within = i - first * query_tiles;
@@ -87,7 +87,7 @@ struct Problem {
     }
 };
 
-// Return the maximum and the sum over the four lanes that hold a row.
+// Return the maximum, or the sum, over the four lanes that hold a row.
 __device__ __forceinline__ float row_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
     return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
@@ -137,11 +137,11 @@ __device__ __forceinline__ void softmax(float (&s)[KEYS / 2], float (&maximum)[2
                 total += x;
             }
         }
-        sum[h] = sum[h] * correction[h] + total;  // of this lane's columns
+        sum[h] = sum[h] * correction[h] + total;  // the sum over this lane's columns
     }
 }
 
-// Round the weights and pack those of each 16 keys as operand A.
+// Round the weights, and pack the weights of each 16 keys as operand A.
 template <typename T, int KEYS>
 __device__ __forceinline__ void pack_weights(unsigned (&p)[KEYS / 16][4], const float (&s)[KEYS / 2]) {
 #pragma unroll
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                                        w.first_query + w.query0 + c * 64, w.head);
                     }
                 }
-                for (int tile = tiles - 1; tile >= 0; --tile, ring.next()) {  // masked tiles first
+                for (int tile = tiles - 1; tile >= 0; --tile, ring.next()) {  // backward: masked tiles come first
                     load(k_tiles, &k_map, k_full, k_empty, tile);
                     load(v_tiles, &v_map, v_full, v_empty, tile);
                 }
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
             llmk::wgmma_commit_group();
         };
 
-        // Ping-pong: consumer c waits at barrier 1 + c until the previous one has started its wgmma.
+        // Ping-pong: consumer c waits at barrier 1 + c until the previous consumer has started its wgmma.
         const int turn = 1 + consumer, next_turn = 1 + (consumer + 1) % kConsumerWarpgroups, own = 4 + consumer,
                   all_consumers = 7;
         auto await_turn = [&] {
@@ -271,16 +271,16 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
         auto pass_turn = [&] {
             if (Shape<DIM>::kPingPong) llmk::bar_arrive(next_turn, 256);
         };
-        if (next_turn == 1) pass_turn();  // the first consumer need not wait
+        if (next_turn == 1) pass_turn();  // the first consumer does not wait for its first turn
         while (true) {
             llmk::mbarrier_wait_parity(item_full + item.stage, item.parity);
             w = items[item.stage];
             if (w.all_keys < 0) break;
             const int tiles = (w.keys + kKeys - 1) / kKeys;
-            const int row = w.query0 + consumer * 64 + thread / 32 * 16 + lane / 4;  // and row + 8
+            const int row = w.query0 + consumer * 64 + thread / 32 * 16 + lane / 4;  // the thread also holds row + 8
             float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, correction[2];
             if (tiles > 0) {
-                // The first key that some row of this warpgroup must not see.
+                // The first key that at least one row of this warpgroup must not see.
                 const int visible = problem.causal ? w.query0 + consumer * 64 + w.all_keys - w.queries + 1 : w.all_keys;
                 llmk::mbarrier_wait_parity(q_full, q_parity);
                 q_parity ^= 1;
@@ -374,11 +374,11 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, 1)
                 *reinterpret_cast<uint4*>(out + (token * problem.heads + w.head) * problem.head_dim + piece * 8) =
                     value;
             }
-            llmk::fence_proxy_async();  // TMA writes the next queries there
+            llmk::fence_proxy_async();  // because TMA writes the next queries to these tiles
             llmk::bar_sync(own, 128);
             if (!Shape<DIM>::kSeparateOut && thread == 0 && tiles > 0) llmk::mbarrier_arrive(q_empty);
         }
-        if (consumer == 0) await_turn();  // consume the last consumer's last arrival
+        if (consumer == 0) await_turn();  // wait once more, for the last consumer's last arrival
     }
 }
 
@@ -402,8 +402,8 @@ static void launch(const T* q, const T* k, const T* v, T* out, int* taken, Probl
     const long long items = static_cast<long long>(problem.batch) * problem.heads * problem.query_tiles;
     long long blocks = std::min<long long>(items, sms);
     if (!problem.causal && queries == static_cast<long long>(problem.batch) * max_queries) {
-        const long long rounds = (items + blocks - 1) / blocks;  // all of equal length
-        blocks = (items + rounds - 1) / rounds;                  // the fewest that need no more rounds
+        const long long rounds = (items + blocks - 1) / blocks;  // rounds of work, all of equal length
+        blocks = (items + rounds - 1) / rounds;                  // the fewest blocks that need no more rounds
     }
     cudaMemsetAsync(taken, 0, sizeof(int), stream);
     cudaFuncSetAttribute(attention_kernel<T, DIM>, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -16,7 +16,7 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kRows = 128;  // rows of y per block; a warpgroup has 64
+constexpr int kRows = 128;  // rows of y per block, 64 per warpgroup
 constexpr int kColumns = 256;
 constexpr int kDepth = 64;  // columns of a tile of x and w: 128 bytes
 constexpr int kStages = 4;
@@ -25,7 +25,7 @@ constexpr int kThreads = 3 * 128;
 constexpr int kPanel = 8;  // rows of tiles per panel: clusters that work at the same time share tiles of w in L2
 
 constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
-constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y to be stored; a warp has two
+constexpr int kOutBytes = 2 * 16 * 64;  // a staging buffer of 16 x 64 of y; each warp has two
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 16 * kOutBytes + 2 * kStages * 8;
 
 // Compute the row and column of the i-th tile: panels of kPanel rows of tiles, each column by column.
@@ -44,10 +44,10 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = tiles + kStages * kStageBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 16 * kOutBytes);  // [kStages]: the tile has arrived
-    uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster are done with theirs
+    uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster have used their tiles
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
-    // Broadcast from one lane, so that nvcc knows it is warp-uniform and computes what depends on it once per warp.
+    // Broadcast from one lane, so that nvcc knows that the value is the same in all lanes of a warp.
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
@@ -98,12 +98,12 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
                 }
                 llmk::wgmma_commit_group();
                 if (k == 0) {
-                    // The divisions, during wgmma: nvcc would move them to the stores, where nothing overlaps with
-                    // them.
+                    // Do these divisions while wgmma runs. nvcc would move them to the stores, where nothing overlaps
+                    // with them.
                     tile_of(i, tile_rows, tile_columns, row, column);
                     asm volatile("" : "+r"(row), "+r"(column));
                 }
-                // At most this tile's wgmma is pending, so the previous tile's is complete.
+                // After this wait only this step's wgmma is pending, so the wgmma of the previous step is complete.
                 llmk::wgmma_wait_group<1>();
                 if (k > 0 && thread < kCluster) {
                     llmk::mbarrier_arrive_cluster(empty + (ring.stage + kStages - 1) % kStages, thread);
@@ -116,7 +116,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 #pragma unroll
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the previous one
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store that used this buffer
                 __syncwarp();
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {  // 16 columns each
@@ -154,7 +154,7 @@ static void linear(const T* x, const T* w, T* y, int rows, int in, int out, cuda
     const int tile_rows = (rows + kCluster * kRows - 1) / (kCluster * kRows);
     const int tiles = tile_rows * ((out + kColumns - 1) / kColumns);
     const int most = sms / kCluster, rounds = (tiles + most - 1) / most;
-    const int clusters = (tiles + rounds - 1) / rounds;  // the fewest that need no more rounds
+    const int clusters = (tiles + rounds - 1) / rounds;  // the fewest clusters that need no more rounds
     cudaFuncSetAttribute(linear_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
     linear_kernel<T><<<kCluster * clusters, kThreads, kSharedBytes, stream>>>(x_map, w_map, y_map, rows, in, out);
 }

@@ -24,7 +24,7 @@ constexpr int kThreads = 6 * 32;
 
 constexpr int kXBytes = 2 * kRows * kDepth;
 constexpr int kStageBytes = kXBytes + 2 * (kColumns / 2) * kDepth;
-constexpr int kOutBytes = 2 * 32 * 64;  // 32 x 64 of y to be stored; a warp has two
+constexpr int kOutBytes = 2 * 32 * 64;  // a staging buffer of 32 x 64 of y; each warp has two
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + (2 * kStages + 4) * 8 + 8;
 
 template <typename T>
@@ -36,9 +36,9 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
     unsigned char* out_tiles = tiles + kStages * kStageBytes;
     uint64_t* full =
         reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: both blocks' tiles have arrived
-    uint64_t* empty = full + kStages;                            // [kStages]: the mma that reads them is complete
+    uint64_t* empty = full + kStages;                            // [kStages]: the mma that reads the tiles is complete
     uint64_t* ready = empty + kStages;                           // [2]: a tile of accumulators is complete
-    uint64_t* drained = ready + 2;                               // [2]: all warps of both blocks have loaded it
+    uint64_t* drained = ready + 2;  // [2]: all warps of both blocks have loaded the accumulators
     unsigned* taken = reinterpret_cast<unsigned*>(drained + 2);
 
     const int block = blockIdx.x % 2, pair = blockIdx.x / 2, pairs = gridDim.x / 2;
@@ -105,7 +105,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
             llmk::tcgen05_fence_after_thread_sync();
             for (int piece = 0; piece < kColumns / 64; ++piece) {
                 unsigned char* target = own_out + piece % 2 * kOutBytes;
-                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store before the previous one
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the store that used this buffer
                 __syncwarp();
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {

@@ -22,7 +22,7 @@ __device__ float4 scaled(float4 v, float scale, float4 w) {
 __global__ void __launch_bounds__(kThreads)
     norm_rows(const float4* x, const float4* weight, float4* out, int rows, int vectors, float eps) {
     extern __shared__ float4 memory[];
-    float4* weights = memory + 2 * vectors;  // after the two buffers
+    float4* weights = memory + 2 * vectors;  // the weights lie after the two buffers of rows
 
     // Start copying this thread's vectors of a row. Past the last row the group is empty, but it exists, so the wait
     // below may always leave one group pending.
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
     };
 
     for (int i = threadIdx.x; i < vectors; i += kThreads) {
-        __pipeline_memcpy_async(weights + i, weight + i, sizeof(float4));  // in the group of the first row
+        __pipeline_memcpy_async(weights + i, weight + i, sizeof(float4));  // part of the commit group of the first row
     }
     fetch(blockIdx.x, 0);
     for (int r = blockIdx.x, place = 0; r < rows; r += gridDim.x, place = 1 - place) {

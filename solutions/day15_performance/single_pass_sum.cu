@@ -25,14 +25,14 @@ __global__ void __launch_bounds__(kThreads)
     __shared__ bool last;
     if (threadIdx.x == 0) {
         if (blockIdx.x < slices) partials[blockIdx.x] = sum;
-        __threadfence();  // a block that sees this block's ticket sees its partial sum
+        __threadfence();  // a block that sees this block's increment also sees its partial sum
         last = atomicAdd(counter, 1) == static_cast<int>(gridDim.x) - 1;
-        __threadfence();  // and later reads see what others wrote before their tickets
+        __threadfence();  // later reads see what other blocks wrote before their increments
     }
     __syncthreads();
     if (!last) return;
 
-    // Thread t adds up partials t, t + kThreads, ...: a fixed order, whichever block came last.
+    // Thread t adds up partials t, t + kThreads, ...: the order is fixed, whichever block is last.
     float of_mine = 0.0f;
     for (int i = threadIdx.x; i < slices; i += kThreads) of_mine += partials[i];
     const float total = llmk::block_sum(of_mine);

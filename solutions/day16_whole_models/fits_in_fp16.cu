@@ -11,10 +11,10 @@
 
 #include "llmk/reduce.cuh"
 
-using Squares = float;  // sums of squares: a stream of +-300 has squares of 90,000, and f16 ends at 65,504
-using Normed = __half;  // y is about 1 for any x: f16 has eleven bits for it, as many as for x
-using Sum = float;      // sums of products: above 2,048, f16 loses what is smaller than 2
-using Inside = float;   // silu(gate) * up: two numbers of some hundreds exceed 65,504
+using Squares = float;  // sums of squares: x of +-300 has squares of 90,000, above the largest f16, 65,504
+using Normed = __half;  // y is about 1 for any x, and f16 is as precise for y as for x
+using Sum = float;      // sums of products: above 2,048, f16 numbers are 2 apart, so smaller terms are lost
+using Inside = float;   // silu(gate) * up: the product of two numbers of 300 exceeds 65,504
 
 constexpr int kThreads = 256;
 

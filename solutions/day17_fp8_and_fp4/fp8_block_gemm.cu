@@ -21,13 +21,13 @@
 constexpr int kTile = 128;  // rows and columns of y per block, and k per stage
 constexpr int kTileBytes = kTile * kTile;
 constexpr int kStages = 6, kCluster = 2, kPanel = 8;
-constexpr int kStoreBytes = 8 * 2 * 2048;  // two places of 16 x 64 of y for each of eight warps
+constexpr int kStoreBytes = 8 * 2 * 2048;  // two staging buffers of 16 x 64 of y for each of eight warps
 constexpr int kSharedBytes = 1024 + kStages * 2 * kTileBytes + kStoreBytes + 2 * kStages * 8;
 
-constexpr int kParts = 8, kPitch = kTile + 4;  // parts of k; floats of a row of sums in shared memory
+constexpr int kParts = 8, kPitch = kTile + 4;  // parts of k; floats from row to row of the sums in shared memory
 
-// Multiply a group of k, and add the sums of the tensor cores, times the scales of a thread's two rows, to those in
-// registers. `release` is called when the tiles have been read.
+// Multiply one group of k on the tensor cores, and add the results, times the scales of the thread's two rows, to the
+// sums in registers. Call `release` when the tiles have been read.
 template <typename Release>
 __device__ __forceinline__ void add_group(float (&sums)[64], const unsigned char* x_tile, const unsigned char* w_tile,
                                           float upper, float lower, Release release) {
@@ -44,10 +44,10 @@ __device__ __forceinline__ void add_group(float (&sums)[64], const unsigned char
     for (int i = 0; i < 64; ++i) sums[i] += two[i / 2 % 2] * partial[i];
 }
 
-// The tiles of a cluster, one after another. Panels of kPanel rows of tiles are walked column by column, so that
-// clusters share tiles of w in L2.
+// The order of a cluster's tiles: panels of kPanel rows of tiles, each column by column, so that clusters share tiles
+// of w in L2.
 struct Walk {
-    int high, wide, index, stride;  // in tiles of a cluster: 256 rows, 128 columns
+    int high, wide, index, stride;  // all count tiles of a cluster: 256 rows, 128 columns
 
     __device__ __forceinline__ bool valid() const { return index < high * wide; }
     __device__ __forceinline__ void next() { index += stride; }
@@ -87,7 +87,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
             int row, column;
             walk.place(row, column);
             for (int group = 0; group < groups; ++group, ring.next()) {
-                const int half = rank * kTile / kCluster;  // of w: these rows of its tile, for both blocks
+                const int half = rank * kTile / kCluster;  // first row of this block's half of the tile of w
                 llmk::mbarrier_wait_parity(empty + ring.stage, ring.parity ^ 1);
                 llmk::mbarrier_arrive_expect_tx(full + ring.stage, 2 * kTileBytes);
                 llmk::tma_load(x_tiles + ring.stage * kTileBytes, &x_map, full + ring.stage, group * kTile,
@@ -118,7 +118,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
             }
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the copy from this place is complete
+                if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the last copy from this buffer
                 __syncwarp();
                 llmk::tma_store_bf16(&y_map, stores + (2 * warp + half) * 2048, sums + 32 * half, column + 64 * half,
                                      row);
@@ -129,7 +129,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
     llmk::cluster_sync();
 }
 
-// For few tiles: eight blocks compute one, each with every eighth group of k.
+// The kernel for few tiles: eight blocks compute one tile; each block sums over every eighth group of k.
 __global__ void __cluster_dims__(kParts, 1, 1) __launch_bounds__(384, 1)
     divided_gemm(const __grid_constant__ CUtensorMap x_map, const __grid_constant__ CUtensorMap w_map,
                  __nv_bfloat16* __restrict__ y, const float* __restrict__ x_scales, const float* __restrict__ w_scales,
@@ -172,7 +172,8 @@ __global__ void __cluster_dims__(kParts, 1, 1) __launch_bounds__(384, 1)
         }
     }
 
-    // All tiles have been read, so the sums may take their place. Each block adds 16 rows of all eight.
+    // All tiles have been read, so the sums may overwrite them. Each block adds 16 rows of the sums of all eight
+    // blocks.
     __syncthreads();
     float* all_sums = reinterpret_cast<float*>(tiles);  // [kTile][kPitch]
     if (role < 2) {

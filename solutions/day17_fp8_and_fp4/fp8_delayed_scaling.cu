@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int warp = 1; warp < kThreads / 32; ++warp) own_amax = fmaxf(own_amax, warp_amax[warp]);
-        // Floats that are not negative are ordered like ints.
+        // Nonnegative floats have the same order as their bits as ints, so atomicMax of ints finds the largest.
         atomicMax(reinterpret_cast<int*>(amax), __float_as_int(own_amax));
         if (blockIdx.x == 0) *scale = earlier / kLargest;
     }

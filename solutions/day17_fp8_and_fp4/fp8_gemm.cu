@@ -17,16 +17,16 @@ constexpr int kCluster = 2, kStages = 4, kDepth = 128;  // kDepth e4m3 are 128 b
 constexpr int kRows = 128, kColumns = 256, kConsumerWarpgroups = 2;
 constexpr int kRowBytes = kDepth;
 constexpr int kXBytes = kRows * kRowBytes, kStageBytes = kXBytes + kColumns * kRowBytes;
-constexpr int kPieceBytes = 16 * 128;  // 16 x 64 of y on its way out; a warp has two
+constexpr int kPieceBytes = 16 * 128;  // a staging buffer of 16 x 64 of y; each warp has two
 constexpr int kOutBytes = kConsumerWarpgroups * 4 * 2 * kPieceBytes;
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + kOutBytes + 2 * kStages * 8;
 
 struct Shape {
     int rows, in, out;
-    int tile_rows, tile_columns;  // of tiles of a cluster
+    int tile_rows, tile_columns;  // tiles of a cluster in y: rows and columns of tiles
 
-    // The i-th tile. Eight rows of tiles are a panel, which is walked column by column, so that clusters that run at the
-    // same time share tiles of w in L2.
+    // Return the row and the column of the i-th tile. Eight rows of tiles are a panel, which is walked column by
+    // column, so that clusters that run at the same time share tiles of w in L2.
     __device__ __forceinline__ int2 tile(int i) const {
         const int in_panel = 8 * tile_columns, first = i / in_panel * 8, high = min(8, tile_rows - first);
         return make_int2(first + i % in_panel % high, i % in_panel / high);
@@ -74,7 +74,7 @@ __device__ __forceinline__ void scale_and_store(const float (&sums)[kColumns / 2
             scaled[4 * g + 2] = s[2] * (lower * w_scale.x);
             scaled[4 * g + 3] = s[3] * (lower * w_scale.y);
         }
-        if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the copy from this place before the last one
+        if (lane == 0) llmk::cp_async_bulk_wait_group_read<1>();  // the previous copy from this buffer
         __syncwarp();
         llmk::tma_store_bf16(y_map, out + piece % 2 * kPieceBytes, scaled, column + piece * 64, row);
     }
@@ -88,7 +88,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__((1 + kConsume
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out = tiles + kStages * kStageBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(out + kOutBytes);  // [kStages]: the tiles have arrived
-    uint64_t* empty = full + kStages;                               // [kStages]: all consumers of the cluster are done
+    uint64_t* empty = full + kStages;  // [kStages]: all consumers of the cluster have used the tiles
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
@@ -112,7 +112,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__((1 + kConsume
         llmk::Ring<kStages> ring;
         float sums[kColumns / 2];
         for (int i = cluster; i < shape.tile_rows * shape.tile_columns; i += clusters) {
-            int previous = -1;  // the stage that is still being read
+            int previous = -1;  // the stage that wgmma still reads
             for (int k = 0; k < shape.in; k += kDepth, ring.next()) {
                 llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                 const int offset = ring.stage * (kStageBytes / 16);
@@ -123,7 +123,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__((1 + kConsume
                                         k > 0 || part > 0);
                 }
                 llmk::wgmma_commit_group();
-                llmk::wgmma_wait_group<1>();  // the previous stage's are complete
+                llmk::wgmma_wait_group<1>();  // the wgmmas of the previous stage are complete
                 if (previous >= 0 && thread < kCluster) llmk::mbarrier_arrive_cluster(empty + previous, thread);
                 previous = ring.stage;
             }

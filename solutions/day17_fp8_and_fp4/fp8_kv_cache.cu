@@ -27,7 +27,7 @@ __device__ __forceinline__ unsigned bf16_pair(unsigned word) {
     return *reinterpret_cast<const unsigned*>(&pair);
 }
 
-// Quantize a row of HEAD_DIM numbers by one warp, with one scale.
+// Quantize a row of HEAD_DIM numbers with one scale. One warp calls it.
 template <int HEAD_DIM>
 __device__ __forceinline__ void append(const __nv_bfloat16* from, unsigned char* to, float* scale) {
     constexpr int kEach = HEAD_DIM / 32;
@@ -47,7 +47,7 @@ __device__ __forceinline__ void append(const __nv_bfloat16* from, unsigned char*
     if (lane == 0) *scale = amax / kLargest;
 }
 
-// BYTES, 8 or 16, of a row as words.
+// Load BYTES bytes (8 or 16) of a row as words.
 template <int BYTES>
 __device__ __forceinline__ void load_words(unsigned (&words)[BYTES / 4], const unsigned char* from) {
     if constexpr (BYTES == 16) {
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kWarps * 32)
                   const __nv_bfloat16* __restrict__ v_new, const int* __restrict__ lengths, unsigned char* k_cache,
                   unsigned char* v_cache, float* k_scales, float* v_scales, float* parts, __nv_bfloat16* out, int heads,
                   int kv_heads, int max_length, int splits, float scale) {
-    constexpr int kPieces = HEAD_DIM / 64, kWide = HEAD_DIM / 8;  // 16-byte pieces of a key; bytes of a value, per lane
+    constexpr int kPieces = HEAD_DIM / 64, kWide = HEAD_DIM / 8;  // per lane: 16-byte pieces of a key; bytes of a value
     __shared__ float shared_out[kWarps][kGroup][HEAD_DIM], shared_max[kWarps][kGroup], shared_sum[kWarps][kGroup];
 
     const int kv_head = blockIdx.x, sequence = blockIdx.y, split = blockIdx.z, group = heads / kv_heads;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         __syncthreads();
     }
 
-    // The queries, in the order in which a lane finds its bytes of a key: 0 and 2, 1 and 3 of each word.
+    // Load the queries in the order in which a lane unpacks a key: bytes 0 and 2 of a word, then bytes 1 and 3.
     unsigned queries[kPieces * 4][2] = {};
     if (g < group) {
         const __nv_bfloat16* row = q + (static_cast<size_t>(sequence) * heads + kv_head * group + g) * HEAD_DIM;
@@ -100,12 +100,12 @@ __global__ void __launch_bounds__(kWarps * 32)
         }
     }
 
-    float sums[kWide][4] = {}, maximum = -INFINITY, denominator = 0.0f;  // of query g
+    float sums[kWide][4] = {}, maximum = -INFINITY, denominator = 0.0f;  // the results of query g
     const float to_log2 = scale * 1.4426950408889634f;
     for (int first = begin + warp * kKeys; first < end; first += kWarps * kKeys) {
         unsigned own_values[4][kWide / 4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {  // keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9; beyond the end, the last one again
+        for (int i = 0; i < 4; ++i) {  // keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9; past the end, the last key
             const int key = min(first + 2 * t + i % 2 + i / 2 * 8, end - 1);
             load_words<kWide>(own_values[i], values + static_cast<size_t>(key) * HEAD_DIM + g * kWide);
         }
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         }
         most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 1));
         most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
-        const float correction = exp2f(maximum - most);  // 0 at first
+        const float correction = exp2f(maximum - most);  // 0 for the first keys
         maximum = most;
         denominator *= correction;
 #pragma unroll
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kWarps * 32)
                 llmk::pack_pair<__nv_bfloat16>(p0 * value_scale[tile][0], p1 * value_scale[tile][1]);
         }
 #pragma unroll
-        for (int i = 0; i < kWide; ++i) {  // column g of the i-th tile is number g * kWide + i of the head
+        for (int i = 0; i < kWide; ++i) {  // column g of the i-th tile is column g * kWide + i of the head
             const unsigned select = i % 4 < 2 ? 0x5410 : 0x7632;
             const unsigned upper = __byte_perm(own_values[0][i / 4], own_values[1][i / 4], select);
             const unsigned lower = __byte_perm(own_values[2][i / 4], own_values[3][i / 4], select);
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         }
     }
 
-    // Put the warps' parts together. Lane (g, t) has query g and columns 2 t and 2 t + 1 of each tile.
+    // Combine the results of the warps. Lane (g, t) holds columns 2 t and 2 t + 1 of each tile, for query g.
     denominator += __shfl_xor_sync(0xffffffff, denominator, 1);
     denominator += __shfl_xor_sync(0xffffffff, denominator, 2);
     if (t == 0) {
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kWarps * 32)
     }
 }
 
-// Add the parts of the keys. A block has one query head.
+// Combine the parts of the keys. A block handles one query head.
 __global__ void combine(const float* __restrict__ parts, __nv_bfloat16* __restrict__ out, int head_dim, int splits) {
     const size_t stride = static_cast<size_t>(gridDim.x) * (head_dim + 2);
     const float* part = parts + static_cast<size_t>(blockIdx.x) * (head_dim + 2);

@@ -9,8 +9,8 @@
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;
-constexpr int kPieces = 4;  // of eight numbers, for each thread
-constexpr int kLanes = 16;  // of a group
+constexpr int kPieces = 4;  // pieces of eight numbers per thread
+constexpr int kLanes = 16;  // lanes that share a group
 constexpr int kBlockColumns = 8 * kThreads * kPieces;
 constexpr float kLargest = 448.0f;
 constexpr float kSmallestAmax = 1e-10f;
@@ -22,7 +22,7 @@ __device__ __forceinline__ unsigned largest_of(unsigned pair) {
     return max(low < 0x7f80 ? low : 0, high < 0x7f80 ? high : 0);
 }
 
-// Return a bf16 as float: it is the upper half of one.
+// Convert the bits of a bf16 to float: a bf16 is the upper half of a float.
 __device__ __forceinline__ float as_float(unsigned bits) { return __uint_as_float(bits << 16); }
 
 __global__ void __launch_bounds__(kThreads) quantize(const __nv_bfloat16* __restrict__ x, unsigned char* __restrict__ q,

@@ -13,8 +13,8 @@
 
 constexpr int kWarps = 8;
 constexpr int kColumns = 16;        // rows of w per block, which are columns of y
-constexpr int kLaneK = 32;          // k per lane and step: one scale
-constexpr int kStepK = 4 * kLaneK;  // k per warp and step
+constexpr int kLaneK = 32;          // values of k per lane and step; they have one scale
+constexpr int kStepK = 4 * kLaneK;  // values of k per warp and step
 
 // Return the numbers of patterns 0 and 4 of a word, times 2^-126: the exponent and mantissa of e2m1 in the lowest bits of
 // bf16's exponent and the highest one of its mantissa. Subnormal numbers of e2m1 are subnormal in bf16.
@@ -22,8 +22,8 @@ __device__ __forceinline__ unsigned tiny_pair(unsigned word) {
     return (word << 6 & 0x01c001c0) | (word << 12 & 0x80008000);
 }
 
-// Return 2^(pattern - 127) * 2^126 * 2^-64 twice, as bf16. 2^126 undoes tiny_pair. 2^-64 keeps the factor finite; the
-// sums are multiplied by 2^64 at the end.
+// Return 2^(pattern - 127) * 2^126 * 2^-64 as a pair of equal bf16 numbers. 2^126 undoes tiny_pair. 2^-64 keeps the
+// factor finite; the sums are multiplied by 2^64 at the end.
 __device__ __forceinline__ __nv_bfloat162 factor_of(unsigned pattern) {
     const unsigned bits = (pattern + 62) << 7, both = bits | bits << 16;
     return *reinterpret_cast<const __nv_bfloat162*>(&both);
@@ -36,7 +36,7 @@ __device__ __forceinline__ unsigned scaled_pair(unsigned word, __nv_bfloat162 fa
     return *reinterpret_cast<const unsigned*>(&pair);
 }
 
-// What a lane needs of two rows of w for one step.
+// The words and scales of two rows of w that a lane uses in one step.
 struct Weights {
     uint4 upper, lower;
     unsigned upper_scale, lower_scale;
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kWarps * 32)
                  const unsigned char* __restrict__ w_scales, __nv_bfloat16* __restrict__ y, int rows, int in, int out) {
     __shared__ float parts[kWarps][kTiles * 4][32];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, quad = lane % 4;
-    const int column = blockIdx.x * kColumns + group;  // and column + 8
-    const int row0 = blockIdx.y * 8 * kTiles + group;  // and every eighth after it
+    const int column = blockIdx.x * kColumns + group;  // this thread loads rows `column` and `column` + 8 of w
+    const int row0 = blockIdx.y * 8 * kTiles + group;  // this thread loads this row of x and every eighth row after it
     float sums[kTiles][4] = {};
 
     int k = warp * kStepK + quad * kLaneK;

@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;
-constexpr int kPieces = 4;  // of eight numbers, for each thread
+constexpr int kPieces = 4;  // pieces of eight numbers per thread
 
 union Eight {
     uint4 vector;

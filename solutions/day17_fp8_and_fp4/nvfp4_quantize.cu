@@ -10,14 +10,15 @@
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 256;
-constexpr int kPieces = 4;  // of eight numbers, for each thread
+constexpr int kPieces = 4;  // pieces of eight numbers per thread
 
 // Return the pattern of e2m1 that is nearest to x, ties to even, at most 6.
 __device__ __forceinline__ unsigned e2m1(float x) {
     const unsigned bits = __float_as_uint(x), size = bits & 0x7fffffff;
-    // From 1 on: keep one bit of the mantissa, rounded to even by adding just less than half of it. 1 is pattern 2.
+    // For numbers from 1 on, keep one bit of the mantissa: adding slightly less than half of it, plus the bit, rounds
+    // to nearest even. The pattern of 1 is 2.
     const unsigned normal = ((size + 0x1fffff + (size >> 22 & 1)) >> 22) - 252;
-    // Below 1, patterns count halves.
+    // Below 1, the pattern is the number of halves.
     const unsigned small = __float2uint_rn(2.0f * __uint_as_float(size));
     return (size < 0x3f800000 ? small : min(normal, 7u)) | (bits >> 31) << 3;
 }
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
         for (int i = 0; i < 4; ++i) {
             out |= (e2m1(low_of(word[i]) * inverse) | e2m1(high_of(word[i]) * inverse) << 4) << (8 * i);
         }
-        if (eight >= eights) return;  // and so are both lanes of the group, and all later pieces
+        if (eight >= eights) return;  // then the whole group, and all later pieces, are past the end
         q[eight] = out;
         if (threadIdx.x % 2 == 0) scales[eight / 2] = scale.__x;
     }

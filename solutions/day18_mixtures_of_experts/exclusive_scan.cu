@@ -5,20 +5,20 @@
 //
 // A block scans a tile in registers and publishes the tile's sum. To learn the sum of all tiles before, it looks back:
 // it adds the sums of its predecessors until it finds one that has already published the sum up to its own end. Sum
-// and flag are one 64-bit word, so whoever sees the flag has the sum, too.
+// and flag are one 64-bit word, so a thread that reads the flag also reads the sum.
 #include <cuda_runtime.h>
 
 #include "llmk/reduce.cuh"
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
-constexpr int kRounds = 4;              // vectors of four per thread
-constexpr int kOfWarp = kRounds * 128;  // neighboring elements of a warp
+constexpr int kRounds = 4;              // vectors of four elements per thread
+constexpr int kOfWarp = kRounds * 128;  // neighboring elements that a warp scans
 constexpr int kTile = kWarps * kOfWarp;
 
 // A word of state: the flag in the upper 32 bits, the sum in the lower 32 bits.
 using Word = unsigned long long;
-constexpr unsigned kNothing = 0;        // the state of a tile at first
+constexpr unsigned kNothing = 0;        // nothing is published yet
 constexpr unsigned kSumOfTile = 1;      // the sum of the tile alone
 constexpr unsigned kSumUpToItsEnd = 2;  // the sum of this tile and all before it
 
@@ -44,7 +44,7 @@ __device__ __forceinline__ int warp_inclusive_scan(int mine) {
     return mine;
 }
 
-// Return the sum of all tiles before `tile`, for a whole warp. Lane i looks at the i-th predecessor.
+// Return the sum of all tiles before `tile`. A whole warp calls it; lane i reads the word of the i-th predecessor.
 __device__ __forceinline__ int look_back(const Word* tiles, int tile) {
     int before = 0;
     for (int last = tile - 1 - static_cast<int>(threadIdx.x % 32);; last -= 32) {
@@ -54,7 +54,7 @@ __device__ __forceinline__ int look_back(const Word* tiles, int tile) {
             while (word >> 32 == kNothing);
         }
         const unsigned complete = __ballot_sync(llmk::kAllLanes, word >> 32 == kSumUpToItsEnd);
-        // The nearest complete one ends the search; predecessors further back are part of its sum.
+        // The search ends at the nearest predecessor whose word includes all tiles before it.
         const bool counts = complete == 0 || threadIdx.x % 32 < __ffs(static_cast<int>(complete));
         before += static_cast<int>(__reduce_add_sync(llmk::kAllLanes, counts ? static_cast<unsigned>(word) : 0u));
         if (complete != 0) return before;
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kThreads)
     __shared__ int warp_sums[kWarps];
     __shared__ int shared_tile, shared_before;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    // Blocks take tiles in the order in which they start: a predecessor has always started, so waiting for it ends.
+    // Blocks take tiles in the order in which they start: the predecessors of a tile have started, so a wait for them
+    // ends.
     if (threadIdx.x == 0) shared_tile = static_cast<int>(atomicAdd(state, 1ull));
     __syncthreads();
     const int tile = shared_tile;
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 extern "C" void exclusive_scan(const int* x, int* out, unsigned long long* state, int n, cudaStream_t stream) {
-    const int tiles = n / kTile + 1;  // of out, which has n + 1 elements
+    const int tiles = n / kTile + 1;  // tiles of out, which has n + 1 elements
     cudaMemsetAsync(state, 0, (tiles + 1LL) * sizeof(Word), stream);
     scan_kernel<<<tiles, kThreads, 0, stream>>>(x, out, state, n);
 }

@@ -25,7 +25,7 @@ constexpr int kThreads = 3 * 128;
 constexpr int kMostExperts = 1024;
 
 constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
-constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y to be stored, for each of eight warps
+constexpr int kOutBytes = 2 * 16 * 64;  // a staging buffer of 16 x 64 of y, one for each of eight warps
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + 2 * kStages * 8 + 4 * (kMostExperts + 1);
 
 using Tiles = llmk::GroupedTiles<kRows>;
@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     unsigned char* ring_tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = ring_tiles + kStages * kStageBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: the tiles have arrived
-    uint64_t* empty = full + kStages;                                         // [kStages]: both warpgroups are done
-    int* first_tile = reinterpret_cast<int*>(empty + kStages);                // [experts + 1]
+    uint64_t* empty = full + kStages;                           // [kStages]: both warpgroups have used the tiles
+    int* first_tile = reinterpret_cast<int*>(empty + kStages);  // [experts + 1]
 
     const int tile_columns = (out + kColumns - 1) / kColumns, steps = (in + kDepth - 1) / kDepth;
     const int warpgroup = __shfl_sync(llmk::kAllLanes, threadIdx.x / 128, 0);
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         float sums[kColumns / 2];
         for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
             const llmk::GroupedTile tile = walk.find(i);
-            if (tile.row + consumer * 64 >= tile.end) {  // no row here: only release the stages
+            if (tile.row + consumer * 64 >= tile.end) {  // this warpgroup has no row: it only releases the stages
                 for (int k = 0; k < steps; ++k, ring.next()) {
                     llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                     if (thread == 0) llmk::mbarrier_arrive(empty + ring.stage);

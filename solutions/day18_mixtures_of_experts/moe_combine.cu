@@ -12,7 +12,7 @@
 
 constexpr int kThreads = 128;
 
-// A block has one token, a thread kWidth of its columns at a time.
+// A block handles one token; a thread handles kWidth of its columns at a time.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     combine_kernel(const T* __restrict__ y, const int* __restrict__ rows_of, const float* __restrict__ weights,
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
         for (int j = 0; j < top_k; ++j) {
             const int row = own_rows[j];
-            if (row < 0) continue;  // dropped
+            if (row < 0) continue;  // the pair was dropped
             const float weight = own_weights[j];
             const auto vector = llmk::load_vector<kWidth>(y + static_cast<long long>(row) * hidden + column);
 #pragma unroll

@@ -29,7 +29,7 @@ constexpr int kMostTokens = 64;
 constexpr int kMostExperts = 1024, kMostPairs = 1024;
 constexpr int kTile = 8;   // features of mma.sync; a warp multiplies two such tiles in turn
 constexpr int kStep = 32;  // columns that a lane's 16 bytes of each row make up
-constexpr int kSteps = 4;  // of a chunk
+constexpr int kSteps = 4;  // steps per chunk
 constexpr int kChunk = kSteps * kStep;
 constexpr int kRowTiles = kMostTokens / 16;
 constexpr int kSums = kMostTokens * kTile;  // floats of a warp and tile: [pair or token][feature]
@@ -37,10 +37,10 @@ constexpr int kSharedBytes = kWarps * 2 * kSums * 4;
 
 // The pairs, sorted by expert. A *slot* is an expert that at least one token chose.
 struct Routing {
-    int expert[kMostExperts];     // of each slot
+    int expert[kMostExperts];     // the expert of each slot
     int first[kMostExperts + 1];  // the first pair of each slot, in `pairs`
     int pairs[kMostPairs];
-    int next[kMostExperts];  // by expert: first its number of pairs, then where its next pair goes
+    int next[kMostExperts];  // per expert: its number of pairs, later the place of its next pair
     int slots;
 
     __device__ void build(const int* ids, int count, int experts) {
@@ -80,7 +80,7 @@ struct Routing {
     }
 };
 
-// How warps form teams: `parts` warps each, as many as finish first.
+// The division of warps into teams of `parts` warps. The constructor chooses the number that finishes first.
 struct Teams {
     int parts, team, part, teams;
 
@@ -108,9 +108,9 @@ struct Teams {
     }
 };
 
-// The rows of operand A in a lane: those of pairs i and i + 8 of each 16 of a slot. -1: there is none.
+// The rows of operand A that a lane loads: those of pairs i and i + 8 of each 16 pairs of a slot; -1 for no pair.
 struct Rows {
-    int tiles;  // of 16 pairs
+    int tiles;  // tiles of 16 pairs
     int row[kRowTiles][2];
 
     // pairs_per_row: neighboring pairs that share a row

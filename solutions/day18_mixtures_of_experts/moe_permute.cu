@@ -11,7 +11,7 @@
 
 #include "llmk/reduce.cuh"
 
-constexpr int kChunk = 256;  // pairs of a block
+constexpr int kChunk = 256;  // pairs per chunk; a block handles one chunk
 constexpr int kWarps = kChunk / 32;
 constexpr int kMostExperts = 1024;
 constexpr int kCopyThreads = 128;
@@ -26,7 +26,7 @@ __device__ __forceinline__ int inclusive_sum(int mine) {
     return mine;
 }
 
-// Step 1: counts[chunk][expert]. A block has one chunk.
+// Step 1: count the pairs of each expert in each chunk, counts[chunk][expert]. A block handles one chunk.
 __global__ void __launch_bounds__(kChunk) count_kernel(const int* ids, int* counts, int pairs, int experts) {
     __shared__ int histogram[kMostExperts];
     for (int e = threadIdx.x; e < experts; e += kChunk) histogram[e] = 0;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kChunk) count_kernel(const int* ids, int* coun
     }
 }
 
-// Step 2: replace each count by the sum over the chunks before, and append the sum over all. A warp has one expert.
+// Step 2: replace each count by the sum over earlier chunks, and append the sum over all. A warp handles one expert.
 __global__ void __launch_bounds__(kChunk) scan_kernel(int* counts, int chunks, int experts) {
     const int expert = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (expert >= experts) return;
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kChunk) scan_kernel(int* counts, int chunks, i
     if (lane == 0) counts[static_cast<long long>(chunks) * experts + expert] = before;
 }
 
-// Step 3: the first row of each expert, and the row of each pair. A block has one chunk.
+// Step 3: the first row of each expert, and the row of each pair. A block handles one chunk.
 __global__ void __launch_bounds__(kChunk)
     rank_kernel(const int* ids, const int* counts, int* offsets, int* rows_of, int pairs, int chunks, int experts) {
     __shared__ int first_row[kMostExperts];
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kChunk)
     }
 }
 
-// Step 4: read the row of a token once, and write it top_k times. A block has one token.
+// Step 4: read the row of a token once, and write it top_k times. A block handles one token.
 template <typename T>
 __global__ void __launch_bounds__(kCopyThreads)
     copy_kernel(const T* __restrict__ x, const int* __restrict__ rows_of, T* __restrict__ out, int top_k, int hidden) {
@@ -114,7 +114,7 @@ void moe_permute(const T* x, const int* ids, T* out, int* offsets, int* rows_of,
     const int chunks = (pairs + kChunk - 1) / kChunk;
     if (chunks > 0) count_kernel<<<chunks, kChunk, 0, stream>>>(ids, work, pairs, experts);
     scan_kernel<<<(experts + kWarps - 1) / kWarps, kChunk, 0, stream>>>(work, chunks, experts);
-    const int blocks = chunks > 0 ? chunks : 1;  // without a pair, one block writes offsets
+    const int blocks = chunks > 0 ? chunks : 1;  // without any pair, one block still writes offsets
     rank_kernel<<<blocks, kChunk, 0, stream>>>(ids, work, offsets, rows_of, pairs, chunks, experts);
     if (tokens > 0) copy_kernel<<<tokens, kCopyThreads, 0, stream>>>(x, rows_of, out, top_k, hidden);
 }

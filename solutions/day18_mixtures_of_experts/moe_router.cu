@@ -2,8 +2,9 @@
 //
 //   logits: [tokens, experts]     weights, ids: [tokens, top_k]
 //
-// A warp has one token, and its lanes keep the logits in registers: they are read once. Each round takes the largest
-// one left. exp(logit - maximum) of the chosen ones needs only a divisor: the sum over all experts, or over the chosen.
+// A warp handles one token, and its lanes keep the logits in registers: they are read once. Each round takes the
+// largest one left. exp(logit - maximum) of the chosen ones needs only a divisor: the sum over all experts, or over the
+// chosen.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -25,7 +26,7 @@ __device__ __forceinline__ float value_of(unsigned order) {
     return __uint_as_float(order >> 31 != 0 ? order & 0x7fffffffu : ~order);
 }
 
-// kEach: logits per lane; lane i has experts i, i + 32, ...
+// Route one token per warp. kEach: logits per lane; lane i holds the logits of experts i, i + 32, ...
 template <int kEach, typename T>
 __global__ void __launch_bounds__(32 * kWarps)
     router_kernel(const T* __restrict__ logits, float* __restrict__ weights, int* __restrict__ ids, int tokens,
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     }
 
     float maximum = 0.0f, sum_of_all = 0.0f, sum_of_chosen = 0.0f;
-    float own_weight = 0.0f;  // of the expert chosen in the round with this lane's number
+    float own_weight = 0.0f;  // lane i keeps the expert chosen in round i
     int own_id = 0;
     for (int round = 0; round < top_k; ++round) {
         unsigned best = 0;
@@ -87,7 +88,7 @@ template <typename T>
 void moe_router(const T* logits, float* weights, int* ids, int tokens, int experts, int top_k, bool softmax_first,
                 bool normalize, cudaStream_t stream) {
     if (tokens == 0 || top_k == 0) return;
-    const bool over_all = softmax_first && !normalize;  // dividing by the chosen ones' sum cancels the sum of all
+    const bool over_all = softmax_first && !normalize;  // normalizing cancels the sum over all experts
     const int blocks = (tokens - 1) / kWarps + 1;
     const auto kernel = experts <= 64    ? router_kernel<2, T>
                         : experts <= 256 ? router_kernel<8, T>

@@ -18,15 +18,15 @@
 #include "llmk/wgmma.cuh"
 
 constexpr int kRows = 128;
-constexpr int kColumns = 128;  // of y: as many rows of g and of u
+constexpr int kColumns = 128;  // columns of y per tile; as many rows of g, and of u
 constexpr int kDepth = 64;     // columns of a tile of x and w: 128 bytes
 constexpr int kStages = 4;
 constexpr int kThreads = 3 * 128;
 constexpr int kMostExperts = 1024;
 
-constexpr int kGateBytes = 2 * kDepth * kColumns;  // the tile of g; that of u follows it
+constexpr int kGateBytes = 2 * kDepth * kColumns;  // bytes of the tile of g; the tile of u follows it
 constexpr int kStageBytes = 2 * kDepth * (kRows + 2 * kColumns);
-constexpr int kOutBytes = 2 * 16 * 64;  // 16 x 64 of y to be stored, for each of eight warps
+constexpr int kOutBytes = 2 * 16 * 64;  // a staging buffer of 16 x 64 of y, one for each of eight warps
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 8 * kOutBytes + 2 * kStages * 8 + 4 * (kMostExperts + 1);
 
 __device__ __forceinline__ float swiglu(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     unsigned char* ring_tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = ring_tiles + kStages * kStageBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: the tiles have arrived
-    uint64_t* empty = full + kStages;                                         // [kStages]: both warpgroups are done
-    int* first_tile = reinterpret_cast<int*>(empty + kStages);                // [experts + 1]
+    uint64_t* empty = full + kStages;                           // [kStages]: both warpgroups have used the tiles
+    int* first_tile = reinterpret_cast<int*>(empty + kStages);  // [experts + 1]
 
     const int tile_columns = (inter + kColumns - 1) / kColumns, steps = (in + kDepth - 1) / kDepth;
     const int warpgroup = __shfl_sync(llmk::kAllLanes, threadIdx.x / 128, 0);
@@ -84,10 +84,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         const uint64_t own_x = llmk::make_smem_desc(ring_tiles + consumer * 2 * kDepth * 64);
         const uint64_t gate_and_up = llmk::make_smem_desc(ring_tiles + 2 * kDepth * kRows);
         unsigned char* own_out = out_tiles + (consumer * 4 + warp) * kOutBytes;
-        float sums[kColumns];  // kColumns / 2 of the gate, then as many of up
+        float sums[kColumns];  // kColumns / 2 sums of gate, then as many of up
         for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
             const llmk::GroupedTile tile = walk.find(i);
-            if (tile.row + consumer * 64 >= tile.end) {  // no row here: only release the stages
+            if (tile.row + consumer * 64 >= tile.end) {  // this warpgroup has no row: it only releases the stages
                 for (int k = 0; k < steps; ++k, ring.next()) {
                     llmk::mbarrier_wait_parity(full + ring.stage, ring.parity);
                     if (thread == 0) llmk::mbarrier_arrive(empty + ring.stage);
