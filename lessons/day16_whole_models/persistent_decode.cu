@@ -115,7 +115,7 @@ struct Work {
 // The shared memory of a block. Phases alternate between two buffers for inputs and two for sums.
 struct Shared {
     unsigned char* ring;     // [slots, slot_bytes]
-    uint64_t *full, *empty;  // [kMostSlots]
+    uint64_t *full, *empty;  // [kMostSlots]: mbarriers of the stages of the ring
     unsigned char* inputs;   // [2, input_bytes]: [most columns] of T
     unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
     float* attended;         // [kReaders / 32, head_dim]

@@ -26,7 +26,7 @@ QUERY_KEY_VALUE, ADD_TO_X, GELU, GATE_UP, LOGITS = range(5)
 WARPS, READERS, MOST_SLOTS, MOST_HEAD = 8, 160, 16, 256
 STATIC_BYTES, WORK_BYTES = 4 * 1024, 80
 WARP_COLUMNS, MOST_WIDTH = 5 * 32 * 8, 4 * 4 * READERS
-"""The most columns of a row whose input a warp can hold, and the most numbers that a block can normalize."""
+"""The largest part of a row that a warp can multiply, in columns, and the widest row that a block can normalize."""
 FLYING = 45 * 1024
 """Bytes of weights in flight per SM, approximately. More requests only queue up, and delay all other loads."""
 

@@ -48,9 +48,9 @@ class MixtureConfig(Config):
     experts: int = 0
     top_k: int = 0
     expert_width: int = 0
-    """F of one expert."""
+    """The width inside the MLP of one expert."""
     shared_width: int = 0
-    """F of the shared expert."""
+    """The width inside the MLP of the shared expert."""
     normalized: bool = False
     """True if the weights of a token's experts are divided by their sum."""
 

@@ -24,13 +24,13 @@ class Batch:
     """The new tokens of some sequences, concatenated, and where their keys are."""
 
     ids: Tensor
-    """i64 [tokens]"""
+    """i64 [tokens]: the id of each token."""
     positions: Tensor
     """i32 [tokens]: the position of each token in its own text."""
     slots: Tensor
     """i64 [tokens]: the slot of each token's key and value."""
     block_tables: Tensor
-    """i32 [sequences, max_pages]"""
+    """i32 [sequences, max_pages]: the pages of each sequence, in order."""
     lengths: Tensor
     """i32 [sequences]: number of keys, including the new ones."""
     query_starts: Tensor

@@ -14,13 +14,13 @@ class Int4:
     """A layer's weight. Shapes as on day 11; K is in_features, N is out_features."""
 
     qweight: Tensor
-    """i32 [K / 8, N]"""
+    """i32 [K / 8, N]: eight weights per word, along K."""
     qzeros: Tensor
-    """i32 [K / group_size, N / 8]"""
+    """i32 [K / group_size, N / 8]: eight zeros per word, along N."""
     scales: Tensor
-    """f16 [K / group_size, N]"""
+    """f16 [K / group_size, N]: the step of each group."""
     g_idx: Tensor
-    """i32 [K]"""
+    """i32 [K]: the group of each k."""
     group_size: int
 
     @property

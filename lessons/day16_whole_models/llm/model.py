@@ -35,7 +35,7 @@ class Model:
         self.norm_weights = self.final_norm(tensors)
         self.blocks: list[Block] = [self.block(tensors, i) for i in range(config.layers)]
 
-    # To be defined by an architecture.
+    # Each architecture defines the following.
 
     embedding_name: str
 
