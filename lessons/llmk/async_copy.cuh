@@ -40,9 +40,9 @@ __device__ __forceinline__ void cp_async_16(T* target, const T* source, bool row
     }
 }
 
-// Copies kRows rows of a matrix, kDepth columns per step, with all kThreads threads of the block. Each thread copies 16
-// bytes of every kRowsAtOnce-th row. The thread computes its addresses once and advances them per step: recomputing
-// them for each copy took more instructions than the mma that used the data.
+// A copier of kRows rows of a matrix, kDepth columns per step, with all kThreads threads of the block. Each thread
+// copies 16 bytes of every kRowsAtOnce-th row. The thread computes its addresses once and advances them per step:
+// recomputing them for each copy took more instructions than the mma that used the data.
 //
 // A row in shared memory takes kPitch elements, 16 bytes more than its data, so that eight rows start in different
 // banks. The cost: in every second row, one 32-byte sector is split across two sectors of shared memory, and cp.async
@@ -54,11 +54,11 @@ struct ColumnCopier {
     static constexpr int kPitch = kDepth + kVector;
     static constexpr int kLanes = kDepth / kVector;  // threads that share a row
     static constexpr int kRowsAtOnce = kThreads / kLanes;
-    static constexpr int kOwnRows = kRows / kRowsAtOnce;  // rows that a thread copies a part of
+    static constexpr int kOwnRows = kRows / kRowsAtOnce;  // rows of which a thread copies a piece
     const T* from;                                        // this thread's first 16 bytes in global memory
     long long step;                                       // elements from one of this thread's rows to its next row
-    int rows, columns;                                    // remaining, counted from this thread's first row and column
-    int to;                                               // offset in the tile, in elements
+    int rows, columns;  // numbers of rows and columns left, from this thread's first row and column on
+    int to;             // this thread's offset in the tile, in elements
 
     __device__ ColumnCopier(const T* matrix, int row0, int all_rows, int cols) {
         const int row = threadIdx.x / kLanes, col = threadIdx.x % kLanes * kVector;
@@ -80,7 +80,7 @@ struct ColumnCopier {
         columns -= kDepth;
     }
 
-    // Offset in the tile, in elements, of this thread's 16 bytes in its i-th row.
+    // Return the offset in the tile, in elements, of this thread's 16 bytes in its i-th row.
     __device__ int offset(int i) const { return to + i * kRowsAtOnce * kPitch; }
 };
 
@@ -91,9 +91,9 @@ struct Padded {
     static __device__ __forceinline__ int offset(int row, int column) { return row * kPitch + column; }
 };
 
-// Copies tiles of consecutive rows, of up to DIM columns, with all kThreads threads of the block. Each thread copies
-// several 16-byte pieces and computes their offsets once. LAYOUT gives the offset of an element in shared memory:
-// Padded, or Swizzle (day 12).
+// A copier of tiles of consecutive rows, of up to DIM columns, with all kThreads threads of the block. Each thread
+// copies several 16-byte pieces and computes their offsets once. LAYOUT gives the offset of an element in shared
+// memory: Padded, or Swizzle (day 12).
 template <typename T, int DIM, int kThreads, typename LAYOUT = Padded<DIM, 16 / sizeof(T)>>
 struct RowCopier {
     static constexpr int kVector = 16 / static_cast<int>(sizeof(T));
@@ -103,9 +103,9 @@ struct RowCopier {
     static constexpr int kChunks = DIM / (kLanes * kVector);  // 16-byte pieces that a thread copies of each row
     const int head_dim;                                       // columns in the matrix, at most DIM
     const bool vectors;                                       // all rows start at multiples of 16 bytes
-    const int row, first_column;                              // of this thread's first 16 bytes of a tile
-    const int to;                                             // their offset in shared memory, in elements
-    const long long start, step;  // their offset in global memory, and the stride to this thread's next row
+    const int row, first_column;  // row and column of this thread's first 16 bytes in a tile
+    const int to;                 // offset of these bytes in shared memory, in elements
+    const long long start, step;  // start: their offset in global memory; step: from there to this thread's next row
 
     __device__ RowCopier(int columns, bool aligned)
         : head_dim(columns),
@@ -116,7 +116,7 @@ struct RowCopier {
           start(static_cast<long long>(row) * columns + first_column),
           step(static_cast<long long>(kRowsAtOnce) * columns) {}
 
-    // Start the copies of ROWS rows. Rows from `there` on, and columns from head_dim on, become zeros.
+    // Start the copies of ROWS rows. Only `there` rows and head_dim columns exist; the others become zeros.
     template <int ROWS>
     __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
         if (!vectors) {

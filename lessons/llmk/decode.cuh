@@ -19,7 +19,7 @@
 
 namespace llmk {
 
-constexpr int kSmallestPart = 64;  // a block is not worth launching for fewer keys
+constexpr int kSmallestPart = 64;  // keys per part, at least: fewer are not worth a block
 constexpr int kCombineWarps = 8, kCombineThreads = 32 * kCombineWarps;
 constexpr int kLargestHead = 128;
 
@@ -74,7 +74,7 @@ struct Decoder {
     __device__ int own() const { return kScores > kTeam ? lane * kOwn : lane / kSame; }
     __device__ static constexpr int lane_of(int score) { return kScores > kTeam ? score / kOwn : score * kSame; }
 
-    // q: [head_count, head_dim], the block's queries. Missing heads and columns become zeros.
+    // q: [head_count, head_dim], the block's queries. Heads and columns that do not exist become zeros.
     __device__ Decoder(const T* q, int head_count, int head_dim, float scale) {
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
@@ -131,7 +131,7 @@ struct Decoder {
 
         warp_sum_each<kTeam / 2, kScores>(s, lane);
 
-        // The online softmax; each lane works on its own scores.
+        // The online softmax. Each lane processes its own scores.
         float new_m = m;
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) {
@@ -140,7 +140,7 @@ struct Decoder {
             new_m = fmaxf(new_m, s[j]);
         }
 #pragma unroll
-        for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) {  // the other keys of this head
+        for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) {  // over the other keys of this head
             new_m = fmaxf(new_m, __shfl_xor_sync(kAllLanes, new_m, reach));
         }
         const float base = finite_max_or_zero(new_m);
@@ -152,7 +152,7 @@ struct Decoder {
             s[j] = exp2f(s[j] - base);
             l += s[j];
         }
-        if (__any_sync(kAllLanes, correction != 1)) {  // rare after the first steps
+        if (__any_sync(kAllLanes, correction != 1)) {  // a new maximum is rare after the first steps
 #pragma unroll
             for (int h = 0; h < kHeads; ++h) {
                 const float c = __shfl_sync(kAllLanes, correction, lane_of(h * kKeys), kTeam);
@@ -184,7 +184,7 @@ struct Decoder {
 #pragma unroll
         for (int reach = kSame; reach < kSame * kKeys / kOwn; reach *= 2) l += __shfl_xor_sync(kAllLanes, l, reach);
         if (lane == lane_of(own() / kKeys * kKeys)) team_stats[team * kHeads + own() / kKeys] = make_float2(m, l);
-        __syncthreads();                                 // and all threads are done with the queue
+        __syncthreads();                                 // also, all threads have used the queue
         float* sums = reinterpret_cast<float*>(shared);  // [kTeams][kHeads][kTeam * kWidth]
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
@@ -223,7 +223,7 @@ __device__ __forceinline__ void combine_parts(const float* sums, const float2* s
         o = make_float4(o.x + sum.x * c, o.y + sum.y * c, o.z + sum.z * c, o.w + sum.w * c);
     };
     for (int first = 0; first < parts; first += 32) {
-        float4 sum[kEach];  // all loads are issued before the first is used
+        float4 sum[kEach];  // all values are loaded before the first one is used
 #pragma unroll
         for (int i = 0; i < kEach; ++i) {
             const int p = first + warp + i * kCombineWarps;

@@ -47,10 +47,10 @@ struct TensorDecoder {
     const int row = warp * kKeys + lane / 8, column = lane % 8 * 8;
     const float to_base_2;
     unsigned query[kAcross][4];
-    float o[kAcross][4];         // columns lane / 4 and + 8; heads lane % 4 * 2 and + 1
-    float m = -INFINITY, l = 0;  // m: of head lane / 4; l: sum over this lane's keys only
+    float o[kAcross][4];         // columns lane / 4 and lane / 4 + 8; heads lane % 4 * 2 and lane % 4 * 2 + 1
+    float m = -INFINITY, l = 0;  // m: maximum of head lane / 4; l: sum over this lane's keys only
 
-    // q: [head_count, head_dim], the block's queries. Missing heads and columns become zeros.
+    // q: [head_count, head_dim], the block's queries. Heads and columns that do not exist become zeros.
     __device__ TensorDecoder(const T* q, int head_count, int head_dim, float scale) : to_base_2(scale * kLog2E) {
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {
@@ -76,7 +76,7 @@ struct TensorDecoder {
         int stage = 0;
         for (int step = 0; step < steps; ++step) {
             __pipeline_wait_prior(kStages - 2);
-            __syncwarp();  // the other lanes' copies are visible, and all lanes are done with the previous step
+            __syncwarp();  // all lanes' copies are visible, and all lanes have used the previous step
             if (step + kStages - 1 < steps) fetch(queue + (stage == 0 ? kStages - 1 : stage - 1) * 2 * kValues);
             __pipeline_commit();
             add_keys(reinterpret_cast<const T*>(queue + stage * 2 * kValues),
@@ -122,7 +122,7 @@ struct TensorDecoder {
             }
         }
         l = l * correction + sum;
-        if (__any_sync(kAllLanes, correction != 1)) {  // rare after the first steps
+        if (__any_sync(kAllLanes, correction != 1)) {  // a new maximum is rare after the first steps
             const float even = __shfl_sync(kAllLanes, correction, lane % 4 * 8);
             const float odd = __shfl_sync(kAllLanes, correction, lane % 4 * 8 + 4);
 #pragma unroll
@@ -148,7 +148,7 @@ struct TensorDecoder {
         float2* stats = reinterpret_cast<float2*>(shared + kEntries);  // [kWarps][kHeads]
         l = warp_sum<4>(l);
         if (lane % 4 == 0) stats[warp * kHeads + lane / 4] = make_float2(m, l);
-        __syncthreads();                                 // and all warps are done with the queues
+        __syncthreads();                                 // also, all warps have used their queues
         float* sums = reinterpret_cast<float*>(shared);  // [kWarps][kHeads][kPitch]
 #pragma unroll
         for (int c = 0; c < kAcross; ++c) {

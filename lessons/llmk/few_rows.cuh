@@ -25,10 +25,10 @@ namespace llmk {
 struct FewRows {
     static constexpr int kWarps = 16;
     static constexpr int kThreads = 32 * kWarps;
-    static constexpr int kRows = 16;         // rows of x, at most
+    static constexpr int kRows = 16;         // the maximum number of rows of x
     static constexpr int kTile = 8;          // features of a tile
     static constexpr int kStep = 32;         // columns of x and weight per step
-    static constexpr int kEntries = 8;       // entries of a lane's queue, 16 bytes each
+    static constexpr int kEntries = 8;       // entries of 16 bytes in a lane's queue
     static constexpr int kBlocks = 2 * 132;  // resident blocks of an H200
     // Floats from one warp's sums to the next warp's: eight more than the sums, so that four warps' sums start in
     // different banks.
@@ -38,13 +38,13 @@ struct FewRows {
     static constexpr int kBytes =
         kEntries * kThreads * 16 + 2 * kWarps * kSums<kWide> * static_cast<int>(sizeof(float));
 
-    int strips;       // strips of 1 or 2 tiles
+    int strips;       // the number of strips; a strip is 1 or 2 tiles
     int parts;        // warps per team: a power of two
-    unsigned blocks;  // each computes equally many strips, except the last ones
-    bool wide;        // a warp computes two tiles at a time
+    unsigned blocks;  // all blocks but the last ones compute equally many strips
+    bool wide;        // true if a strip is two tiles
 
-    // Divide `tiles` tiles among blocks: enough blocks, but at most one part per step. Each warp reads x again; with
-    // many rows of x it computes two tiles per x that it reads, if that leaves enough blocks.
+    // Divide `tiles` tiles among enough blocks to fill the GPU, but into at most one part per step. Each warp reads x
+    // again; with many rows of x it computes two tiles per x that it reads, if that leaves enough blocks.
     FewRows(int tiles, int in_features, int rows) : parts(1), wide(rows > 4 && tiles >= kBlocks) {
         strips = wide ? (tiles + 1) / 2 : tiles;
         while (parts < kWarps && parts * kStep < in_features && strips * parts < kWarps * kBlocks) parts *= 2;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
     constexpr int kSums = F::kSums<kWide>, kTileSums = F::kRows * F::kTile;
     uint4* queue = reinterpret_cast<uint4*>(shared) + threadIdx.x;  // entry e of this thread is queue[e * kThreads]
     float* sums = reinterpret_cast<float*>(shared + F::kEntries * F::kThreads * 16);  // [kWarps][kSums]
-    float* other_sums = sums + F::kWarps * kSums;  // sums of the previous strips, which slow warps may still read
+    float* other_sums = sums + F::kWarps * kSums;  // sums of the previous strip, which slow warps may still read
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int team = warp / parts, teams = F::kWarps / parts;
     const int steps = (in_features + F::kStep - 1) / F::kStep, own_steps = (steps + parts - 1) / parts;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
     const T* x_row = x + static_cast<long long>(i) * in_features;
     const T* x_row8 = x_row + 8LL * in_features;
 
-    // The next step to copy. The last step of a strip is followed by the first step of the team's next strip.
+    // The next step to copy. The first step of the team's next strip follows the last step of a strip.
     int next_strip = first_step < end_step ? blockIdx.x * teams + team : strips, next_step = first_step;
     const T* next_row[kWide];
     auto find_rows = [&] {
@@ -127,7 +127,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
     int stage = 0;
     for (int first_strip = blockIdx.x * teams; first_strip < strips; first_strip += gridDim.x * teams) {
         if (first_strip + team < strips) {
-            float product[kWide][4] = {};  // per tile: rows i and i + 8 of out, features 2 t and 2 t + 1
+            float product[kWide][4] = {};  // for each tile: rows i and i + 8 of out, features 2 t and 2 t + 1
             for (int step = first_step; step < end_step; ++step) {
                 fetch(stage == 0 ? kStages - 1 : stage - 1);
                 const int column = step * F::kStep + 8 * t;
@@ -152,7 +152,7 @@ __device__ __forceinline__ void skinny_gemm(unsigned char* shared, const T* x, i
             }
         }
         job.end_of_strip();
-        __syncthreads();  // the sums are complete, and no warp reads the previous ones
+        __syncthreads();  // the sums are complete, and no warp reads the sums of the previous strip
         for (int o = threadIdx.x; o < rows * teams * kWide * F::kTile; o += F::kThreads) {
             const int feature = o % F::kTile, w = o / F::kTile % kWide;
             const int of_team = o / (F::kTile * kWide) % teams, row = o / (F::kTile * kWide * teams);

@@ -26,7 +26,7 @@ inline cudaError_t make_tensor_map_u8(CUtensorMap* map, const void* matrix, long
     if (error != cudaSuccess) return error;
     if (found != cudaDriverEntryPointSuccess) return cudaErrorNotSupported;
 
-    // Three dimensions, so that tma_load can be used.
+    // The map has three dimensions, because tma_load takes such maps.
     const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows), 1};
     const cuuint64_t strides[2] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(columns * rows)};
     const cuuint32_t box[3] = {128, static_cast<cuuint32_t>(box_rows), 1};
@@ -45,7 +45,7 @@ __device__ __forceinline__ void tma_store_bf16(const CUtensorMap* map, unsigned 
                                                int column, int row) {
     const int lane = threadIdx.x % 32, r = lane % 16;
 #pragma unroll
-    for (int c = 0; c < 4; ++c) {  // 16 columns each
+    for (int c = 0; c < 4; ++c) {  // 16 columns per iteration
         const float* v = s + c * 8;
         const unsigned values[4] = {pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3]),
                                     pack_pair<__nv_bfloat16>(v[4], v[5]), pack_pair<__nv_bfloat16>(v[6], v[7])};

@@ -1,5 +1,5 @@
 // Tiles of a grouped matmul: y[r] = x[r] w[e]^T, where expert e has the rows offsets[e] ... offsets[e + 1] - 1. The sizes
-// of the groups are in GPU memory, so the blocks compute themselves which tile is whose. Day 18 derives it.
+// of the groups are in GPU memory, so each block computes its tiles itself. Day 18 derives it.
 //
 // Tiles are numbered expert by expert. Within an expert, a panel of kPanel rows of tiles goes column by column: blocks
 // that work at the same time share tiles of w in the L2 cache.
@@ -11,7 +11,7 @@
 
 namespace llmk {
 
-// Rows `row` ... `end` - 1 of y, at most as many as a tile has, and the number of the column of tiles.
+// A tile of y: rows `row` ... `end` - 1 of an expert (at most kRows), in column `column` of tiles.
 struct GroupedTile {
     int expert, row, end, column;
 };
@@ -23,7 +23,7 @@ struct GroupedTiles {
     const int* offsets;
     const int* first_tile;
     int columns;
-    int expert = 0;  // of the tile found last
+    int expert = 0;  // the expert of the tile that was found last
 
     // Compute first_tile, with one whole warp: the exclusive prefix sums of the numbers of tiles.
     static __device__ __forceinline__ void count(int* first_tile, const int* offsets, int experts, int columns) {
@@ -48,7 +48,7 @@ struct GroupedTiles {
         while (i >= first_tile[expert + 1]) ++expert;
         const int first_row = offsets[expert], end = offsets[expert + 1];
         const int within = i - first_tile[expert], tile_rows = (end - first_row + kRows - 1) / kRows;
-        const int panel = within / (kPanel * columns) * kPanel;  // its first row of tiles
+        const int panel = within / (kPanel * columns) * kPanel;  // the panel's first row of tiles
         const int high = min(kPanel, tile_rows - panel), place = within - panel * columns;
         const int row = first_row + (panel + place % high) * kRows;
         return {expert, row, min(row + kRows, end), place / high};

@@ -25,7 +25,7 @@ __device__ __forceinline__ unsigned lop3_and_or(unsigned word, unsigned mask, un
     return result;
 }
 
-// Compute what unpack subtracts: 1024 + zero and -(64 + zero), twice each. zero is at most 16.
+// Compute the numbers that unpack subtracts: pairs of 1024 + zero, and of -(64 + zero). zero is at most 16.
 __device__ __forceinline__ void constants(unsigned zero, __half2& low, __half2& high) {
     low = as_half2((0x6400u + zero) * 0x00010001u);
     high = as_half2((0xd400u + 16 * zero) * 0x00010001u);
@@ -71,7 +71,7 @@ __device__ __forceinline__ void finish(const Four& words, unsigned zeros, uint2 
     }
 }
 
-// The same for words k ... k + 7 of columns column ... column + 3, for any groups.
+// Dequantize values k ... k + 7 of columns column ... column + 3, which may be in any groups.
 __device__ inline void finish(const Four& words, const Int4Layer& w, int k, int column, __half2 (&weight)[4][4]) {
     auto zeros_at = [&](size_t at) { return static_cast<unsigned>(w.qzeros[at / 8]) >> (column % 8 * 4); };
     if (!w.act_order && w.group_size % 8 == 0) {  // no word spans two groups

@@ -1,10 +1,10 @@
 // Skinny GEMM with int4 weights in GPTQ's format, as in decode: reading the weights dominates, and each weight is read
 // from memory once. Day 11 derives it.
 //
-// A block computes 32 columns of out at a time and divides in_features among its 16 warps. A warp takes 128 values of
-// k, a *chunk*, then the chunk 16 further on. The warps' partial sums are added in shared memory, in the same order in
-// every run. A lane loads all words of a chunk at once, four times 16 bytes, and those of two chunks before it waits
-// for the first: 64 KB are in flight per SM, and few instructions precede the first load.
+// A block computes 32 columns of out at a time and divides in_features among its 16 warps. A warp processes 128 values
+// of k, a *chunk*, then the chunk that is 16 chunks further. The warps' partial sums are added in shared memory, in the
+// same order in every run. A lane loads all words of a chunk at once, four times 16 bytes, and those of two chunks
+// before it waits for the first: 64 KB are in flight per SM, and few instructions precede the first load.
 //
 // A warp multiplies 32 columns by 32 values of k per step on tensor cores. The *weights* are operand A, 16 columns at a
 // time, and the rows of x are columns of operand B: 8 rows take one mma, 16 rows two. Lane (i, t) = (lane / 4, lane %
@@ -22,7 +22,7 @@
 
 namespace llmk {
 
-// How the work is divided.
+// The division of the work among blocks and warps.
 struct Int4Rows {
     static constexpr int kWarps = 16;
     static constexpr int kThreads = 32 * kWarps;
@@ -30,18 +30,18 @@ struct Int4Rows {
     static constexpr int kStep = 32;                       // values of k that a warp multiplies per step
     static constexpr int kChunk = 4 * kStep;               // values of k that a warp loads at a time
     static constexpr int kTwoTurns = 2 * kWarps * kChunk;  // values of k that the block has in flight
-    static constexpr int kPitch = kColumns + 4;  // floats from row to row of the sums: stores without bank conflicts
+    static constexpr int kPitch = kColumns + 4;  // floats from row to row of the sums; stores have no bank conflicts
     template <int kTiles>
     static constexpr int kSumBytes = 2 * kWarps * 8 * kTiles * kPitch * static_cast<int>(sizeof(float));
     static constexpr int kSMs = 132;  // SMs of an H200: about as many blocks are launched
 
     int rows;     // rows per block, at most 16
-    int segment;  // columns of x in shared memory: all, or a multiple of kTwoTurns; 0: does not fit
-    int pitch;    // elements from row to row of x there: two rows start in different halves of the 32 banks
+    int segment;  // columns of x in shared memory: all, or a multiple of kTwoTurns, or 0 if x does not fit
+    int pitch;    // elements from row to row of x in shared memory; two rows start in different halves of the 32 banks
     int parts;    // warps that load one row of x
     int shift;    // the group of a chunk is its number >> shift, if `plain`
     bool plain;   // groups are in order, no chunk spans two groups, and all chunks are whole
-    int bytes;    // of shared memory
+    int bytes;    // bytes of shared memory
     dim3 grid;
 
     // whole: x must be in shared memory as a whole. A GPU with less shared memory than Hopper gets fewer rows per
@@ -72,11 +72,11 @@ struct Int4Rows {
 // A lane's words of a chunk, and the scales and zeros to dequantize them if the layer is plain.
 struct Int4Chunk {
     Four words[4];   // [step], four columns each
-    uint2 scales;    // of the four columns
+    uint2 scales;    // scales of the four columns
     unsigned zeros;  // the word that holds the four columns' zeros
 };
 
-// rows: this block's, at most 8 kTiles     shared: share.bytes. `job` provides x and stores the sums:
+// rows: rows of this block, at most 8 kTiles     shared: share.bytes bytes. `job` provides x and stores the sums:
 //   job.prepare(x, first)          loads columns first ... first + share.segment - 1 of x to shared memory, with all
 //                                  threads of the block: x [rows][share.pitch], each eight in the order 0 4 1 5 2 6 3 7
 //   job.store(row, column, sum)    stores one output
@@ -85,7 +85,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
                                                  unsigned char* shared, const Job& job) {
     using S = Int4Rows;
     using Sums = float[8 * kTiles][S::kPitch];
-    Sums* partial = reinterpret_cast<Sums*>(shared);  // [2 kWarps]: of this tile and of the previous one
+    Sums* partial = reinterpret_cast<Sums*>(shared);  // [2 kWarps]: sums of this tile and of the previous tile
     __half* x = reinterpret_cast<__half*>(shared + S::kSumBytes<kTiles>);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4, t = lane % 4;
     const int tiles = (w.out_features + S::kColumns - 1) / S::kColumns;
@@ -115,12 +115,12 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
     const __half* x_row[kTiles];
 #pragma unroll
     for (int r = 0; r < kTiles; ++r) x_row[r] = x + min(8 * r + i, rows - 1) * share.pitch + 8 * t;
-    // Columns 4 i + 2 j (e < 2) and + 1, rows 2 t (even e) and + 1.
+    // sums[r][j][e]: column 4 i + 2 j + e / 2, row 8 r + 2 t + e % 2 of out.
     float sums[kTiles][2][4];
     auto use = [&](const Int4Chunk& chunk, int tile, int k0, int staged) {
         k0 += first_k;
         if (k0 >= w.in_features) return;
-        float product[kTiles][2][4] = {};  // of this chunk
+        float product[kTiles][2][4] = {};  // sums over this chunk only
         __half2 low[4], high[4];           // 1024 + zero, and -(64 + zero)
         if (kPlain) {
 #pragma unroll
@@ -130,7 +130,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
         for (int j = 0; j < 4; ++j) {
             const int k = k0 + j * S::kStep;
             const bool there = kPlain || k + 8 * t < w.in_features;
-            __half2 weight[4][4] = {};  // [c]: column 4 i + c, in pairs
+            __half2 weight[4][4] = {};  // [c]: weights of column 4 i + c, in pairs
             if (kPlain) {
 #pragma unroll
                 for (int c = 0; c < 4; ++c) unpack(chunk.words[j].word[c], low[c], high[c], weight[c]);
@@ -180,11 +180,11 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
         for (int k = 0; k < w.in_features; k += S::kTwoTurns) {
             const int segment = k - k % share.segment;
             if (segment != staged) {
-                __syncthreads();  // all warps are done with the previous columns
+                __syncthreads();  // all warps have used the previous columns
                 job.prepare(x, staged = segment);
                 __syncthreads();
             }
-            // The last chunks of a tile are followed by the first chunks of the next tile.
+            // After the last chunks of a tile, fetch the first chunks of the next tile.
             const bool more = k + S::kTwoTurns < w.in_features;
             const int next_tile = more ? tile : tile + gridDim.x, next_k = more ? k + S::kTwoTurns : 0;
             use(even, tile, k, staged);
@@ -201,7 +201,7 @@ __device__ __forceinline__ void skinny_int4_gemm(const Int4Layer& w, const Int4R
                 if (row < rows) *reinterpret_cast<float4*>(&partial[warp][row][4 * i]) = four;
             }
         }
-        __syncthreads();  // the sums are complete, and no warp reads the previous tile's
+        __syncthreads();  // the sums are complete, and no warp reads the sums of the previous tile
         for (int o = threadIdx.x; o < rows * S::kColumns; o += S::kThreads) {
             const int row = o / S::kColumns, c = o % S::kColumns, to = tile * S::kColumns + c;
             if (to >= w.out_features) continue;

@@ -14,7 +14,7 @@
 
 namespace llmk {
 
-constexpr int kGroups = 4;  // groups per warp: one key each at a time
+constexpr int kGroups = 4;  // groups per warp; a group processes one key at a time
 
 __device__ __forceinline__ float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 
@@ -48,7 +48,7 @@ __device__ __forceinline__ void attention_over_listed_keys(const float* q, const
 
     const int count = pattern.count(query);
     for (int first = 0; first < count; first += kGroups) {
-        // -1: past the end of the list, or masked. All lanes still take part in the shuffles.
+        // -1 past the end of the list and for masked keys, so that all lanes still take part in the shuffles.
         const int key = first + group < count ? pattern.key(query, first + group) : -1;
         float s = 0;
         if (key >= 0) {

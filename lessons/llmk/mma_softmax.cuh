@@ -1,6 +1,6 @@
-// Parts of the online softmax (day 6) on scores in the accumulators of mma.sync (day 12). A lane holds, of each of N
-// fragments, s[j][2 h] and s[j][2 h + 1] of its row h (0 or 1); the other three lanes of its group hold the rest of the
-// row.
+// Parts of the online softmax (day 6) on scores in the accumulators of mma.sync (day 12). In each of N fragments, a
+// lane holds two scores of each of its two rows: s[j][2 h] and s[j][2 h + 1] are in row h (0 or 1). The other three
+// lanes of its group hold the rest of the rows.
 #pragma once
 
 #include "llmk/mma.cuh"

@@ -8,13 +8,13 @@
 
 namespace llmk {
 
-// x[b] = table[ids[b]]
+// Embedding: x[b] = table[ids[b]].
 __global__ void embed(const int* ids, const float* table, float* x, int hidden) {
     const size_t row = static_cast<size_t>(blockIdx.x) * hidden, from = static_cast<size_t>(ids[blockIdx.x]) * hidden;
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) x[row + i] = table[from + i];
 }
 
-// out[b] = x[b] / sqrt(mean(x[b]^2) + eps) * weight
+// RMSNorm: out[b] = x[b] / sqrt(mean(x[b]^2) + eps) * weight.
 __global__ void rms_norm(const float* x, const float* weight, float* out, int hidden, float eps) {
     const size_t row = static_cast<size_t>(blockIdx.x) * hidden;
     float squares = 0;
@@ -23,7 +23,7 @@ __global__ void rms_norm(const float* x, const float* weight, float* out, int hi
     for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[row + i] = x[row + i] * scale * weight[i];
 }
 
-// out[b, n] = in[b] . weight[n] + bias[n]: one warp for each n. `bias` may be nullptr.
+// Linear layer: out[b, n] = in[b] . weight[n] + bias[n], with one warp for each n. `bias` may be nullptr.
 __global__ void linear(const float* in, const float* weight, const float* bias, float* out, int in_features,
                        int out_features) {
     const int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
@@ -36,7 +36,7 @@ __global__ void linear(const float* in, const float* weight, const float* bias, 
     if (lane == 0) out[static_cast<size_t>(blockIdx.y) * out_features + n] = sum + (bias ? bias[n] : 0.0f);
 }
 
-// out[b] = silu(gate[b]) * up[b]. Rows of gate and of up are row_size floats apart.
+// SwiGLU: out[b] = silu(gate[b]) * up[b]. Rows of gate and of up are row_size floats apart.
 __global__ void swiglu(const float* gate, const float* up, float* out, int row_size, int feed_forward) {
     const size_t row = static_cast<size_t>(blockIdx.y) * row_size;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -45,7 +45,7 @@ __global__ void swiglu(const float* gate, const float* up, float* out, int row_s
     out[static_cast<size_t>(blockIdx.y) * feed_forward + i] = z / (1.0f + expf(-z)) * up[row + i];
 }
 
-// x += y
+// Add: x += y.
 __global__ void add(float* x, const float* y, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] += y[i];

@@ -71,7 +71,7 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
     float4* weights = v_tile + kKeys * kPitch;  // [kRows][kWeightPitch]
     const int tx = threadIdx.x % 8, ty = threadIdx.x / 8;
     const long long last_row = min(first_row + kRows, rows) - 1;
-    const int key_end = static_cast<int>(max(0LL, visible(last_row)));  // no row of the tile sees more
+    const int key_end = static_cast<int>(max(0LL, visible(last_row)));  // no row of the tile sees more keys
 
     load_tile<T, DIM, kRows>(q_tile, head_dim, scale * kLog2E,
                              [&](int row) { return first_row + row < rows ? q + place(first_row + row) : nullptr; });
@@ -87,7 +87,7 @@ __device__ __forceinline__ void prefill_attention_rows(float4* shared, const T* 
     }
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        __syncthreads();  // all threads are done with the previous tile
+        __syncthreads();  // all threads have used the previous tile
         auto row_of = [&](const T* x) {
             return [=](int row) { return first_key + row < key_end ? x + key_place(first_key + row) : nullptr; };
         };

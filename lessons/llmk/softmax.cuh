@@ -9,7 +9,7 @@ namespace llmk {
 
 constexpr float kLog2E = 1.4426950408889634f;  // exp(x) = exp2(x log2 e); exp2 takes one instruction less
 
-// Return the maximum that scores are compared with, or 0 before the first key: -inf - -inf would be NaN.
+// Return the maximum that scores are compared with, or 0 before the first key, because -inf - -inf is NaN.
 __device__ __forceinline__ float finite_max_or_zero(float maximum) { return maximum == -INFINITY ? 0.0f : maximum; }
 
 // Return the factor that normalizes a sum of weights: 0 for a query that sees no key, so that its output is zeros.

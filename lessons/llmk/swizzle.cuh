@@ -22,26 +22,27 @@ struct Swizzle {
 
     static __device__ __forceinline__ int phase(int row) { return row / kRowsPerPhase % kPhases; }
 
-    // Offset of element (row, column), in elements.
+    // Return the offset of element (row, column), in elements.
     static __device__ __forceinline__ int offset(int row, int column) { return row * DIM + (column ^ phase(row) * 8); }
 
-    // Offset of element (row, column + 16 * steps), for column < 16. The low bits of `steps` are XORed, the others are
-    // added; with `steps` known at compile time this costs one instruction.
+    // Return the offset of element (row, column + 16 * steps), for column < 16. The low bits of `steps` are XORed, the
+    // others are added; with `steps` known at compile time this costs one instruction.
     static __device__ __forceinline__ int offset(int row, int column, int steps) {
         constexpr int kSteps = kPhases / 2;
         return row * DIM + ((column ^ phase(row) * 8) ^ steps % kSteps * 16) + steps / kSteps * kSteps * 16;
     }
 
-    // Address of the element 16 * steps columns after the one at `address` (shared memory, in bytes), if the tile
-    // starts at a multiple of 128 bytes. The address of each step is one XOR away from the first, for every row.
+    // Return the address of the element that is 16 * steps columns after the element at `address` (shared memory, in
+    // bytes), if the tile starts at a multiple of 128 bytes. The address of each step is one XOR away from the first,
+    // for every row.
     static __device__ __forceinline__ unsigned advance(unsigned address, int steps) {
         constexpr int kSteps = kPhases / 2;
         return (address ^ steps % kSteps * 32) + steps / kSteps * kSteps * 32;
     }
 };
 
-// Copies tiles of rows to shared memory in the swizzled layout (cp.async), with all kThreads threads of the block. Each
-// thread computes its offsets once.
+// A copier of tiles of rows to shared memory in the swizzled layout (cp.async), with all kThreads threads of the block.
+// Each thread computes its offsets once.
 template <typename T, int DIM, int kThreads>
 struct SwizzledCopier {
     static constexpr int kLanes = DIM % 64 == 0 ? 8 : DIM % 32 == 0 ? 4 : 2;  // threads that share a row
@@ -49,9 +50,9 @@ struct SwizzledCopier {
     static constexpr int kEach = DIM / (8 * kLanes);  // chunks that a thread copies of each row
     static_assert(kRowsAtOnce % 8 == 0, "all rows of a thread have the same phase");
     static_assert(kLanes == Swizzle<DIM>::kPhases, "chunks that are kLanes apart have the same XOR");
-    const int row, column;        // of this thread's first chunk of a tile
-    const int to;                 // its offset in shared memory, in elements
-    const long long start, step;  // its offset in global memory, and the stride to this thread's next row
+    const int row, column;        // row and column of this thread's first chunk of a tile
+    const int to;                 // offset of that chunk in shared memory, in elements
+    const long long start, step;  // start: its offset in global memory; step: from there to this thread's next row
 
     // stride: elements from row to row in global memory
     __device__ explicit SwizzledCopier(long long stride)
@@ -61,7 +62,7 @@ struct SwizzledCopier {
           start(row * stride + column),
           step(kRowsAtOnce * stride) {}
 
-    // Start the copies of ROWS rows. Rows from `there` on become zeros and are not read.
+    // Start the copies of ROWS rows. Only `there` rows exist; the others become zeros and are not read.
     template <int ROWS>
     __device__ __forceinline__ void copy(T* tile, const T* from, int there) const {
         static_assert(ROWS % kRowsAtOnce == 0, "every thread copies the same number of rows");

@@ -34,9 +34,9 @@ __device__ __forceinline__ void mma_m16n8k8_tf32(float (&accumulators)[4], unsig
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// The same for floats: accumulators + small += a b. Tensor cores truncate when they add to an accumulator. The two
-// partial products with a small part are about 2^-11 of the others, so they have accumulators of their own, and the
-// truncation errors stay small. TERMS = 1 multiplies the big parts only: plain tf32.
+// The mma of floats: accumulators + small += a b. Tensor cores truncate when they add to an accumulator. The two
+// partial products with a small part are about 2^-11 of big * big, so they have accumulators of their own, `small`, and
+// the truncation errors stay small. TERMS = 1 multiplies the big parts only, which is plain tf32.
 template <int TERMS>
 __device__ __forceinline__ void mma_3xtf32(float (&accumulators)[4], float (&small)[4], const Split (&a)[4], Split b0,
                                            Split b1) {

@@ -37,7 +37,7 @@ cudaError_t make_tensor_map(CUtensorMap* map, const T* tensor, long long columns
                                  static_cast<cuuint64_t>(matrices)};
     const cuuint64_t strides[2] = {
         static_cast<cuuint64_t>(row_stride) * sizeof(T),
-        static_cast<cuuint64_t>(matrix_stride) * sizeof(T)};  // in bytes; columns are contiguous
+        static_cast<cuuint64_t>(matrix_stride) * sizeof(T)};  // strides in bytes; columns are contiguous
     const cuuint32_t box[3] = {64, static_cast<cuuint32_t>(box_rows), static_cast<cuuint32_t>(box_matrices)};
     const cuuint32_t every[3] = {1, 1, 1};
     const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
