@@ -22,9 +22,9 @@ def report_of(kernel, launcher, *arguments) -> Report:
 @pytest.mark.parametrize(
     ("launcher", "dtype", "check", "line"),
     [
-        ("storage", np.float32, "racecheck", "no __syncthreads() in between"),
-        ("early", np.float16, "racecheck", "no __syncwarp() before"),
-        ("fragment", np.float16, "memcheck", "one row too far"),
+        ("storage", np.float32, "racecheck", "mistake: no __syncthreads() before"),
+        ("early", np.float16, "racecheck", "mistake: no __syncwarp() before"),
+        ("fragment", np.float16, "memcheck", "mistake: one row too far"),
         ("matrix", np.float16, "memcheck", "ldmatrix.sync"),
         ("unwaited", np.float32, "racecheck", "tile[127 - threadIdx.x]"),
         ("unordered", np.float32, "racecheck", "tile[127 - threadIdx.x]"),

@@ -44,13 +44,13 @@ def line(found: Report, text: str) -> LineCounters:
 @pytest.mark.parametrize(
     ("launcher", "flops", "text"),
     [
-        ("dot", 64 * 2 * N, "// the products"),
-        ("dot_partial", 80 * 2 * N, "// the products"),
-        ("unrolled", 32 * 16, "// eight products"),
-        ("odd", 32, "// odd lanes"),
-        ("odd_warps", 32, "// odd warps"),
-        ("early", 10, "// ten lanes stay"),
-        ("fused", 64, "// a fused one"),
+        ("dot", 64 * 2 * N, "// one product and one sum per iteration"),
+        ("dot_partial", 80 * 2 * N, "// one product and one sum per iteration"),
+        ("unrolled", 32 * 16, "// eight products and sums per thread"),
+        ("odd", 32, "// one product in odd lanes"),
+        ("odd_warps", 32, "// one product in odd warps"),
+        ("early", 10, "// one division in the ten remaining lanes"),
+        ("fused", 64, "// a fused multiply-add"),
     ],
 )
 def test_operations_are_those_of_the_line(compiler, launcher, flops, text):
@@ -63,8 +63,8 @@ def test_operations_are_those_of_the_line(compiler, launcher, flops, text):
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_operations_of_a_template_are_counted_in_the_template(compiler):
     found = report(compiler, "helper")
-    assert line(found, "// in the template").flops == 32 * 5
-    caller = line(found, "// the caller")
+    assert line(found, "// SIZE products per call").flops == 32 * 5
+    caller = line(found, "// one sum and one exponential")
     assert (caller.flops, caller.special_functions) == (32, 32)
     assert found.totals["special_functions"] == 32
 
@@ -73,11 +73,12 @@ def test_operations_of_a_template_are_counted_in_the_template(compiler):
 @pytest.mark.parametrize(
     ("launcher", "text", "lanes", "diverges"),
     [
-        ("odd", "// odd lanes", 16, True),
-        ("odd_warps", "// odd warps", 32, False),
-        ("early", "// ten lanes stay", 10, True),
-        ("dot", "// the products", 32, False),
-        ("dot_partial", "// the products", 20, False),  # warps of 32 and of 8 threads, without inactive lanes
+        ("odd", "// one product in odd lanes", 16, True),
+        ("odd_warps", "// one product in odd warps", 32, False),
+        ("early", "// one division in the ten remaining lanes", 10, True),
+        ("dot", "// one product and one sum per iteration", 32, False),
+        # Warps of 32 and of 8 threads, without inactive lanes.
+        ("dot_partial", "// one product and one sum per iteration", 20, False),
     ],
 )
 def test_inactive_lanes(compiler, launcher, text, lanes, diverges):
@@ -96,8 +97,8 @@ def test_operations_of_halves_are_counted_without_their_emulation(compiler):
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_each_half_of_a_pair_counts(compiler):
     found = report(compiler, "pairs")
-    assert line(found, "// four of each thread").flops == 2 * 32 * 4
-    entry = line(found, "// one is a special function")
+    assert line(found, "// four operations per thread").flops == 2 * 32 * 4
+    entry = line(found, "// only hexp is a special function")
     assert (entry.flops, entry.special_functions) == (2 * 32 * (2 + 1), 2 * 32)  # 1 / sqrt(y), and the sum of floats
 
 
@@ -105,13 +106,13 @@ def test_each_half_of_a_pair_counts(compiler):
 def test_conversions_between_integers_and_floating_point_numbers(compiler):
     found = report(compiler, "conversions")
     expected = {
-        "// to an integer": 1,
-        "// two back": 2,
-        "// to a half": 1,
-        "// two from a half": 2,
-        "// by PTX": 1,
-        "// none": 0,
-        "// the exponent trick": 0,
+        "// one conversion to an integer": 1,
+        "// two conversions from integers": 2,
+        "// one conversion from an integer to a half": 1,
+        "// two conversions from a half to integers": 2,
+        "// one conversion from an integer, in PTX": 1,
+        "// no conversion counts: no integer": 0,
+        "// bits, not a conversion": 0,
     }
     assert {text: line(found, text).conversions / 32 for text in expected} == expected
     assert found.totals["conversions"] == 32 * sum(expected.values())

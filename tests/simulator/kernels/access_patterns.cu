@@ -1,11 +1,12 @@
 // Each kernel has one access pattern, so that tests can compare counters with counts derived by hand.
-// All launch one block of 32 threads unless the comment says otherwise; x and out have n floats.
+// Comments say what the simulator must count. Launches have one block of 32 threads unless a comment says otherwise.
+// x and out have n floats.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 __global__ void coalesced_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = x[threadIdx.x];  // 4 sectors each
+    out[threadIdx.x] = x[threadIdx.x];  // the load and the store access 4 sectors each
 }
 extern "C" void coalesced(const float* x, float* out, int n, cudaStream_t stream) {
     coalesced_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -33,7 +34,7 @@ extern "C" void reversed(const float* x, float* out, int n, cudaStream_t stream)
 }
 
 __global__ void scattered_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = x[threadIdx.x * threadIdx.x % 32 * 8];  // load: as many sectors as there are squares modulo 32
+    out[threadIdx.x] = x[threadIdx.x * threadIdx.x % 32 * 8];  // load: one sector for each different square modulo 32
 }
 extern "C" void scattered(const float* x, float* out, int n, cudaStream_t stream) {
     scattered_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -62,14 +63,14 @@ extern "C" void vectors(const float* x, float* out, int n, cudaStream_t stream) 
 }
 
 __global__ void halves_kernel(const __half* x, __half* out, int n) {
-    out[threadIdx.x] = x[threadIdx.x];  // 2 sectors each
+    out[threadIdx.x] = x[threadIdx.x];  // the load and the store access 2 sectors each
 }
 extern "C" void halves(const __half* x, __half* out, int n, cudaStream_t stream) {
     halves_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
 __global__ void guarded_kernel(const float* x, float* out, int n) {
-    if (threadIdx.x < 10) out[threadIdx.x] = x[threadIdx.x];  // 10 lanes: 2 sectors
+    if (threadIdx.x < 10) out[threadIdx.x] = x[threadIdx.x];  // 10 active lanes, which access 2 sectors
 }
 extern "C" void guarded(const float* x, float* out, int n, cudaStream_t stream) {
     guarded_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -77,9 +78,9 @@ extern "C" void guarded(const float* x, float* out, int n, cudaStream_t stream) 
 
 __global__ void branches_kernel(const float* x, float* out, int n) {
     if (threadIdx.x % 2) {
-        out[threadIdx.x] = x[threadIdx.x];  // 16 lanes
+        out[threadIdx.x] = x[threadIdx.x];  // 16 active lanes
     } else {
-        out[threadIdx.x] = -x[threadIdx.x];  // 16 lanes
+        out[threadIdx.x] = -x[threadIdx.x];  // 16 active lanes
     }
 }
 extern "C" void branches(const float* x, float* out, int n, cudaStream_t stream) {
@@ -88,7 +89,7 @@ extern "C" void branches(const float* x, float* out, int n, cudaStream_t stream)
 
 __global__ void loop_kernel(const float* x, float* out, int n) {
     float sum = 0;
-    for (int i = threadIdx.x; i < n; i += 32) sum += x[i];  // n / 32 requests
+    for (int i = threadIdx.x; i < n; i += 32) sum += x[i];  // n / 32 load requests
     out[threadIdx.x] = sum;
 }
 extern "C" void loop(const float* x, float* out, int n, cudaStream_t stream) {
@@ -99,7 +100,7 @@ __global__ void transpose_32_kernel(const float* x, float* out, int n) {
     __shared__ float tile[32][32];
     for (int row = 0; row < 32; ++row) tile[row][threadIdx.x] = x[row * 32 + threadIdx.x];  // no conflict
     __syncthreads();
-    for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // 32-way
+    for (int row = 0; row < 32; ++row) out[row * 32 + threadIdx.x] = tile[threadIdx.x][row];  // 32-way bank conflict
 }
 extern "C" void transpose_32(const float* x, float* out, int n, cudaStream_t stream) {
     transpose_32_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -120,7 +121,7 @@ __global__ void shared_stride_kernel(const float* x, float* out, int n) {
     __shared__ float tile[32 * STRIDE];
     for (int i = threadIdx.x; i < 32 * STRIDE; i += 32) tile[i] = x[i];
     __syncthreads();
-    out[threadIdx.x] = tile[threadIdx.x * STRIDE];  // gcd(STRIDE, 32) ways
+    out[threadIdx.x] = tile[threadIdx.x * STRIDE];  // gcd(STRIDE, 32)-way bank conflict
 }
 extern "C" void shared_stride_1(const float* x, float* out, int n, cudaStream_t stream) {
     shared_stride_kernel<1><<<1, 32, 0, stream>>>(x, out, n);
@@ -158,7 +159,7 @@ __global__ void shared_float4_kernel(const float* x, float* out, int n) {
     __shared__ float4 tile[32];
     tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];  // 4 wavefronts, and 4 are ideal
     __syncthreads();
-    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[31 - threadIdx.x];  // the same
+    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[31 - threadIdx.x];  // also 4 wavefronts
 }
 extern "C" void shared_float4(const float* x, float* out, int n, cudaStream_t stream) {
     shared_float4_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -179,13 +180,14 @@ __global__ void shared_float4_column_kernel(const float* x, float* out, int n) {
     for (int row = 0; row < 32; ++row)
         if (threadIdx.x < 8) tile[row][threadIdx.x] = reinterpret_cast<const float4*>(x)[row * 8 + threadIdx.x];
     __syncthreads();
-    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[threadIdx.x][0];  // 8 ways in each quarter of the warp: 32
+    reinterpret_cast<float4*>(out)[threadIdx.x] = tile[threadIdx.x][0];  // 8-way conflict per quarter-warp
 }
 extern "C" void shared_float4_column(const float* x, float* out, int n, cudaStream_t stream) {
     shared_float4_column_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// `lanes` lanes read the same 16 bytes: one wavefront for each half of the warp with such lanes, as on an H200.
+// The first `lanes` lanes read the same 16 bytes: one wavefront for each half of the warp that has such lanes, as on an
+// H200.
 __global__ void shared_float4_broadcast_kernel(const float* x, float* out, int lanes) {
     __shared__ float4 tile[8];
     if (threadIdx.x < 8) tile[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
@@ -220,9 +222,9 @@ __global__ void shared_atomics_kernel(float* out, int n) {
     __syncwarp();
     const int lane = threadIdx.x;
     atomicAdd(&bins[lane], 1);       // each lane has a separate bank: 1 wavefront
-    atomicAdd(&bins[0], 1);          // all the same word: 32, which cannot be avoided
-    atomicAdd(&bins[lane / 4], 1);   // four lanes on each of 8 words: 4
-    atomicAdd(&bins[32 * lane], 1);  // 32 words of one bank: 32 where 1 is sufficient
+    atomicAdd(&bins[0], 1);          // all lanes add to one word: 32 wavefronts, which is the minimum
+    atomicAdd(&bins[lane / 4], 1);   // four lanes add to each of 8 words: 4 wavefronts
+    atomicAdd(&bins[32 * lane], 1);  // 32 words in one bank: 32 wavefronts, where 1 is sufficient
     __syncwarp();
     out[lane] = bins[lane];
 }
@@ -232,7 +234,7 @@ extern "C" void shared_atomics(const float* x, float* out, int n, cudaStream_t s
 
 __global__ void many_blocks_kernel(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = x[i] + x[0];  // every byte once, and x[0] once for each warp
+    if (i < n) out[i] = x[i] + x[0];  // each byte is loaded and stored once, and x[0] once per warp
 }
 extern "C" void many_blocks(const float* x, float* out, int n, cudaStream_t stream) {
     many_blocks_kernel<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n);
@@ -243,7 +245,7 @@ __global__ void long_loop_kernel(const float* x, float* out, int n) {
     tile[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     float sum = 0;
-    for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests in any order of threads
+    for (int i = 0; i < 5000; ++i) sum += tile[(threadIdx.x + i) % 32];  // 5000 requests, whatever the order of threads
     out[threadIdx.x] = sum;
 }
 extern "C" void long_loop(const float* x, float* out, int n, cudaStream_t stream) {
@@ -252,7 +254,7 @@ extern "C" void long_loop(const float* x, float* out, int n, cudaStream_t stream
 
 __global__ void warps_kernel(const float* x, float* out, int n) {
     __shared__ float tile[256];
-    tile[threadIdx.x] = x[threadIdx.x];  // 8 warps: 8 requests
+    tile[threadIdx.x] = x[threadIdx.x];  // 8 warps make 8 requests
     __syncthreads();
     float sum = tile[threadIdx.x ^ 1];
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
@@ -274,7 +276,7 @@ extern "C" void async_copies(const float* x, float* out, int n, cudaStream_t str
     async_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// Three copies: the second is in flight after the wait for the first; the third has a separate wait.
+// Three copies. The wait for the first one leaves the second in flight; the third one has its own wait.
 __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
     __shared__ float4 tile[3][32];
     const float4* from = reinterpret_cast<const float4*>(x) + threadIdx.x;
@@ -284,7 +286,7 @@ __global__ void prefetched_copies_kernel(const float* x, float* out, int n) {
     __pipeline_memcpy_async(&tile[1][threadIdx.x], from + 32, 16);
     __pipeline_commit();
     __pipeline_wait_prior(1);
-    __pipeline_wait_prior(1);  // no new copies
+    __pipeline_wait_prior(1);  // waits for no further copy
     __pipeline_wait_prior(0);
     __pipeline_memcpy_async(&tile[2][threadIdx.x], from + 64, 16);
     __pipeline_commit();
@@ -295,7 +297,7 @@ extern "C" void prefetched_copies(const float* x, float* out, int n, cudaStream_
     prefetched_copies_kernel<<<1, 32, 0, stream>>>(x, out, n);
 }
 
-// Two operations, and a graph of two that is launched three times.
+// Launches two operations, and three times a graph of two operations.
 extern "C" void replays(const float* x, float* out, int n, cudaStream_t stream) {
     cudaStream_t capturing;
     cudaGraph_t graph;
@@ -317,7 +319,7 @@ extern "C" void replays(const float* x, float* out, int n, cudaStream_t stream) 
 __constant__ float table[32];
 
 __global__ void constants_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = table[3] + x[threadIdx.x];  // constant memory: one word for all lanes
+    out[threadIdx.x] = table[3] + x[threadIdx.x];  // all lanes read the same word of constant memory
 }
 extern "C" void constants(const float* x, float* out, int n, cudaStream_t stream) {
     constants_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -335,22 +337,22 @@ extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) 
     scratch_kernel<<<1, 32, 0, stream>>>(x, a, 32);
     cudaFreeAsync(a, stream);
     cudaMallocAsync(&a, 600, stream);
-    cudaMallocAsync(&b, 700, stream);  // 1300 bytes at the same time
+    cudaMallocAsync(&b, 700, stream);  // 1300 bytes are allocated at the same time
     scratch_kernel<<<1, 32, 0, stream>>>(x, b, 32);
     cudaFreeAsync(a, stream);
     cudaFreeAsync(b, stream);
-    keep_kernel<<<1, 32, 0, stream>>>(out);  // and 400 bytes in a variable
+    keep_kernel<<<1, 32, 0, stream>>>(out);  // the kernel uses 400 bytes in a __device__ variable
 }
 
-// Accesses of the host to device memory, and memcpy in a kernel.
+// The host copies to and from device memory. Numbers are bytes that the simulator must count.
 extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stream) {
     float buffer[32];
     float* scratch = nullptr;
     cudaMalloc(&scratch, sizeof(buffer));
     cudaMemcpy(out, x, sizeof(buffer), cudaMemcpyDeviceToDevice);         // 128 read and 128 written on the device
-    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // a table that the host computed: 128 written
-    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 read, by the host
-    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 written, by the host
+    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // 128 written for the host
+    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 read for the host
+    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 written for the host
     cudaFree(scratch);
 }
 

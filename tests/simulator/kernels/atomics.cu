@@ -84,7 +84,7 @@ extern "C" void atomics_double(double* cells, int blocks, int threads, cudaStrea
     double_kernel<<<blocks, threads, 0, stream>>>(cells);
 }
 
-// half and bfloat16, single and in pairs. The third cell counts up, to test rounding at 2048 and at 256.
+// Adds half and bfloat16, single and in pairs. The third cell is a counter, which tests rounding at 2048 and at 256.
 __global__ void half_kernel(__half* cells) {
     atomicAdd(&cells[0], __float2half(0.25f));
     atomicAdd(&cells[1], __float2half(1.0f));
@@ -117,7 +117,7 @@ extern "C" void atomics_short(int* cells, int blocks, int threads, cudaStream_t 
     short_kernel<<<blocks, threads, 0, stream>>>((unsigned short*)cells);
 }
 
-// In shared memory.
+// A histogram with atomics in shared memory.
 __global__ void histogram_kernel(const int* x, int* bins, int n) {
     __shared__ int mine[16];
     if (threadIdx.x < 16) mine[threadIdx.x] = 0;

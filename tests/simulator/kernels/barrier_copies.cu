@@ -1,4 +1,5 @@
-// Copies that complete on a cuda::barrier: cuda::device::experimental, as the CUDA programming guide uses it.
+// Bulk copies that complete on a cuda::barrier, with functions of cuda::device::experimental as in the CUDA programming
+// guide.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
@@ -11,7 +12,7 @@ namespace cde = cuda::device::experimental;
 
 constexpr int kWidth = 32, kHeight = 8;
 
-// Adds one to every tile of the matrix.
+// Adds one to every element of a matrix, tile by tile.
 __global__ void plus_one(const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap to) {
     __shared__ alignas(128) int tile[kHeight][kWidth];
 #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -41,7 +42,7 @@ __global__ void plus_one(const __grid_constant__ CUtensorMap map, const __grid_c
     }
 }
 
-// The same with contiguous runs of 256 numbers. The size of the matrix is a multiple of that.
+// Adds one to every number, in contiguous runs of 256 numbers.
 __global__ void plus_one_in_runs(const int* x, int* out) {
     __shared__ alignas(16) int run[256];
 #pragma nv_diag_suppress static_var_with_dynamic_init

@@ -1,4 +1,5 @@
-// __syncthreads and its variants, named barriers, exits, grid-wide barriers, and blocks that wait for one another.
+// __syncthreads and its variants, named barriers, exited threads, grid-wide barriers, and blocks that wait for each
+// other.
 #include <cuda_runtime.h>
 
 #include <cooperative_groups.h>
@@ -45,7 +46,7 @@ extern "C" void early_exit(int* out, int threads, int n, cudaStream_t stream) {
     early_exit_kernel<<<1, threads, 0, stream>>>(out, n);
 }
 
-// bar.sync and bar.arrive: two warps produce, two consume.
+// Two warps produce and two consume, ordered by bar.sync and bar.arrive.
 __global__ void producer_kernel(int* out) {
     __shared__ int buffer[64];
     const int t = threadIdx.x;
@@ -131,7 +132,7 @@ extern "C" void wait_for_next(int* flags, int* order, int blocks, int threads, c
     wait_for_next_kernel<<<blocks, threads, 0, stream>>>(flags, order);
 }
 
-// The same by polling a volatile variable, without any call of the simulator.
+// Block b waits for block b + 1 by polling a volatile variable, without a call into the simulator.
 __global__ void wait_volatile_kernel(int* flags, int* order) {
     volatile int* seen = flags;
     if (threadIdx.x == 0) {
@@ -170,7 +171,7 @@ extern "C" void spin_lock(int* lock, int* counter, int blocks, int threads, int 
     spin_lock_kernel<<<blocks, threads, 0, stream>>>(lock, counter, rounds);
 }
 
-// A lock held across a barrier of other threads: it needs a fair scheduler.
+// All threads take a lock and sleep while they hold it. This ends only if the scheduler is fair.
 __global__ void lock_in_block_kernel(int* lock, volatile int* counter) {
     if (threadIdx.x % 2) __nanosleep(10);
     while (atomicExch(lock, 1) != 0) __nanosleep(20);
@@ -188,7 +189,8 @@ extern "C" void lock_in_block(int* lock, int* counter, int blocks, int threads, 
     lock_in_block_kernel<<<blocks, threads, 0, stream>>>(lock, counter);
 }
 
-// A histogram as in older programs: each lane writes its count with a tag until it reads back its own value.
+// A histogram as in programs without shared-memory atomics: a lane writes its tagged count until it reads its own value
+// back.
 __global__ void read_back_kernel(const int* bins, int* done, int rounds) {
     volatile __shared__ unsigned counts[4];
     if (threadIdx.x < 4) counts[threadIdx.x] = 0;

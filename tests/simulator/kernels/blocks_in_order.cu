@@ -1,4 +1,4 @@
-// Each launcher has blocks that depend on each other. The result must be that of blocks run one after another.
+// In each launch, blocks depend on each other. Results must be the same as if blocks ran one after another.
 #include <cassert>
 #include <cstdio>
 
@@ -20,7 +20,7 @@ extern "C" void apart(const float* x, float* out, int blocks, int n, cudaStream_
     apart_kernel<<<blocks, 64, 0, stream>>>(x, out, n);
 }
 
-// The rounding depends on the order of additions. `from` is the first block that adds.
+// Blocks add floats atomically, so the rounding depends on the order. `from` is the first block that adds.
 __global__ void adds_kernel(float* out, int from) {
     float mine = 1.0f / (1 + blockIdx.x);
     for (int i = 0; i < 100; ++i) mine = mine * 0.999f + 0.001f;
@@ -38,7 +38,7 @@ extern "C" void prints(int* out, int blocks, int from, cudaStream_t stream) {
     prints_kernel<<<blocks, 32, 0, stream>>>(out, from);
 }
 
-// A lock that each block takes: the product depends on the order.
+// Each block takes a lock and changes a product that depends on the order.
 __device__ int lock = 0;
 __global__ void locks_kernel(int* out, int from) {
     if (threadIdx.x || blockIdx.x < from) return;
@@ -99,7 +99,7 @@ extern "C" void memory(int* out, int blocks, int from, cudaStream_t stream) {
     memory_kernel<<<blocks, 32, 0, stream>>>(out, from);
 }
 
-// Faults of several blocks: the first one counts, and ends the launch.
+// Several blocks fault. The first one in block order ends the launch.
 __global__ void fault_kernel(int* out, int from, int how) {
     int sum = 0;
     for (int i = 0; i < 100 * (int)(gridDim.x - blockIdx.x); ++i) sum = sum * 7 + i;
@@ -116,7 +116,8 @@ extern "C" void fault(int* out, int blocks, int from, int how, cudaStream_t stre
     fault_kernel<<<blocks, 32, 0, stream>>>(out, from, how);
 }
 
-// Races between blocks, from the block `from` on: 0 write and write, 1 write and read, 2 read and write, 3 the same value.
+// Races between blocks, from block `from` on. `how`: 0 write and write, 1 write and read, 2 read and write, 3 writes of
+// the same value.
 __global__ void conflict_kernel(int* cells, int* out, int from, int how) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;
     out[t] = out[t] + 1;
@@ -137,7 +138,7 @@ extern "C" void conflict(int* cells, int* out, int blocks, int from, int how, cu
     conflict_kernel<<<blocks, 64, 0, stream>>>(cells, out, from, how);
 }
 
-// The host does not wait for a kernel before it changes memory that many threads of many blocks read.
+// The host changes memory that many threads of many blocks read, without waiting for the kernel.
 __global__ void readers_kernel(const int* shared, int* out, int n) {
     int sum = 0;
     for (int round = 0; round < 3; ++round) {

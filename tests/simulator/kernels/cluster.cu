@@ -10,7 +10,7 @@ namespace cg = cooperative_groups;
 __device__ inline uint32_t address_of(const void* shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
-// Returns the same address in the block of a rank.
+// Returns the address of the same variable in the block with this rank.
 __device__ inline uint32_t mapped(uint32_t address, uint32_t rank) {
     uint32_t result;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -28,7 +28,7 @@ __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
         : "memory");
 }
 
-// Three ways to get a block's indices; out[block][21].
+// Gets a block's indices from cooperative groups, intrinsics and PTX, and compares them. out: [block][21].
 __device__ void identify(int* out) {
     uint3 block = blockIdx;
     int* mine = out + 21 * (block.x + gridDim.x * (block.y + gridDim.y * block.z));
@@ -100,7 +100,7 @@ __global__ void __cluster_dims__(blocks) __launch_bounds__(64) neighbors(const f
     if (before < 0 || before >= 64 * blocks) __trap();
 }
 
-// Arrive and wait as separate steps, with other work in between.
+// Arrives at the cluster barrier and waits in separate steps, with other work in between.
 __global__ void __cluster_dims__(2, 1, 1) two_steps(const float* x, float* out, int rounds) {
     __shared__ float mine[32];
     float other = x[blockIdx.x * 32 + threadIdx.x];
@@ -116,8 +116,8 @@ __global__ void __cluster_dims__(2, 1, 1) two_steps(const float* x, float* out, 
     out[blockIdx.x * 32 + threadIdx.x] = other;
 }
 
-// Block 1 hands a tile to block 0: by stores of each thread, which complete on block 0's mbarrier, and by a bulk copy. When it
-// has read them, block 0 arrives at an mbarrier of block 1.
+// Block 1 sends a tile to block 0: by asynchronous stores, which complete on block 0's mbarrier, and by a bulk copy.
+// When block 0 has read both, it arrives at an mbarrier of block 1.
 __global__ void __cluster_dims__(2, 1, 1) handed_over(const float* x, float* out, int rounds) {
     __shared__ __align__(128) float stored[64], copied[64], tile[64];
     __shared__ __align__(8) uint64_t full, empty;
@@ -167,7 +167,8 @@ __global__ void __cluster_dims__(2, 1, 1) handed_over(const float* x, float* out
     meet();
 }
 
-// Each block loads its quarter of a tile once for all blocks of its cluster: contiguous bytes, or a box of a tensor.
+// Each block loads a quarter of a tile into all blocks of its cluster (multicast): contiguous bytes, or a box of a
+// tensor.
 template <bool TENSOR>
 __global__ void __cluster_dims__(blocks)
     shared_tile(const __grid_constant__ CUtensorMap map, const float* x, float* out) {

@@ -1,4 +1,5 @@
-// Each kernel has one mistake in the use of CUB, WMMA, PTX or cooperative groups. The test refers to launchers.
+// Each kernel has one mistake in the use of CUB, WMMA, PTX or cooperative groups. The test calls them by their
+// launchers.
 #include <cooperative_groups.h>
 #include <cub/block/block_reduce.cuh>
 #include <cuda_fp16.h>
@@ -12,7 +13,7 @@ __global__ void storage_used_twice(const float* x, float* out) {
     typedef cub::BlockReduce<float, 128> Reduce;
     __shared__ Reduce::TempStorage storage;
     float sum = Reduce(storage).Sum(x[threadIdx.x]);
-    float squares = Reduce(storage).Sum(x[threadIdx.x] * x[threadIdx.x]);  // no __syncthreads() in between
+    float squares = Reduce(storage).Sum(x[threadIdx.x] * x[threadIdx.x]);  // mistake: no __syncthreads() before
     if (threadIdx.x == 0) out[0] = sum, out[1] = squares;
 }
 
@@ -26,12 +27,12 @@ __global__ void result_read_too_early(const half* a, float* out) {
     wmma::load_matrix_sync(right, a, 16);
     wmma::mma_sync(sums, left, right, sums);
     wmma::store_matrix_sync(tile, sums, 16, wmma::mem_row_major);
-    for (int i = threadIdx.x; i < 256; i += 32) out[i] = tile[i];  // no __syncwarp() before
+    for (int i = threadIdx.x; i < 256; i += 32) out[i] = tile[i];  // mistake: no __syncwarp() before this read
 }
 
 __global__ void fragment_past_the_end(const half* a, float* out) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> left;
-    wmma::load_matrix_sync(left, a + 16, 16);  // one row too far
+    wmma::load_matrix_sync(left, a + 16, 16);  // mistake: one row too far
     out[threadIdx.x] = __half2float(left.x[0]);
 }
 
@@ -49,7 +50,7 @@ __global__ void copy_not_waited_for(const float* x, float* out) {
     __shared__ __align__(16) float tile[128];
     __pipeline_memcpy_async(&tile[4 * threadIdx.x], &x[4 * threadIdx.x], 16);
     __pipeline_commit();
-    __syncthreads();  // synchronizes threads, but copies may still be in flight
+    __syncthreads();  // mistake: no wait for the copies, which may still be in flight
     out[threadIdx.x] = tile[127 - threadIdx.x];
     __pipeline_wait_prior(0);
 }
@@ -58,7 +59,7 @@ __global__ void wait_without_barrier(const float* x, float* out) {
     __shared__ __align__(16) float tile[128];
     __pipeline_memcpy_async(&tile[4 * threadIdx.x], &x[4 * threadIdx.x], 16);
     __pipeline_commit();
-    __pipeline_wait_prior(0);  // waits only for this thread's copies
+    __pipeline_wait_prior(0);  // mistake: no __syncthreads() after this wait for the thread's own copies
     out[threadIdx.x] = tile[127 - threadIdx.x];
 }
 
@@ -66,7 +67,7 @@ __global__ void tile_is_not_a_block(const float* x, float* out) {
     __shared__ float tile[64];
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
     tile[threadIdx.x] = x[threadIdx.x];
-    warp.sync();  // only this warp
+    warp.sync();  // mistake: synchronizes only one of two warps
     out[threadIdx.x] = tile[63 - threadIdx.x];
 }
 

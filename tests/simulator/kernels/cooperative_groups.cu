@@ -1,4 +1,4 @@
-// Cooperative groups: blocks, grids, tiles, coalesced groups, reductions, scans, asynchronous copies.
+// Kernels with cooperative groups: blocks, grids, tiles, coalesced groups, reductions, scans, asynchronous copies.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -6,7 +6,7 @@
 
 namespace cg = cooperative_groups;
 
-// The ranks of every thread in its groups.
+// Writes the ranks of every thread in its groups.
 __global__ void ranks(int* out) {
     cg::grid_group grid = cg::this_grid();
     cg::thread_block block = cg::this_thread_block();
@@ -30,7 +30,7 @@ __global__ void ranks(int* out) {
     own[13] = (int)grid.size() + tile.num_threads();
 }
 
-// A block's sum, level by level; works for any group with shfl_down.
+// Returns the sum over a group, for any group type with shfl_down.
 template <typename Group>
 __device__ float sum_by_shuffles(const Group& group, float value) {
     for (unsigned distance = group.size() / 2; distance > 0; distance /= 2) value += group.shfl_down(value, distance);
@@ -84,7 +84,7 @@ __global__ void votes(int* out) {
     out[128 + lane] = tile.shfl(lane, 2) + 100 * tile.shfl_up(lane, 1) + 10000 * tile.shfl_xor(lane, 5);
 }
 
-// Threads in a branch form a group, in which one thread adds for all.
+// The active threads of a branch form a group, and one of them adds for all.
 __global__ void coalesced(const int* x, int* count, int* out) {
     int lane = threadIdx.x;
     out[lane] = -1;

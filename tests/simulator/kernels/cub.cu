@@ -1,4 +1,4 @@
-// CUB's collectives of a warp and of a block.
+// Kernels with CUB's warp-wide and block-wide collectives.
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_reduce.cuh>
@@ -44,7 +44,7 @@ __global__ void reduce_block(const float* x, float* out, int* best, int valid) {
     }
 }
 
-// A block of 8 x 4 x 2 threads.
+// Reduces over a three-dimensional block of 8 x 4 x 2 threads.
 __global__ void reduce_three_dimensions(const int* x, int* out) {
     using Reduce = cub::BlockReduce<int, 8, cub::BLOCK_REDUCE_RAKING, 4, 2>;
     __shared__ Reduce::TempStorage storage;

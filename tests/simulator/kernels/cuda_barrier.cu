@@ -1,4 +1,4 @@
-// cuda::barrier, cuda::pipeline and cuda::atomic_ref.
+// Kernels with cuda::barrier, cuda::pipeline and cuda::atomic_ref.
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 #include <cuda/barrier>
@@ -7,7 +7,7 @@
 namespace cg = cooperative_groups;
 #pragma nv_diag_suppress static_var_with_dynamic_init
 
-// Several phases of one barrier. Each thread does other work between arrive and wait.
+// Uses several phases of one barrier. Each thread does other work between arrive and wait.
 __global__ void phases(const float* x, float* out, int rounds) {
     __shared__ float slots[64];
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
@@ -25,7 +25,7 @@ __global__ void phases(const float* x, float* out, int rounds) {
     out[threadIdx.x] = value;
 }
 
-// A copy that completes on the barrier.
+// Starts an asynchronous copy, which completes on the barrier.
 __global__ void copied(const float* x, float* out) {
     __shared__ __align__(16) float tile[256];
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
@@ -37,7 +37,7 @@ __global__ void copied(const float* x, float* out) {
     for (int i = threadIdx.x; i < 256; i += blockDim.x) out[i] = tile[255 - i];
 }
 
-// Each thread has its own two-stage pipeline.
+// Each thread copies with its own pipeline of two stages.
 __global__ void own_pipeline(const float4* x, float* out, int rounds) {
     __shared__ float4 stages[2][32];
     auto pipe = cuda::make_pipeline();

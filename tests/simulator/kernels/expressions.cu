@@ -1,5 +1,5 @@
-// Expressions that nvcc accepts, one a line: conversions, overloads, initialisations of vector types and halves. The
-// simulator's headers must accept them too. (Those that both must reject are in test_language.py.)
+// Expressions that nvcc accepts, one per line: conversions, overloads, initializations of vector types and halves. The
+// simulator's headers must also accept them. test_language.py has expressions that both must reject.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Faulty kernels, one launcher for each. None may harm the process.
+// Faulty kernels, one per launcher. None of them may harm the process.
 #include <cassert>
 #include <cstdio>
 
@@ -10,7 +10,7 @@ extern "C" void wild(int* out, long long offset, cudaStream_t stream) {
 }
 
 __global__ void null_kernel(const int* nothing, int* out) { out[0] = nothing[threadIdx.x]; }
-// Not a constant null, because a compiler may assume that such code never runs.
+// The address is a parameter, because a compiler may assume that code with a constant null pointer never runs.
 extern "C" void null_pointer(int* out, long long address, cudaStream_t stream) {
     null_kernel<<<1, 32, 0, stream>>>((const int*)address, out);
 }
@@ -59,7 +59,7 @@ __global__ void forever_kernel(int* out) {
 }
 extern "C" void forever(int* out, cudaStream_t stream) { forever_kernel<<<1, 4, 0, stream>>>(out); }
 
-// The compiler may compile this to a jump to itself.
+// The compiler may turn this loop into an instruction that jumps to itself.
 __global__ void stuck_kernel(const int* flag) {
     while (*flag == 0) {
     }
@@ -72,8 +72,8 @@ __global__ void wait_for_ever_kernel(int* flag) {
 }
 extern "C" void wait_for_ever(int* flag, cudaStream_t stream) { wait_for_ever_kernel<<<2, 40, 0, stream>>>(flag); }
 
-// Two warps alternate, each polling until the other makes progress: slow, but it ends. A thread may also wait a while
-// for a value that never arrives.
+// Two warps alternate, and each one polls until the other makes progress. This is slow, but it ends. With `patience`, a
+// thread also polls that often for a value that never arrives.
 __global__ void take_turns_kernel(int* turn, int rounds, int patience) {
     if (threadIdx.x % 32 != 0) return;
     const int side = threadIdx.x / 32;
@@ -135,7 +135,7 @@ __global__ void assert_kernel(const int* x) {
 extern "C" void assertion(const int* x, cudaStream_t stream) { assert_kernel<<<1, 8, 0, stream>>>(x); }
 
 #if 1
-#define RAISE throw 1  // a macro in an #if is out of the front end's sight, which refuses exceptions in device code
+#define RAISE throw 1  // hides `throw` from the front end, which refuses exceptions in device code
 #endif
 __global__ void throw_kernel() {
     if (threadIdx.x == 1) RAISE;
@@ -148,10 +148,10 @@ extern "C" void throws(int* out, cudaStream_t stream) {
 __global__ void fine_kernel(int* out) { out[threadIdx.x] = threadIdx.x; }
 extern "C" void fine(int* out, cudaStream_t stream) { fine_kernel<<<1, 32, 0, stream>>>(out); }
 
-// Calls of a launcher after a fault fail as well, whether it queries the error or not.
+// After a fault all further calls fail, whether or not the launcher has queried the error.
 extern "C" void fault_then_fine(int* out, int* errors, cudaStream_t stream) {
     int* scratch = nullptr;
-    fine_kernel<<<1, 2000, 0, stream>>>(out);  // a refused launch is no fault
+    fine_kernel<<<1, 2000, 0, stream>>>(out);  // this launch is refused, which is no fault
     errors[0] = cudaGetLastError();
     errors[1] = cudaGetLastError();
     trap_kernel<<<1, 8, 0, stream>>>(out + 32);

@@ -1,4 +1,4 @@
-// Faults whose reports are compared word by word.
+// Faulty kernels. The tests compare the text of their findings.
 #include <cuda_runtime.h>
 
 __global__ void past_end_kernel(const float* k, float* out, int rows, int columns) {
@@ -64,7 +64,7 @@ extern "C" void writers(float* out, int rows, int columns, cudaStream_t stream) 
     writers_kernel<<<dim3(columns / 8, rows / 2), dim3(8, 2), 0, stream>>>(out, columns);
 }
 
-// Two warps read what thread 0 overwrites.
+// Two warps read a value that thread 0 then overwrites.
 __global__ void read_by_all_kernel(float* out) {
     __shared__ float first;
     if (threadIdx.x == 0) first = 1;

@@ -1,4 +1,4 @@
-// Variables of the device, each of 8 elements with a neighbor: element 8 belongs to no variable.
+// __device__ variables of 8 elements, each followed by another variable. Element 8 belongs to no variable.
 // Every launcher runs n threads; thread i touches element i.
 #include <cuda_runtime.h>
 
@@ -26,7 +26,7 @@ __device__ float neighbor[8];
 __managed__ int shared_with_the_host;
 __device__ int taken;
 
-// Through a pointer, because the compiler's bounds check sees an index of the array itself.
+// Reads through a pointer, because the compiler's bounds check would catch an index of the array itself.
 template <typename T>
 __device__ __attribute__((noinline)) T element(const T* values, int i) {
     return values[i];
@@ -63,14 +63,14 @@ extern "C" void write_written(const float* x, float* out, int n, cudaStream_t st
     cudaMemcpyFromSymbol(out, written, sizeof written);
 }
 
-// All variables have their types, values and addresses, as without red zones.
+// Checks that red zones do not change types, values and addresses of variables.
 __global__ void values_kernel(float* out) {
     static_assert(sizeof(zeros) == 32 && sizeof(initial_constants) == 32 && sizeof(rows) == 32, "no padding inside");
     out[0] = initialized[3] + initial_constants[4] + fixed[5] + zeros[1] + inner::in_a_namespace[0];
     out[1] = vectors[1].w + rows[1][3] + shapes[3].height;
     out[2] = constants[2];
     out[3] = __ldcs(&last[127]);
-    // The first of two threads that try gets it.
+    // Only the first of two compare-and-swaps succeeds.
     const int first = atomicCAS_block(&taken, 0, 7), second = atomicCAS_block(&taken, 0, 8);
     out[4] = 10.0f * first + second;
     shared_with_the_host += 1;

@@ -1,5 +1,5 @@
-// Conversions, arithmetic, comparisons and functions of half and bfloat16, one element a thread. Numbers come and go as
-// bit patterns (short), so that every NaN and every subnormal arrives as it is.
+// Conversions, arithmetic, comparisons and functions of half and bfloat16, one element per thread. Inputs and outputs
+// are bit patterns (short), which preserves every NaN and every subnormal.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -12,7 +12,7 @@ __device__ short to_bits(T value) {
     return *reinterpret_cast<short*>(&value);
 }
 
-// What a kernel computes from up to three inputs.
+// Operations on up to three inputs.
 enum Op { ADD, SUB, MUL, DIV, FMA, MAX, MIN, MAX_NAN, NEG, ABS, SATURATE, RELU, COUNT };
 
 template <typename T>
@@ -51,7 +51,7 @@ __global__ void arithmetic(const short* a, const short* b, const short* c, short
     if (i < n) out[i] = to_bits(apply(op, from_bits<T>(a[i]), from_bits<T>(b[i]), from_bits<T>(c[i])));
 }
 
-// Pairs: the same operation on both halves at once, from words.
+// Operations on pairs (half2, bfloat162), which are loaded as 4-byte words.
 template <typename Pair>
 __global__ void pairs(const Pair* a, const Pair* b, const Pair* c, Pair* sums, Pair* fused, Pair* larger,
                       int* relations, int n) {
@@ -130,7 +130,7 @@ __global__ void from_others(const double* doubles, const long long* integers, ha
     bfloat_from_integer[i] = __ll2bfloat16_rn(integers[i]);
 }
 
-// A warp's sum through shuffles of half2, and atomics.
+// Computes a warp's sum with shuffles of half2, then adds it with atomics.
 __global__ void warp_sum(const half2* x, half2* out, half* total, __nv_bfloat16* bfloat_total) {
     half2 sum = x[threadIdx.x];
     for (int distance = 16; distance > 0; distance /= 2) sum = __hadd2(sum, __shfl_xor_sync(0xffffffff, sum, distance));

@@ -1,4 +1,4 @@
-// Indices and dimensions of threads, blocks and grids.
+// Kernels that write the indices and dimensions of threads, blocks and grids.
 #include <cuda_runtime.h>
 
 // out is (blocks, threads, 12): blockIdx, threadIdx, blockDim, gridDim.
@@ -18,7 +18,7 @@ extern "C" void identity(int* out, int gx, int gy, int gz, int bx, int by, int b
     who_am_i<<<dim3(gx, gy, gz), dim3(bx, by, bz), 0, stream>>>(out);
 }
 
-// A launch from nested templates, over several lines, with expressions in the configuration.
+// A launch in nested templates, split over several lines, with expressions in its configuration.
 template <typename T, int N>
 struct Add {
     __device__ T operator()(T x) const { return x + N; }
@@ -46,7 +46,7 @@ extern "C" void launch_forms(int* out, int n, cudaStream_t stream) {
 
 __global__ void count_up(int* out) { out[threadIdx.x] = threadIdx.x; }
 
-// Launches that CUDA refuses, so the kernel must not run.
+// Launches with any configuration. If CUDA refuses it, the kernel must not run.
 extern "C" void configuration(int* out, int gx, int gy, int gz, int bx, int by, int bz, int shared,
                               cudaStream_t stream) {
     count_up<<<dim3(gx, gy, gz), dim3(bx, by, bz), shared, stream>>>(out);

@@ -1,4 +1,4 @@
-// Device math: each case of a switch is one function, applied to every element.
+// Device math functions. Each case of a switch applies one function to every element.
 #include <cuda_runtime.h>
 #include <math_constants.h>
 
@@ -130,7 +130,7 @@ __device__ unsigned int integer_function(int which, unsigned int a, unsigned int
         case 24:
             return min(a, b);
         case 25:
-            return max((int)a, b);  // mixed signs compare as unsigned
+            return max((int)a, b);  // int and unsigned: max compares both as unsigned
         case 26:
             return (unsigned int)abs((int)a);
         case 27:
@@ -147,7 +147,7 @@ __global__ void integers(const int* a, const int* b, const int* c, int* out, int
     if (i < n) out[i] = (int)integer_function(which, (unsigned)a[i], (unsigned)b[i], (unsigned)c[i]);
 }
 
-// float to integer in the four rounding modes, saturating; and back.
+// Converts floats to integers in the four rounding modes, with saturation, and integers to floats.
 __global__ void conversions(const float* x, const long long* numbers, int* as_int, long long* as_long, float* as_float,
                             int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// mbarriers, bulk copies and waits, written as in public kernels.
+// Kernels with mbarriers and bulk copies, written in the same ways as in published kernels.
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -23,7 +23,7 @@ __device__ inline void load(void* shared, const void* global, uint32_t bytes, ui
                  : "memory");
 }
 
-// The wait loop in PTX, with local labels.
+// Waits in a PTX loop with labels local to the asm block.
 __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
     asm volatile(
         "{\n"
@@ -36,7 +36,7 @@ __device__ inline void wait(uint64_t* barrier, uint32_t parity) {
         "}" ::"r"(address_of(barrier)),
         "r"(parity));
 }
-// The wait loop in C++, which tests a flag.
+// Waits in a C++ loop that tests the flag of try_wait.
 __device__ inline void wait_for_flag(uint64_t* barrier, uint32_t parity) {
     uint32_t complete;
     do {
@@ -51,7 +51,7 @@ __device__ inline void wait_for_flag(uint64_t* barrier, uint32_t parity) {
             : "memory");
     } while (!complete);
 }
-// Labels that are unique in the whole program.
+// Waits in a PTX loop with labels that %= makes unique.
 __device__ inline void wait_with_unique_labels(uint64_t* barrier, uint32_t parity) {
     asm volatile(
         "{\n"
@@ -63,7 +63,7 @@ __device__ inline void wait_with_unique_labels(uint64_t* barrier, uint32_t parit
         : "memory");
 }
 
-// One warp loads tiles with the copy engine, four others use them: two stages, a full and an empty barrier each.
+// One warp loads tiles with bulk copies, and four warps use them. Each of two stages has a full and an empty mbarrier.
 constexpr int tile = 256;
 __global__ void doubled(const float* in, float* out, int tiles) {
     __shared__ __align__(128) float stages[2][tile];
@@ -100,7 +100,8 @@ __global__ void doubled(const float* in, float* out, int tiles) {
     }
 }
 
-// An arrival returns a state for the wait. Threads arrive once, for several threads, or for the last time (drop).
+// An arrival returns a state, for which threads wait. Threads arrive once, for several threads, or for the last time
+// (drop).
 __global__ void states(int* out) {
     __shared__ __align__(8) uint64_t barrier;
     __shared__ int slots[64];
@@ -143,7 +144,7 @@ __global__ void states(int* out) {
     }
 }
 
-// cp.async that complete on an mbarrier: one warp copies, the other reads.
+// One warp copies with cp.async, which completes on an mbarrier. The other warp waits for it and reads.
 __global__ void copied_by_a_warp(const float4* in, float4* out, int rounds) {
     __shared__ float4 stages[2][32];
     __shared__ uint64_t full[2], empty[2];
@@ -173,7 +174,7 @@ __global__ void copied_by_a_warp(const float4* in, float4* out, int rounds) {
     }
 }
 
-// Rows are written to shared memory and stored by the copy engine, from two buffers in turn.
+// Threads write rows to two shared buffers in turn, from which bulk copies store them.
 __global__ void stored(const float* in, float* out, int rows) {
     __shared__ __align__(16) float rows_out[2][128];
     for (int row = 0; row < rows; ++row) {
@@ -196,7 +197,7 @@ __global__ void stored(const float* in, float* out, int rows) {
     }
 }
 
-// Two warpgroups redistribute registers; the second one waits for the first at a named barrier.
+// Two warpgroups change their register counts with setmaxnreg. The second one waits for the first at a named barrier.
 __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out) {
     __shared__ float slots[128];
     if (threadIdx.x < 128) {
@@ -210,7 +211,7 @@ __global__ void __launch_bounds__(256, 1) registers(const float* in, float* out)
     }
 }
 
-// The elected lane in two forms, a loop in PTX, and hints without effect.
+// Elects a lane in two ways, loops in PTX, and executes hints that have no effect on results.
 __global__ void elected(const float* in, int* out) {
     uint32_t is_elected = 0, lane = 0, again;
     asm volatile(

@@ -1,4 +1,4 @@
-// Every conversion from and to the formats of 8, 6 and 4 bits, one element a thread.
+// All conversions from and to floating-point formats of 8, 6 and 4 bits, one element per thread.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp4.h>
@@ -30,7 +30,8 @@ __global__ void decode_kernel(int format, const unsigned char* bits, float* f32,
     if (format == 5) decode_as<__nv_fp4_e2m1>(bits[i], f32 + i, f64 + i, f16 + i, bf16 + i, i32 + i);
 }
 
-// saturates: 0 or 1. rounding: 0 to nearest, 1 toward zero, 2 up by magnitude. Both count where the format has them.
+// saturates: 0 or 1. rounding: 0 to nearest, 1 toward zero, 2 up by magnitude. Formats without saturation or without
+// these roundings ignore them.
 __global__ void encode_kernel(int format, int saturates, int rounding, const float* f32, const double* f64,
                               unsigned char* from_f32, unsigned char* from_f64, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -54,7 +55,7 @@ __global__ void encode_kernel(int format, int saturates, int rounding, const flo
     }
 }
 
-// Four values at once, there and back; x2 by half2, x4 by float4.
+// Converts four values to a narrow format and back: in pairs from half2, and all four from float4.
 template <typename Two, typename Four>
 __device__ void through(float4 x, unsigned* two, unsigned* four, float4* back) {
     const Two low(__floats2half2_rn(x.x, x.y)), high(__floats2half2_rn(x.z, x.w));
@@ -78,7 +79,7 @@ __global__ void vectors_kernel(int format, const float4* x, unsigned* two, unsig
     if (format == 5) through<__nv_fp4x2_e2m1, __nv_fp4x4_e2m1>(x[i], two + 2 * i, four + i, back + 2 * i);
 }
 
-// The instructions: pairs of floats and of halves to e4m3 and e5m2, and back. `out` [8, n].
+// Executes the PTX instructions that convert pairs of floats and halves to e4m3 and e5m2, and back. out: [8, n].
 __global__ void instructions_kernel(const float2* x, unsigned* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,4 @@
-// One atomic operation by one thread, for each kind and type in CUDA: the returned value and the new value.
+// One thread executes one atomic operation, of any kind and type in CUDA.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -27,7 +27,7 @@ __device__ T integer(Operation which, T* cell, T operand, T compare) {
     }
 }
 
-// [cell, returned, operand, compare]
+// x: [cell, returned value, operand, value to compare with]
 __global__ void int_kernel(int* x, int which) {
     x[1] = which == sub ? atomicSub(&x[0], x[2]) : integer((Operation)which, &x[0], x[2], x[3]);
 }
@@ -60,7 +60,7 @@ __global__ void double_kernel(double* x, int which) {
     if (which == add) x[1] = atomicAdd(&x[0], x[2]);
 }
 
-// The same in pairs: [cell, returned, operand], two halves each.
+// x: [cell, returned value, operand], each of which is a pair of halves
 __global__ void half2_kernel(__half2* x, int which) {
     if (which == add) x[1] = atomicAdd(&x[0], x[2]);
 }

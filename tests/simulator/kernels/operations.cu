@@ -1,4 +1,5 @@
-// Kernels whose floating-point operations and active lanes can be derived by hand.
+// Kernels whose floating-point operations and active lanes can be counted by hand. The test finds lines by their
+// comments.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -6,7 +7,7 @@
 __global__ void dot_kernel(const float* x, float* out, int n) {
     float sum = 0.0f;
     for (int i = 0; i < n; ++i) {
-        sum += x[i] * x[i];  // the products
+        sum += x[i] * x[i];  // one product and one sum per iteration
     }
     out[threadIdx.x] = sum;
 }
@@ -22,7 +23,7 @@ extern "C" void dot_partial(const float* x, float* out, int n, cudaStream_t stre
 __global__ void unrolled_kernel(const float* x, float* out, int n) {
     float sum = 0.0f;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) sum += x[i] * x[threadIdx.x % n];  // eight products
+    for (int i = 0; i < 8; ++i) sum += x[i] * x[threadIdx.x % n];  // eight products and sums per thread
     out[threadIdx.x] = sum;
 }
 
@@ -32,7 +33,7 @@ extern "C" void unrolled(const float* x, float* out, int n, cudaStream_t stream)
 
 __global__ void odd_kernel(const float* x, float* out, int n) {
     if (threadIdx.x % 2) {
-        out[threadIdx.x] = x[n - 1] * x[0];  // odd lanes
+        out[threadIdx.x] = x[n - 1] * x[0];  // one product in odd lanes
     }
 }
 
@@ -42,7 +43,7 @@ extern "C" void odd(const float* x, float* out, int n, cudaStream_t stream) {
 
 __global__ void odd_warps_kernel(const float* x, float* out, int n) {
     if (threadIdx.x / 32 % 2) {
-        out[threadIdx.x] = x[n - 1] * x[0];  // odd warps
+        out[threadIdx.x] = x[n - 1] * x[0];  // one product in odd warps
     }
 }
 
@@ -52,7 +53,7 @@ extern "C" void odd_warps(const float* x, float* out, int n, cudaStream_t stream
 
 __global__ void early_kernel(const float* x, float* out, int n) {
     if (threadIdx.x >= 10) return;
-    out[threadIdx.x] = x[n - 1] / x[threadIdx.x];  // ten lanes stay
+    out[threadIdx.x] = x[n - 1] / x[threadIdx.x];  // one division in the ten remaining lanes
 }
 
 extern "C" void early(const float* x, float* out, int n, cudaStream_t stream) {
@@ -63,12 +64,12 @@ template <int SIZE>
 __device__ float power(float value) {
     float result = value;
 #pragma unroll 1
-    for (int i = 0; i < SIZE; ++i) result *= value;  // in the template
+    for (int i = 0; i < SIZE; ++i) result *= value;  // SIZE products per call
     return result;
 }
 
 __global__ void helper_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = power<5>(x[n - 1 - threadIdx.x % n]) + expf(x[0]);  // the caller
+    out[threadIdx.x] = power<5>(x[n - 1 - threadIdx.x % n]) + expf(x[0]);  // one sum and one exponential
 }
 
 extern "C" void helper(const float* x, float* out, int n, cudaStream_t stream) {
@@ -76,7 +77,7 @@ extern "C" void helper(const float* x, float* out, int n, cudaStream_t stream) {
 }
 
 __global__ void fused_kernel(const float* x, float* out, int n) {
-    out[threadIdx.x] = fmaf(x[0], x[n - 1], x[1]);  // a fused one
+    out[threadIdx.x] = fmaf(x[0], x[n - 1], x[1]);  // a fused multiply-add
 }
 
 extern "C" void fused(const float* x, float* out, int n, cudaStream_t stream) {
@@ -90,9 +91,9 @@ template <typename T>
 __global__ void pairs_kernel(const float* x, float* out, int n) {
     const T a = static_cast<T>(x[0]), b = static_cast<T>(x[n - 1]);
     const auto pair = two_of(a, b);
-    const auto sum = __hfma2(pair, pair, pair);  // four of each thread
+    const auto sum = __hfma2(pair, pair, pair);  // four operations per thread: two fused multiply-adds
     out[threadIdx.x] =
-        static_cast<float>(hexp(sum.x)) + static_cast<float>(hrsqrt(sum.y));  // one is a special function
+        static_cast<float>(hexp(sum.x)) + static_cast<float>(hrsqrt(sum.y));  // only hexp is a special function
 }
 
 extern "C" void pairs(const float* x, float* out, int n, cudaStream_t stream) {
@@ -110,14 +111,14 @@ extern "C" void halves(const float* x, float* out, int n, cudaStream_t stream) {
 }
 
 __global__ void conversions_kernel(const float* x, float* out, int n) {
-    const int i = static_cast<int>(x[n - 1]);                              // to an integer
-    const float back = static_cast<float>(i + n) + __int2float_rn(i - n);  // two back
-    const __half half = __int2half_rn(i);                                  // to a half
-    const int whole = static_cast<int>(half) + __half2int_rz(half);        // two from a half
-    asm("cvt.rn.f32.s32 %0, %1;" : "=f"(out[threadIdx.x]) : "r"(whole));   // by PTX
-    out[threadIdx.x] += back + __half2float(__float2half(x[0]));           // none: no integer takes part
+    const int i = static_cast<int>(x[n - 1]);                              // one conversion to an integer
+    const float back = static_cast<float>(i + n) + __int2float_rn(i - n);  // two conversions from integers
+    const __half half = __int2half_rn(i);                                  // one conversion from an integer to a half
+    const int whole = static_cast<int>(half) + __half2int_rz(half);        // two conversions from a half to integers
+    asm("cvt.rn.f32.s32 %0, %1;" : "=f"(out[threadIdx.x]) : "r"(whole));   // one conversion from an integer, in PTX
+    out[threadIdx.x] += back + __half2float(__float2half(x[0]));  // no conversion counts: no integer is involved
     out[threadIdx.x] +=
-        __half2float(__hsub(__ushort_as_half(0x6400 | (i & 15)), __ushort_as_half(0x6400)));  // the exponent trick
+        __half2float(__hsub(__ushort_as_half(0x6400 | (i & 15)), __ushort_as_half(0x6400)));  // bits, not a conversion
 }
 
 extern "C" void conversions(const float* x, float* out, int n, cudaStream_t stream) {

@@ -7,7 +7,7 @@
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
-// The same without the intrinsic, as in older code.
+// Returns the same address without the intrinsic, as in older code.
 __device__ __forceinline__ uint32_t shared_address_by_ptx(const void* pointer) {
     uint32_t address;
     asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(pointer));
@@ -38,7 +38,7 @@ __global__ void mma_bytes(const uint32_t* a, const uint32_t* b, const uint32_t* 
     d[4 * lane] = d0, d[4 * lane + 1] = d1, d[4 * lane + 2] = d2, d[4 * lane + 3] = d3;
 }
 
-// Float accumulators in place ("+f"), as in most kernels.
+// Accumulates in place ("+f"), as most kernels do.
 __device__ void multiply_f16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -99,7 +99,7 @@ __global__ void mma_doubles(const double* a, const double* b, const double* c, d
     d[2 * lane + 1] = d1;
 }
 
-// Four 8x8 matrices of shorts, one below the other in shared memory, through ldmatrix and back through stmatrix.
+// Loads four 8x8 matrices of shorts, which are stacked in shared memory, with ldmatrix, and stores them with stmatrix.
 __global__ void matrices(const short* in, uint32_t* loaded, uint32_t* transposed, uint32_t* two, uint32_t* one,
                          short* stored, short* stored_transposed, uint32_t* moved) {
     __shared__ __align__(16) short tile[32 * 8], back[32 * 8], back_transposed[32 * 8];
@@ -123,7 +123,7 @@ __global__ void matrices(const short* in, uint32_t* loaded, uint32_t* transposed
                  : "r"(row));
     transposed[4 * lane] = r0, transposed[4 * lane + 1] = r1, transposed[4 * lane + 2] = r2,
                    transposed[4 * lane + 3] = r3;
-    // Addresses of lanes 16-31, or 8-31, are ignored.
+    // ldmatrix ignores the addresses of lanes 16-31 for .x2, and of lanes 8-31 for .x1.
     uint32_t address = lane < 16 ? shared_address_by_ptx(&tile[lane * 8]) : 0xffffff0u;
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16 {%0, %1}, [%2];\n" : "=r"(r0), "=r"(r1) : "r"(address));
     two[2 * lane] = r0, two[2 * lane + 1] = r1;
@@ -136,7 +136,8 @@ __global__ void matrices(const short* in, uint32_t* loaded, uint32_t* transposed
 
 // ------------------------------------------------------------------------------------------------ asynchronous copies
 
-// A ring of two tiles: the next one is copied while one is summed. `valid` bytes exist, and the rest are zeros.
+// A ring of two tiles: the next tile is copied while one is summed. Bytes past `last_bytes` of the last tile become
+// zeros.
 __global__ void pipelined_sum(const float* in, float* out, int tiles, int last_bytes) {
     __shared__ __align__(16) float ring[2][128];
     int lane = threadIdx.x;
@@ -291,7 +292,7 @@ __global__ void lanes(unsigned* out) {
     out[160 + lane] = x * 1000 + y;
 }
 
-// Half of the block produces, the other half consumes, through named barriers.
+// Half of the block produces values and the other half consumes them, ordered by named barriers.
 __global__ void named_barriers(float* out) {
     __shared__ float slot[64];
     if (threadIdx.x < 64) {

@@ -1,5 +1,5 @@
-// A kernel whose shared-memory accesses are given by the test: two writes and a read, each with an index per thread,
-// with or without a barrier after each write. It compares the checks with a model that examines every pair.
+// The test chooses this kernel's shared-memory accesses: two writes and a read, each with an index per thread, with or
+// without a barrier after each write. It compares the findings with a model that examines every pair of accesses.
 #include <cuda_runtime.h>
 
 constexpr int kSize = 96;

@@ -1,6 +1,6 @@
-// A kernel whose global-memory accesses are given by the test: three for each thread, each a read, a write or
-// an atomic addition at an index per thread, with or without a barrier of the block between two. It compares the
-// checks with a model that examines every pair.
+// The test chooses this kernel's global-memory accesses. Each thread makes three, which are reads, writes or atomic
+// additions, with or without a block barrier between two. The test compares the findings with a model that examines
+// every pair of accesses.
 #include <cuda_runtime.h>
 
 constexpr int kWrite = 1, kAdd = 2;

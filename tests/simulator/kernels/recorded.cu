@@ -1,4 +1,4 @@
-// Kernels with known steps, for tests of recordings.
+// Kernels whose steps are known, for tests of the recorder.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -16,7 +16,7 @@ __global__ void conflicts(float* out) {
     out[threadIdx.x] = square[threadIdx.x][0];
 }
 
-// Warp 0 has work to do before the barrier, the others wait for it.
+// Warp 0 works before the barrier, at which the other warps wait for it.
 __global__ void waits(float* out) {
     __shared__ float part[32];
     if (threadIdx.x < 32) part[threadIdx.x] = out[threadIdx.x];
@@ -27,10 +27,10 @@ __global__ void waits(float* out) {
 __global__ void races(float* out) {
     __shared__ float part[64];
     part[threadIdx.x] = out[threadIdx.x];
-    out[threadIdx.x] = part[63 - threadIdx.x];  // no barrier
+    out[threadIdx.x] = part[63 - threadIdx.x];  // race: a barrier is missing before this read
 }
 
-// The second round overwrites elements that the first one may still read.
+// The second round overwrites elements that threads may still read in the first round.
 __global__ void rounds(float* out) {
     __shared__ float part[64];
     for (int k = 0; k < 2; ++k) {
@@ -76,13 +76,14 @@ __global__ void copies(const float* x, float* out) {
     out[32 + threadIdx.x] = stage[1][threadIdx.x];
 }
 
-// Blocks of two rows in a plane.
+// A two-dimensional grid of two-dimensional blocks.
 __global__ void plane(float* out) {
     int place = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x * blockDim.y;
     out[place + threadIdx.y * blockDim.x + threadIdx.x] = 1.0f;
 }
 
-// An element written twice, and a structure of two pieces, whose hooks all come before its stores.
+// Writes an element twice, then a structure. The compiler calls the hooks for both pieces of the structure before its
+// stores.
 __global__ void settles(float* out) {
     __shared__ float part[32];
     __shared__ alignas(16) float4 pairs[64];
@@ -108,7 +109,7 @@ __global__ void endless(float* out, int rounds) {
     }
 }
 
-// Warp 0 does more than can be recorded, the others little.
+// Warp 0 makes more accesses than the recorder can hold, the other warps make few.
 __global__ void apart(float* out, int rounds) {
     for (int k = 0; k < (threadIdx.x < 32 ? rounds : 3); ++k) {
         out[threadIdx.x] += 1.0f;
@@ -139,7 +140,7 @@ extern "C" void run_settles(float* out, cudaStream_t s) { settles<<<1, 32, 0, s>
 extern "C" void run_apart(float* out, int rounds, cudaStream_t s) { apart<<<1, 96, 0, s>>>(out, rounds); }
 extern "C" void run_hangs(float* out, cudaStream_t s) { hangs<<<1, 64, 0, s>>>(out); }
 extern "C" void run_endless(float* out, int rounds, cudaStream_t s) { endless<<<1, 128, 0, s>>>(out, rounds); }
-// Accesses of every width: to one element, contiguous, far apart, and by only some lanes.
+// Makes accesses of every width: to one element, contiguous, far apart, and by only some lanes.
 __global__ void widths(float* out) {
     __shared__ alignas(16) float pool[1024];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// Runtime calls in launchers. Each launcher writes its results to `out`; 1 means "as expected".
+// Runtime calls in launchers. Each launcher writes its results to `out`; 1 means that a call did what CUDA does.
 #include <cstring>
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@ __global__ void scale_kernel(float* x, int n) {
     if (i < n) x[i] *= table[i % 4];
 }
 
-// Scratch memory, copies in all directions, memset, symbols.
+// Tests scratch memory, copies in all directions, memset and symbols.
 extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     float host[4] = {1, 2, 3, 4}, back[4] = {};
     float *scratch = nullptr, *more = nullptr;
@@ -24,7 +24,7 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[5] = cudaMemcpyFromSymbol(back, table, 8, 8) == cudaSuccess && back[0] == 3 && back[1] == 4;
     int* address = nullptr;
     size_t bytes = 0;
-    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess && address != counters;  // the host's
+    out[6] = cudaGetSymbolAddress((void**)&address, counters) == cudaSuccess && address != counters;  // not the host's
     out[7] = cudaGetSymbolSize(&bytes, counters) == cudaSuccess && bytes == 12;
     int read[3];
     out[8] = cudaMemcpy(read, address, sizeof read, cudaMemcpyDeviceToHost) == cudaSuccess && read[2] == 7;
@@ -52,7 +52,7 @@ extern "C" void memory(float* x, int* out, int n, cudaStream_t stream) {
     out[16] = managed[3] == 2.5f && cudaFreeHost(pinned) == cudaSuccess && cudaFree(managed) == cudaSuccess;
 }
 
-// Failing calls, and the error that remains until it is queried.
+// Tests calls that fail, and that the error remains until it is queried.
 extern "C" void failures(float* x, int* out, int n, cudaStream_t stream) {
     float host[8];
     float* scratch = nullptr;
@@ -95,7 +95,7 @@ __global__ void shared_kernel(int* out) {
     out[0] = big[threadIdx.x];
 }
 
-// Streams, events, properties, attributes, occupancy.
+// Tests queries of streams, events, properties, attributes and occupancy.
 extern "C" void queries(int* out, cudaStream_t stream) {
     int i = 0;
     cudaStream_t mine;
@@ -137,7 +137,7 @@ extern "C" void queries(int* out, cudaStream_t stream) {
     out[i++] = cudaPointerGetAttributes(&pointer, out) == cudaSuccess && pointer.type == cudaMemoryTypeDevice;
 }
 
-// A kernel by its address, with its arguments by theirs.
+// Kernels that are launched by their addresses, with pointers to the arguments, or through a function pointer.
 __global__ void saxpy_kernel(float a, const float* x, float* y, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];
@@ -171,7 +171,7 @@ __global__ void clocks_kernel(int* out) {
 
 extern "C" void clocks(int* out, cudaStream_t stream) { clocks_kernel<<<1, 64, 0, stream>>>(out); }
 
-// Launches that CUDA refuses: each sets an error, which cudaGetLastError clears.
+// Tests launches that CUDA refuses. Each one sets an error, which cudaGetLastError clears.
 extern "C" void failing_launches(int* out, cudaStream_t stream) {
     int i = 0;
     tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);
@@ -184,5 +184,5 @@ extern "C" void failing_launches(int* out, cudaStream_t stream) {
     out[i++] = cudaGetLastError();
     tiny_kernel<<<1, 32, 0, stream>>>(out + 30);
     out[i++] = cudaDeviceSynchronize();
-    tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);  // the launcher's own result
+    tiny_kernel<<<1, 2048, 0, stream>>>(out + 30);  // not queried, so the launcher's call must return this error
 }

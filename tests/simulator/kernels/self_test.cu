@@ -1,4 +1,5 @@
-// A program that tests processor-dependent parts: stack switches, faults, atomics, ticks. It exits with 0.
+// A program that tests the processor-dependent parts of the simulator: stack switches, faults, atomics and clock ticks.
+// It exits with 0 if all work.
 #include <cstdio>
 
 #include <cuda_runtime.h>
@@ -6,7 +7,7 @@
 __global__ void sum_kernel(const float* x, float* out, int n) {
     __shared__ float line[32];
     float sum = 0.0f;
-    double other = 1.5;  // kept in a register across barriers
+    double other = 1.5;  // stays in a register while fibers switch stacks at barriers
     for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     if (threadIdx.x % 32 == 0) line[threadIdx.x / 32] = sum;
@@ -49,7 +50,7 @@ __global__ void deadlock_kernel(int* out) {
         out[threadIdx.x] = __any_sync(0xffffffffu, 1);
 }
 
-// A fault remains until the device is reset.
+// Checks a launch's error. A fault's error must remain until the device is reset.
 int expect(const char* what, int got, int wanted) {
     if (got != cudaSuccess && cudaGetLastError() != got) printf("%s: the error went away\n", what);
     cudaDeviceReset();

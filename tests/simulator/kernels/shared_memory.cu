@@ -1,4 +1,4 @@
-// Shared memory: static, dynamic, templated, two-dimensional, in device functions.
+// Kernels with static and dynamic shared memory, also in templates and device functions.
 #include <cuda_runtime.h>
 
 template <typename T, int N>
@@ -41,7 +41,7 @@ __global__ void fresh_kernel(int* out) {
 
 extern "C" void fresh(int* out, int blocks, cudaStream_t stream) { fresh_kernel<<<blocks, 1, 4, stream>>>(out); }
 
-// Alignment of arrays, and the shared window.
+// Writes the addresses of arrays, to test their alignment and the shared window.
 __global__ void addresses_kernel(int* out) {
     __shared__ char a;
     __shared__ double b;
@@ -65,7 +65,7 @@ __global__ void big_static(int* out) {
     out[0] = big[threadIdx.x];
 }
 
-// The limit of static memory, of both kinds together, and of the opt-in.
+// Launches at and beyond limits of shared memory: static, static plus dynamic, and the opt-in limit.
 extern "C" void static_limit(int* out, bool over, cudaStream_t stream) {
     if (over)
         big_static<48 * 1024 + 16><<<1, 1, 0, stream>>>(out);

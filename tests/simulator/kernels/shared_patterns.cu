@@ -1,5 +1,6 @@
-// One warp's access to shared memory, a slot for each lane (-1: the lane is not active), 4, 8 or 16 bytes wide. Reads and
-// writes are counted apart, so what prepares or copies the array is of the other kind.
+// One warp's access to shared memory, 4, 8 or 16 bytes wide, at a given slot for each lane (-1: inactive). Counters
+// separate reads and writes. So the kernel that measures reads fills the array with writes, and the one that measures
+// writes copies it with reads.
 #include <cuda_runtime.h>
 
 constexpr int kBytes = 16384;
@@ -23,7 +24,7 @@ __global__ void write_slots(const int* slots, unsigned* out) {
     for (int i = threadIdx.x; i < kBytes / sizeof(T); i += 32) reinterpret_cast<T*>(out)[i] = cells[i];
 }
 
-// One launch for each of `count` patterns. slots [count, 32]; out [kBytes / 4].
+// Launches one kernel for each of `count` patterns. slots: [count, 32]; out: [kBytes / 4].
 extern "C" void run(const int* slots, unsigned* out, int count, int bytes, bool write, cudaStream_t stream) {
     for (int i = 0; i < count; ++i, slots += 32) {
         if (bytes == 4) (write ? write_slots<unsigned> : read_slots<unsigned>)<<<1, 32, 0, stream>>>(slots, out);

@@ -1,4 +1,4 @@
-// RMSNorm: one block of 256 threads for each row, sums by warp shuffles. x and out are (rows, columns).
+// RMSNorm with one block of 256 threads per row. Warp shuffles compute the sums. x and out are (rows, columns).
 #include <cuda_runtime.h>
 
 __device__ float warp_sum(float value) {

@@ -4,7 +4,7 @@
 __global__ void add_kernel(int* out, int value) { *out += value; }
 __global__ void add_from_kernel(int* out, const int* value) { *out += *value; }
 
-// Queries: work is not ready before it is waited for.
+// Queries streams and events. Work is not complete until something waits for it.
 extern "C" void queries(int* out, cudaStream_t stream) {
     cudaStream_t mine;
     cudaEvent_t start, end;
@@ -14,7 +14,7 @@ extern "C" void queries(int* out, cudaStream_t stream) {
     cudaEventCreate(&start);
     cudaEventCreate(&end);
     out[i++] = cudaStreamQuery(mine);
-    out[i++] = cudaEventQuery(end);  // never recorded
+    out[i++] = cudaEventQuery(end);  // this event was never recorded
     cudaEventRecord(start, mine);
     add_kernel<<<1, 1, 0, mine>>>(out + 20, 1);
     cudaEventRecord(end, mine);
@@ -47,7 +47,7 @@ static void call_cuda(void* data) {
     errors[2] = cudaGetLastError();
 }
 
-// A host function in a stream must not call CUDA.
+// Tests that CUDA refuses calls from a host function in a stream.
 extern "C" void host_function(int* out, cudaStream_t stream) {
     int errors[3] = {-1, -1, -1};
     cudaLaunchHostFunc(stream, call_cuda, errors);
@@ -57,7 +57,7 @@ extern "C" void host_function(int* out, cudaStream_t stream) {
 
 static void set_five(void* data) { *static_cast<int*>(data) = 5; }
 
-// A graph stores the arguments of its kernels by value. Pointers refer to the contents when it runs.
+// Tests that a graph stores kernel arguments by value, and reads memory behind pointers only when it runs.
 extern "C" void replay(int* out, int* total, cudaStream_t) {
     cudaStream_t mine;
     cudaGraph_t graph;
@@ -84,7 +84,7 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
     cudaStreamIsCapturing(mine, &after);
     out[i++] = before == cudaStreamCaptureStatusNone && during == cudaStreamCaptureStatusActive && after == before;
     out[i++] = cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess && nodes == 6;
-    out[i++] = *pinned;  // nothing has run
+    out[i++] = *pinned;  // still unchanged, because the capture runs nothing
     out[i++] = cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);
     out[i++] = cudaGraphDestroy(graph);
     out[i++] = cudaGraphUpload(executable, mine);
@@ -106,7 +106,7 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
 
 static void count_calls(void* data) { ++*static_cast<int*>(data); }
 
-// A graph that is built node by node, changed, copied, and added to another one as a child.
+// Builds a graph node by node, changes it, copies it, and adds it to another graph as a child.
 extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaStream_t mine;
     cudaGraph_t graph, clone, outer, inside;
@@ -123,7 +123,7 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaMalloc(&device, 12 * sizeof(int));
     fill_params.dst = device;
     fill_params.elementSize = 2;
-    fill_params.value = 0x10101;  // of which the lower two bytes count
+    fill_params.value = 0x10101;  // only the lower two bytes are used
     fill_params.width = 12;
     fill_params.height = 1;
     copy_params.srcPtr = make_cudaPitchedPtr(source, 2 * sizeof(int), 2, 1);
@@ -145,8 +145,8 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphAddKernelNode(&kernel, graph, both, 2, &params);
     out[i++] = cudaGraphAddEmptyNode(&empty, graph, nullptr, 0);
     out[i++] = cudaGraphAddHostNode(&host, graph, &empty, 1, &counts);
-    out[i++] = cudaGraphAddDependencies(graph, &kernel, &empty, nullptr, 1);  // a dependency on an earlier node
-    value = 1000;                                                             // too late
+    out[i++] = cudaGraphAddDependencies(graph, &kernel, &empty, nullptr, 1);  // adds a dependency on an earlier node
+    value = 1000;  // too late to change the node's argument, which was copied
     cudaGraphGetNodes(graph, nullptr, &count);
     cudaGraphGetRootNodes(graph, nullptr, &roots);
     cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges);
@@ -198,7 +198,7 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphExecUpdate(executable, graph, &update);
     out[i++] = update.result;
     out[i++] = cudaGraphAddEmptyNode(&empty, graph, &in_clone, 1);
-    out[i++] = cudaGraphAddDependencies(graph, &fill, &kernel, nullptr, 1);  // it exists
+    out[i++] = cudaGraphAddDependencies(graph, &fill, &kernel, nullptr, 1);  // refused, because the dependency exists
     params.func = nullptr;
     out[i++] = cudaGraphAddKernelNode(&kernel, graph, nullptr, 0, &params);
     out[i++] = cudaGraphMemsetNodeSetParams(copy, &fill_params);
@@ -239,7 +239,7 @@ struct Streams {
     int end() { return cudaStreamEndCapture(main, &graph); }
 };
 
-// Calls that are refused during a capture: their error, and then that of the end of the capture.
+// Makes calls that CUDA refuses during a capture. Writes their error, then the error when the capture ends.
 extern "C" void capture_errors(int* out, cudaStream_t stream) {
     Streams s;
     int* memory;
@@ -290,7 +290,7 @@ extern "C" void capture_errors(int* out, cudaStream_t stream) {
     cudaEventRecord(s.event, s.main);
     cudaStreamWaitEvent(s.side, s.event);
     add_kernel<<<1, 1, 0, s.side>>>(out + 41, 1);
-    out[i++] = s.end();  // the fork was not joined
+    out[i++] = s.end();  // fails, because the side stream was not joined
     s.begin();
     cudaDeviceSynchronize();
     add_kernel<<<1, 1, 0, s.main>>>(out + 41, 1);
@@ -304,7 +304,7 @@ extern "C" void capture_errors(int* out, cudaStream_t stream) {
     out[i++] = i;
 }
 
-// An allocation from a memory pool as a node of a graph.
+// Captures an allocation from a memory pool, which becomes a node of the graph.
 extern "C" void captured_allocation(int* out, cudaStream_t) {
     Streams s;
     int* memory;

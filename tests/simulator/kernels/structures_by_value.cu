@@ -24,7 +24,7 @@ __device__ __noinline__ Eight all_eight(float x) {
     return made;
 }
 
-// One thread per structure of 32 bytes at most.
+// One thread reads one structure of at most 32 bytes.
 __global__ void waves_kernel(const Three* x, float* out) {
     out[threadIdx.x] = waves(x[threadIdx.x]) + waves(x[blockDim.x - 1 - threadIdx.x]);
 }

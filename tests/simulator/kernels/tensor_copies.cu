@@ -11,7 +11,7 @@ struct Box {
     int size[5], stride[5], box[5], step[5], at[5];  // stride[d]: bytes from one element of dimension d + 1 to the next
 };
 
-constexpr int kTile = 1024;  // where the tile's room begins in shared memory: a multiple of every swizzle's period
+constexpr int kTile = 1024;  // offset of the tile in shared memory: a multiple of every swizzle's period
 
 __device__ uint32_t address_of(const void* shared) { return static_cast<uint32_t>(__cvta_generic_to_shared(shared)); }
 
@@ -52,7 +52,7 @@ __device__ void prefetch_box(int rank, const CUtensorMap* map, const int* at) {
     if (rank == 5) asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global [%0, {%1, %2, %3, %4, %5}];" ::"l"(map), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]) : "memory");
 }
 
-// Contiguous bytes, reduced into global memory.
+// Reduces contiguous bytes of shared memory into global memory (cp.reduce.async.bulk).
 __device__ void reduce_run(int which, void* to, uint32_t from, uint32_t bytes) {
     if (which == 0) asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
     if (which == 1) asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
@@ -86,7 +86,7 @@ __device__ void wait(uint64_t* barrier, uint32_t parity) {
         : "memory");
 }
 
-// The tensor map is in a parameter, in constant memory or in global memory.
+// Loads with a tensor map in a kernel parameter, in constant memory or in global memory.
 __constant__ CUtensorMap constant_map;
 
 __device__ void load(const CUtensorMap* map, const Box& b, int offset, int bytes, int* out) {
@@ -150,7 +150,7 @@ __global__ void reduce_runs(int which, const int* operand, int* out, int bytes) 
     }
 }
 
-// The error of encoding, or 0.
+// Encodes a tensor map. Returns the driver's error, or 0.
 static int encode(CUtensorMap* map, const void* address, const Box& b) {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found;

@@ -31,7 +31,7 @@ __device__ unsigned begin(unsigned char* tiles, const unsigned* image, Scratch& 
     return scratch.taken;
 }
 
-// All accumulators, [128][kColumns] of each block.
+// Stores all accumulators of a block, [128][kColumns].
 __device__ void store_all(unsigned d, const unsigned* c) {
     c += (blockIdx.x * 128 + threadIdx.x) * kColumns;
     for (int i = 0; i < kColumns; ++i) {
@@ -61,7 +61,8 @@ __device__ void meet() {
     llmk::tcgen05_fence_after_thread_sync();
 }
 
-// a and b: descriptors without addresses, and where they begin. With `words`, A [128][8] goes to tensor memory.
+// Multiplies A and B. a, b: descriptors without addresses; a_start, b_start: offsets in `image`. With `words`, A
+// [128][8] is in tensor memory.
 template <int BLOCKS>
 __device__ void product(const unsigned* image, const unsigned* words, const unsigned* c, unsigned* out, uint64_t a,
                         int a_start, uint64_t b, int b_start, unsigned kind, int adds) {
@@ -128,7 +129,8 @@ extern "C" void run_product(const unsigned* image, const unsigned* words, const 
                                             adds, from_words);
 }
 
-// What each register holds of lane l, column c, where 1000 l + c lies: [shape][thread][8], each shape 16 columns wide.
+// Writes what each load shape returns if lane l and column c of tensor memory hold 1000 l + c. out: [shape][thread][8];
+// each shape is 16 columns wide.
 __global__ void shapes(const unsigned* c, unsigned* out) {
     __shared__ Scratch scratch;
     if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&scratch.taken, kColumns);
@@ -166,7 +168,8 @@ extern "C" void run_shapes(const unsigned* c, unsigned* out, cudaStream_t stream
     shapes<<<1, 128, 0, stream>>>(c, out);
 }
 
-// 128 rows of 32 bytes and of 16 bytes, K-major without a swizzle, to columns 0-7 and 8-11 of tensor memory.
+// Copies 128 rows of 32 bytes to columns 0-7 of tensor memory, and of 16 bytes to columns 8-11. Rows are K-major
+// without a swizzle.
 __global__ void copies(const unsigned* image, const unsigned* c, unsigned* out) {
     extern __shared__ __align__(1024) unsigned char tiles[];
     __shared__ Scratch scratch;

@@ -44,7 +44,7 @@ __device__ void load(void* tile, const CUtensorMap* map, int column, int row, ui
         : "memory");
 }
 
-// The place of an element in a tile of 32 floats a row, with the swizzle of 128 bytes.
+// Returns the index of an element in a tile with rows of 32 floats and the 128-byte swizzle.
 __device__ int swizzled(int row, int column) { return row * kDepth + (column ^ (row % 8 * 4)); }
 
 struct Stage {
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kConsumerWarpgroups + 32)
     }
 }
 
-// A matrix [rows, columns] in boxes.
+// Encodes a tensor map of a matrix [rows, columns]. Returns whether this succeeded.
 static bool encode(CUtensorMap* map, const float* matrix, int rows, int columns, int box_rows, int box_columns,
                    CUtensorMapSwizzle swizzle) {
     void* entry = nullptr;
@@ -131,7 +131,7 @@ extern "C" void run_product(const float* a, const float* b, float* c, int m, int
     product<<<grid, kConsumerWarpgroups + 32, kStages * sizeof(Stage), stream>>>(map_a, map_b, map_c, k);
 }
 
-// One bit for each way to query the driver's function; some must return it, others must return nothing.
+// Queries a driver function in several ways, one bit of `out` each. Some must return the function, others nothing.
 extern "C" void run_entry_points(int* out, cudaStream_t stream) {
     void *entry = nullptr, *other = nullptr, *none = nullptr;
     cudaDriverEntryPointQueryResult found;

@@ -1,4 +1,4 @@
-// c = a b for square matrices, one thread for each element of c, tiles of 16 x 16 in shared memory.
+// Computes c = a b for square matrices: one thread per element of c, and tiles of 16 x 16 in shared memory.
 #include <cuda_runtime.h>
 
 constexpr int TILE = 16;

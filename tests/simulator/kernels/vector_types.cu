@@ -1,4 +1,4 @@
-// CUDA's vector types: construction, and number of accesses. Each launcher copies one array with one type.
+// CUDA's vector types: construction and number of memory accesses. Each launcher copies an array of one type.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@ __global__ void copy(const T* in, T* out) {
     out[threadIdx.x] = in[threadIdx.x];  // counted
 }
 
-// Components are used one by one, but the element is accessed as a whole.
+// The code uses components one by one, but one access loads or stores the whole element.
 __global__ void scale_float4(const float4* in, float4* out) {
     float4 v = in[threadIdx.x];  // counted: load
     v.x *= 2;

@@ -1,7 +1,7 @@
 // Every warp intrinsic, for all lanes, with the results in out[launcher's rows][lane].
 #include <cuda_runtime.h>
 
-// Rows: __shfl_sync, _up_, _down_, _xor_ for an argument and a width.
+// Writes four rows: the results of __shfl_sync, _up_, _down_ and _xor_ for an argument and a width.
 __global__ void shuffles_kernel(int* out, int argument, int width) {
     const int lane = threadIdx.x;
     const int value = 1000 + lane;
@@ -15,7 +15,7 @@ extern "C" void shuffles(int* out, int argument, int width, cudaStream_t stream)
     shuffles_kernel<<<1, 32, 0, stream>>>(out, argument, width);
 }
 
-// Each type that can be shuffled arrives whole.
+// Shuffles all types, which must arrive with all their bytes.
 __global__ void types_kernel(double* out) {
     const int lane = threadIdx.x;
     const unsigned all = 0xffffffff;
@@ -54,7 +54,7 @@ extern "C" void votes(int* out, const int* x, cudaStream_t stream) {
     votes_kernel<<<1, 32, 0, stream>>>((unsigned*)out, x);
 }
 
-// Halves of a warp, then odd and even lanes, diverge and reconverge.
+// First the halves of a warp, then odd and even lanes diverge and reconverge.
 __global__ void partial_kernel(int* out) {
     const int lane = threadIdx.x % 32;
     int value = lane;
@@ -72,7 +72,7 @@ __global__ void partial_kernel(int* out) {
 
 extern "C" void partial(int* out, int warps, cudaStream_t stream) { partial_kernel<<<1, warps * 32, 0, stream>>>(out); }
 
-// A warp with fewer than 32 lanes, and exited lanes: the full mask means the existing lanes.
+// A warp has fewer than 32 lanes, and some have exited. A full mask then names the remaining lanes.
 __global__ void missing_kernel(int* out, int leave) {
     if (threadIdx.x >= leave) return;
     const unsigned ballot = __ballot_sync(0xffffffff, 1);
@@ -95,7 +95,7 @@ __global__ void inactive_kernel(int* out) {
 
 extern "C" void inactive(int* out, cudaStream_t stream) { inactive_kernel<<<1, 32, 0, stream>>>(out); }
 
-// One atomic for all active lanes: it adds the number of lanes that run together.
+// One lane makes the atomic addition for all active lanes, and adds their number.
 __global__ void aggregated_kernel(int* counter, int* place, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n && i % 3 != 0) {

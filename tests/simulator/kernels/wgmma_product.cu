@@ -1,4 +1,4 @@
-// A matrix product by one warpgroup with k = 16 at a time, as in day 13: 64 x 256 accumulators in a warpgroup.
+// A matrix product by one warpgroup, 16 elements of k at a time, as in day 13. The warpgroup has 64 x 256 accumulators.
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ void multiply(float (&d)[128], uint64_t a, uint64_t b
         : "l"(a), "l"(b));
 }
 
-// Tiles of 64 k, K-major with the 128-byte swizzle: a [64, 64], b [256, 64].
+// Tiles have 64 elements of k and are K-major with the 128-byte swizzle: a [64, 64], b [256, 64].
 __global__ void product(const int4* tiles, float* out, int turns) {
     extern __shared__ __align__(1024) int4 memory[];
     for (int i = threadIdx.x; i < 320 * 128 / 16; i += 128) memory[i] = tiles[i];

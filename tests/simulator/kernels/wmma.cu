@@ -1,4 +1,4 @@
-// WMMA: every fragment shape, type and layout; from shared and from global memory.
+// WMMA with every fragment shape, type and layout, loaded from shared or global memory.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -71,7 +71,7 @@ __global__ void ownership(const half* numbers, const float* floats, float* a, fl
     counts[6] = wmma::fragment<wmma::accumulator, 8, 32, 16, half>::num_elements;
 }
 
-// A typical epilogue: scale, add, clamp through x[].
+// A typical epilogue, which scales, adds and clamps fragment elements through x[].
 __global__ void epilogue(const half* a, const half* b, half* out) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fragment_a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fragment_b;
@@ -86,7 +86,7 @@ __global__ void epilogue(const half* a, const half* b, half* out) {
     wmma::store_matrix_sync(out, rounded, 16, wmma::mem_row_major);
 }
 
-// Loads and stores of one kind each, for counting. LD is the leading dimension of the shared tile.
+// One load and one store, whose wavefronts the test counts. LD is the leading dimension of the shared tile.
 template <int LD, typename T>
 __global__ void shared_loads(const T* in, float* out) {
     __shared__ __align__(32) T tile[16 * LD];

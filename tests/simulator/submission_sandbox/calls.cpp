@@ -52,7 +52,7 @@ void kill_launch(int error) {
 void set_fault(int error) { fault = error; }
 ArenaRange arena_range() { return {arena, sizeof arena}; }
 namespace arena {
-// The first half belongs to the host as well.
+// Bytes 0-127 always stay open to the host.
 bool is_closed(const void* address) {
     auto* byte = static_cast<const char*>(address);
     return closes && closed && ((byte >= ::arena + 128 && byte < ::arena + 256) || faulting);
@@ -101,7 +101,7 @@ int ask(void** words) {
     return 5;
 }
 
-// Returns the finding of an access in a launcher, or an empty text if it is allowed.
+// Makes an access in a launcher. Returns the kind of the finding, or an empty text if the access is allowed.
 const char* launcher(const void* data, size_t bytes, bool write) {
     Access access = {data, bytes, write};
     void* words[] = {&access};
@@ -132,7 +132,7 @@ int ask_in_frames(void** words) {
     return 5;
 }
 
-Access wanted;  // of the local variable: `data` counts from it
+Access wanted;  // the access to a local variable; `data` is an offset from it
 bool only_stack = false, from_the_frame = false;
 __attribute__((noinline)) void look_at_local(void* words) {
     const void* local = *static_cast<void**>(words);
@@ -156,13 +156,13 @@ const char* local(long offset, size_t bytes, bool write, bool deeper = false) {
     return sim_call(ask_in_frames, words) == 5 ? "" : said;
 }
 
-// --- functions that are called, variables that are registered ---
+// --- checks of function calls and of registered variables ---
 int ask_function(void** words) { return sandbox::check_function(words[0], code()), 5; }
 int ask_callable(void** words) { return sandbox::check_callable(words[0], code()), 5; }
 int ask_variable(void** words) {
     return sandbox::check_variable(words[0], reinterpret_cast<size_t>(words[1]), code()), 5;
 }
-// As an access to closed memory by the C library.
+// Raises SIGSEGV, as an access of the C library to closed memory would.
 int ask_signal(void**) {
     faulting = 1;
     raise(SIGSEGV);
@@ -175,7 +175,7 @@ bool passes(int (*what)(void**), const void* first, size_t second = 0) {
     return sim_call(what, words) == 5;
 }
 
-// Returns how a process ends in which a submission's constructor performs the access first.
+// Runs a call in a child process. Returns how that process ends.
 template <typename F>
 int ends(F what) {
     fflush(stdout);
@@ -215,9 +215,9 @@ __attribute__((noinline)) void places() {
     CHECK(refused(&data_of_ours, 8, true) && refused(&data_of_ours, 8, false));
     CHECK(may_read(&constant_of_ours, 8) && refused(&constant_of_ours, 8, true));
     CHECK(may_read(&stdout, 8) && may_read(&stderr, 8) && refused(&stdout, 8, true) && refused(&stdin, 8, false));
-    auto* of_the_system = reinterpret_cast<const void*>(getauxval(AT_SYSINFO_EHDR));  // a library without tables
+    auto* of_the_system = reinterpret_cast<const void*>(getauxval(AT_SYSINFO_EHDR));  // the vDSO library
     CHECK(!of_the_system || (may_read(of_the_system, 8) && refused(of_the_system, 8, true)));
-    CHECK(refused(plus(SIM_FRAME, -(8 << 20) - (64 << 10)), 8, false));  // deeper than any stack
+    CHECK(refused(plus(SIM_FRAME, -(8 << 20) - (64 << 10)), 8, false));  // below the end of any stack
     CHECK(refused(nullptr, 8, false) && refused(reinterpret_cast<void*>(~uintptr_t(0) - 3), 8, false));
     void* foreign = malloc(64);
     CHECK(refused(foreign, 8, true) && refused(foreign, 8, false) && may_write(foreign, 0) && may_read(foreign, 0));
@@ -242,7 +242,7 @@ __attribute__((noinline)) void stacks() {
     CHECK(!*local(0, 8, false, true));
     for (bool deeper : {false, true}) {
         bool hit = false;
-        // Upwards from the local variable: the saved frame pointer, the return address, and other frames.
+        // Above the local variable are the saved frame pointer, the return address, and the callers' frames.
         for (long offset = 32; offset < 160; offset += 8)
             hit |= !strcmp(local(offset, 8, true, deeper), "not_its_stack");
         CHECK(hit);
@@ -251,9 +251,9 @@ __attribute__((noinline)) void stacks() {
         for (long offset = -8; offset >= -64; offset -= 8)
             if (*local(offset, 8, true, deeper)) hit = true;
         CHECK(!strcmp(local(-200, 8, true, deeper), "not_its_stack"));
-        CHECK(!*local(64, 8, false, deeper));  // it may be read
+        CHECK(!*local(64, 8, false, deeper));  // reads are allowed
     }
-    from_the_frame = true;  // its saved frame pointer, its return address, and deeper frames
+    from_the_frame = true;  // offsets count from the frame: saved frame pointer, return address, and deeper frames
     for (long offset : {0, 8, -8, -16, -64}) CHECK(!strcmp(local(offset, 8, true), "not_its_stack"));
     from_the_frame = false;
     only_stack = true;
@@ -280,7 +280,7 @@ __attribute__((noinline)) void functions() {
     CHECK(passes(ask_variable, parts.variable, 32) && passes(ask_variable, parts.constant, 8));
     CHECK(!passes(ask_variable, &data_of_ours, 8) && !passes(ask_variable, parts.variable, 1 << 20));
     CHECK(!passes(ask_refuse, parts.variable) && !strcmp(said, "not_its_memory"));
-    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // the simulator's code may
+    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // allowed to the simulator
 }
 
 __attribute__((noinline)) void heap() {
@@ -289,7 +289,7 @@ __attribute__((noinline)) void heap() {
     CHECK(one && two && one != two && may_write(one, 128) && may_write(two, 128));
     CHECK(labs(static_cast<char*>(two) - static_cast<char*>(one)) >= 128 &&
           reinterpret_cast<uintptr_t>(one) % 128 == 0);
-    CHECK(refused(static_cast<char*>(one) - 1, 2, true));  // the pool begins with it
+    CHECK(refused(static_cast<char*>(one) - 1, 2, true));  // `one` is the first block of the pool
     CHECK(sandbox::release(two) && sandbox::allocate(128) == two && sandbox::release(one) && sandbox::release(two));
     CHECK(sandbox::allocate(65) == two && sandbox::allocate(128) == one);
     CHECK(!sandbox::release(&data_of_ours) && !sandbox::release(static_cast<char*>(one) + 16) &&
@@ -335,23 +335,23 @@ __attribute__((noinline)) void kernels() {
           !strcmp(in_kernel(stack - 1, 1, false), "not_its_memory"));
     CHECK(!strcmp(in_kernel(parts.of_the_thread, 8, true), "not_its_memory"));
     long mine = 0;
-    CHECK(!strcmp(in_kernel(&mine, 8, false), "not_its_memory"));  // of the host
+    CHECK(!strcmp(in_kernel(&mine, 8, false), "not_its_memory"));  // a local variable of the host
 }
 }  // namespace
 
 int main(int, char** words) {
-    long above = 0;  // of the program that loads the submission
+    long above = 0;  // a local variable of the program that loads the submission
     sandbox::check_function(reinterpret_cast<const void*>(&main), reinterpret_cast<const void*>(&main));
     CHECK(!sandbox::confined && !callable.bytes);
     void* library = dlopen(words[1], RTLD_NOW);
     if (!library) return printf("%s\n", dlerror()), 2;
     reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
-    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // confinement has not begun
+    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // not yet confined: no effect
     sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();
     CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0);
     sandbox::check(&data_of_ours, 0, true, reinterpret_cast<const void*>(&main), SIM_FRAME);
-    CHECK(callable.base == 1);  // the simulator's code is not a submission
+    CHECK(callable.base == 1);  // not changed by calls from the simulator's code
     CHECK(ends([] { sandbox::check(parts.variable, 8, true, code(), SIM_FRAME); }) == 0);
     for (bool write : {true, false})
         CHECK(ends([=] { sandbox::check(&data_of_ours, 8, write, code(), SIM_FRAME); }) == -1);

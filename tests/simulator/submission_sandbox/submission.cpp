@@ -1,4 +1,4 @@
-// A fake submission's library, with every kind of memory and function of its own.
+// The library of a fake submission, which contains every kind of memory and function.
 #include <string.h>
 
 #include "submission.h"
@@ -7,7 +7,7 @@ namespace {
 long variable[4] = {1, 2, 3, 4};
 const long constant[2] = {5, 6};
 thread_local long of_the_thread[2];
-size_t (*const bound)(const char*) = strlen;  // an address that the loader puts into a table
+size_t (*const bound)(const char*) = strlen;  // the loader writes this address, in memory that is read-only afterwards
 
 __attribute__((noinline)) void own_function(void*) {}
 __attribute__((noinline)) void with_local(void (*inner)(void*), void (*deeper)(void*, void (*)(void*)), void* address) {
