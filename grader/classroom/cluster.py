@@ -59,7 +59,7 @@ class Cluster:
                 self._ask(partial(ray.init, address=address, logging_level=logging.ERROR, **settings))
             except Exception as error:  # many types, not all of them Ray's
                 if isinstance(error, TimeoutError):
-                    atexit.register(_leave)
+                    atexit.register(_exit_at_once)
                 raise GraderError(
                     f"no Ray cluster answers at {address}: {' '.join(str(error).split())[:300]}",
                     f"Start one (`ray start --head`, and {_JOIN} on each node, this machine too) or omit --cluster.",
@@ -78,13 +78,13 @@ class Cluster:
     @property
     def room(self) -> bool:
         """Return whether any node has room for another job."""
-        self._look()
+        self._update_nodes()
         return self._attempts.room
 
-    def _look(self) -> None:
+    def _update_nodes(self) -> None:
         """Update the list of nodes, at most every LOOK seconds, because the query is slow."""
         if time.monotonic() >= self._looked + LOOK:
-            with _lost():
+            with _lost_cluster_as_error():
                 there = [node for node in self._ask(self.ray.nodes) if node["Alive"]]
             self._attempts.nodes = {node["NodeID"]: node["Resources"] for node in there}
             self._looked = time.monotonic()
@@ -98,17 +98,17 @@ class Cluster:
         if node:
             there = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
             remote = remote.options(scheduling_strategy=there)
-        with _lost():
+        with _lost_cluster_as_error():
             reference = self._ask(partial(remote.remote, job, *self._given))  # the first call waits for the head
         self._attempts.add(reference, job, node)
 
     def wait(self) -> list[tuple[Job, Outcome]]:
         """Implement ``Executor.wait``."""
-        self._look()
+        self._update_nodes()
         for job, node in self._attempts.late():  # every job has been submitted, so a node with room is idle
             self._try(job, node)
         references = self._attempts.references
-        with _lost():
+        with _lost_cluster_as_error():
             some, _ = self.ray.wait(references, num_returns=1, timeout=LOOK)
             if some and len(references) > 1:
                 some, _ = self.ray.wait(references, num_returns=len(references), timeout=0)
@@ -156,7 +156,7 @@ class Cluster:
         try:
             self._ask(self._end)
         except TimeoutError:
-            atexit.register(_leave)
+            atexit.register(_exit_at_once)
         self._attempts = Attempts()
 
     def _end(self) -> None:
@@ -201,7 +201,7 @@ def _refuse(address: str) -> None:
             ) from error
 
 
-def _leave() -> None:
+def _exit_at_once() -> None:
     """End this process at once. A normal exit would wait for Ray, which waits for a silent head, and then crash."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -209,7 +209,7 @@ def _leave() -> None:
 
 
 @contextlib.contextmanager
-def _lost() -> Any:
+def _lost_cluster_as_error() -> Any:
     """Convert the exceptions of a lost cluster into a GraderError."""
     try:
         yield

@@ -69,17 +69,17 @@ class Local:
         while not done:
             for pipe in wait([one.pipe for one in self._workers]):
                 one = next(one for one in self._workers if one.pipe is pipe)
-                job, outcome = one.job, self._hear(one)
+                job, outcome = one.job, self._receive(one)
                 if job and outcome is not None:
                     done.append((job, outcome))
         return done
 
-    def _hear(self, one: _Worker) -> Outcome | None:
+    def _receive(self, one: _Worker) -> Outcome | None:
         """Return a worker's result; None if it only reports that it has started."""
         try:
             said = one.pipe.recv_bytes()
         except (EOFError, OSError):
-            return self._bury(one)
+            return self._handle_death(one)
         if said == _READY:
             one.ready = True
             return None
@@ -88,7 +88,7 @@ class Local:
             self._end(one)
         return said
 
-    def _bury(self, one: _Worker) -> Died:
+    def _handle_death(self, one: _Worker) -> Died:
         one.process.join()
         self._end(one)
         if not one.ready:

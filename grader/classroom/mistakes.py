@@ -28,7 +28,7 @@ class Mistake:
     """The number of students."""
 
 
-def commonest(students: Iterable[Stored]) -> list[Mistake]:
+def most_common(students: Iterable[Stored]) -> list[Mistake]:
     """Return the mistakes, the most common first."""
     found: dict[Hashable, Mistake] = {}
     for student in students:

@@ -95,7 +95,7 @@ def _page(name: str, **shown: Any) -> str:
 
     own = Path(html.__file__).with_name("class_style.css").read_text(encoding="utf-8")
     style = html.style() + own
-    return html.template(name).render(style=Markup(style), policy=html.only_this_style(style), **shown)
+    return html.template(name).render(style=Markup(style), policy=html.content_security_policy(style), **shown)
 
 
 def _status(verdict: Verdict | None) -> str:
@@ -120,7 +120,7 @@ def _class(course: Course, students: list[Stored], pairs: Sequence[Pair], book: 
         "key": [(kind, label) for kind, label in labels.items() if kind in present],
         "summary": _summary(graded, book.maximum),
         "bins": _bins(graded, book.maximum),
-        "mistakes": mistakes.commonest(students),
+        "mistakes": mistakes.most_common(students),
         "groups": [_group(course, group, students) for group in groups[:MOST_GROUPS]],
         "more_groups": max(0, len(groups) - MOST_GROUPS),
         "k": similar.K,

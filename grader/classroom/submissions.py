@@ -99,7 +99,7 @@ def find_submissions(folder: Path) -> list[Submission]:
             found.append(Submission(path.name, path, refused=reason))
     if not found:
         raise GraderError(f"there are no submissions in {folder}", "It should hold a folder or a zip for each student.")
-    _tell_apart(found)
+    _rename_duplicates(found)
     return found
 
 
@@ -117,7 +117,7 @@ def _in_archive(path: Path) -> list[Submission]:
         return find_submissions(Path(folder))
 
 
-def _tell_apart(submissions: list[Submission]) -> None:
+def _rename_duplicates(submissions: list[Submission]) -> None:
     """Rename students with equal names, such as a folder and its zip, to their file names, which are unique."""
     while True:
         count = Counter(submission.student for submission in submissions)

@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 
 
-def of_an_interrupt(error: BaseException | None) -> bool:
+def is_interrupt(error: BaseException | None) -> bool:
     """Return whether Ctrl-C caused an error. During an import, Ctrl-C may raise another exception."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
@@ -38,7 +38,7 @@ def main() -> None:
         code = run()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done: ignore Ctrl-C from here on
     except (KeyboardInterrupt, Exception) as error:
-        if not of_an_interrupt(error):
+        if not is_interrupt(error):
             raise
         print("\ninterrupted", file=sys.stderr)
         os._exit(130)

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from grader import __version__
-from grader.cli import of_an_interrupt
+from grader.cli import is_interrupt
 from grader.cli.messages import print_error
 from grader.setup.errors import GraderError
 
@@ -99,7 +99,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASSED
     except Exception as error:
-        if of_an_interrupt(error):
+        if is_interrupt(error):
             return _interrupted()
         if os.environ.get("GRADER_DEBUG"):
             raise

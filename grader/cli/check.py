@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from grader.cli.list_exercises import next_exercise
-from grader.cli.messages import find_exercise, go_on, print_note, refuse_open_blanks, short_name, shown_path
+from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, short_name, shown_path, start_command
 from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.learner.progress import ProgressFile
@@ -217,7 +217,7 @@ def next_steps(
             steps.append((f"grader solution {name}", "the course's solution"))
             following = next_exercise(course, progress, entry)
             if following is not None:
-                steps.append((go_on(following, course), f"next: {following.title}"))
+                steps.append((start_command(following, course), f"next: {following.title}"))
             else:
                 steps.append(("grader list", "every exercise is passed"))
         if any(stage.lines for stage in verdict.stages) and not verbose:

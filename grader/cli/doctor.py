@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader import __version__
-from grader.cli.tried import untried
+from grader.cli.tried import untested
 from grader.course import Course
 from grader.course.learner.progress import ProgressFile
 from grader.report import theme, words
@@ -95,7 +95,7 @@ def grader_itself() -> Examined:
 
 def kind_of_machine() -> Examined:
     """Examine whether the course was tested on machines of this kind."""
-    said = untried()
+    said = untested()
     found = "a kind on which the course was tested" if not said else "some parts of it were not tested"
     return Examined("platform", OPTIONAL if said else GOOD, found, "\n".join(said))
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.cli.messages import go_on, print_note, short_name, shortened
+from grader.cli.messages import print_note, short_name, shortened, start_command
 from grader.course import Course, Entry
 from grader.course.learner.progress import Progress, ProgressFile
 from grader.course.puzzles import Puzzle, read_puzzles
@@ -121,7 +121,7 @@ def _solved(puzzles: list[Puzzle], course: Course, progress: Progress) -> str:
     if not puzzles:
         return ""
     solved = f"{len(puzzles) - len(left)} of {words.count(len(puzzles), 'puzzle')} solved"
-    return f"{solved}, next: {go_on(left[0], course)}" if left else solved
+    return f"{solved}, next: {start_command(left[0], course)}" if left else solved
 
 
 def _about(entry: Entry | None, wide: bool) -> str:

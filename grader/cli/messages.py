@@ -59,7 +59,7 @@ def find_exercise(course: Course, name: str) -> Entry:
             kernel_file.write(course, puzzle, puzzle.text)
         return puzzle
     entry = course.find(name)
-    bring_files_along(course)
+    move_renamed_files(course)
     if course.is_former(name):
         print_note(f"{name} was renamed to {entry.name}")
     return entry
@@ -74,13 +74,13 @@ def refuse_open_blanks(entry: Entry, text: str) -> None:
         )
 
 
-def bring_files_along(course: Course) -> None:
+def move_renamed_files(course: Course) -> None:
     """Move the learner's files of renamed exercises, and print a note for each."""
-    for note in former_files.bring_along(course):
+    for note in former_files.move_renamed(course):
         print_note(note)
 
 
-def go_on(entry: Entry, course: Course) -> str:
+def start_command(entry: Entry, course: Course) -> str:
     """Return the command that starts an exercise or a puzzle."""
     return f"grader {'check' if isinstance(entry, Puzzle) else 'watch'} {short_name(entry, course)}"
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.messages import bring_files_along, find_exercise, print_note, short_name
+from grader.cli.messages import find_exercise, move_renamed_files, print_note, short_name
 from grader.course import Course, Entry
 from grader.report import theme, words
 from grader.setup.errors import GraderError
@@ -37,7 +37,7 @@ def command(
     from grader.course.learner.zipped import write
 
     course = Course()
-    bring_files_along(course)
+    move_renamed_files(course)
     named_ones = {entry.name: entry for entry in (find_exercise(course, name) for name in exercise or [])}
     if drafts := [entry.name for entry in named_ones.values() if entry.draft]:
         raise GraderError(f"{drafts[0]} is a draft, which is not graded", "`grader list` marks drafts.")

@@ -11,7 +11,7 @@ PYTHONS = ((3, 11), (3, 13), (3, 14))
 _WITH_KERNELS = "run the course in a container (.devcontainer/Containerfile) or in WSL 2."
 
 
-def untried(
+def untested(
     system: str | None = None,
     processor: str | None = None,
     release: str | None = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.messages import bring_files_along, find_exercise, go_on
+from grader.cli.messages import find_exercise, move_renamed_files, start_command
 from grader.course import Course
 from grader.course.puzzles import Puzzle
 from grader.setup.errors import GraderError
@@ -27,8 +27,10 @@ def command(
     from grader.cli.watch_loop import watch
 
     course = Course()
-    bring_files_along(course)
+    move_renamed_files(course)
     entry = find_exercise(course, exercise) if exercise else None
     if isinstance(entry, Puzzle):
-        raise GraderError(f"{entry.variable} is a puzzle, not an exercise", f"`{go_on(entry, course)}` grades it.")
+        raise GraderError(
+            f"{entry.variable} is a puzzle, not an exercise", f"`{start_command(entry, course)}` grades it."
+        )
     return watch(course, entry)

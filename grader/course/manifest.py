@@ -130,7 +130,7 @@ def read_manifest(root: Path) -> Manifest:
     try:
         manifest = msgspec.convert(data, Manifest)
     except msgspec.ValidationError as error:
-        raise _error(path, text, data, *_in_our_words(str(error))) from None
+        raise _error(path, text, data, *_translated(str(error))) from None
     for place, key, problem, hint in _contradictions(root, manifest):
         raise _error(path, text, data, place, key, problem, hint)
     return manifest
@@ -224,7 +224,7 @@ def _in_order(stages: Stages) -> bool:
     return stages[:3] == ALWAYS and stages[3:] in ((), ("efficient",), ("fast",), ("efficient", "fast"))
 
 
-def _in_our_words(error: str) -> Problem:
+def _translated(error: str) -> Problem:
     """Translate a message of msgspec, such as ``Expected `int`, got `str` - at `$.day[0].exercise[2].points```."""
     message, _, at = error.partition(" - at ")
     place = tuple(int(number) for number in re.findall(r"(?:day|exercise)\[(\d+)\]", at))

@@ -53,7 +53,7 @@ def style() -> str:
     return "".join(page.blocks["style"](page.new_context({})))
 
 
-def only_this_style(text: str) -> str:
+def content_security_policy(text: str) -> str:
     """Return a Content-Security-Policy that allows this style sheet and nothing else."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -74,7 +74,7 @@ class Installer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=self._surroundings(),
+            env=self._environment(),
             cwd=self.folder.course,
             pass_fds=[] if self._lock is None else [self._lock],
             start_new_session=True,
@@ -98,7 +98,7 @@ class Installer:
                     self.changed = self.changed or bool(_CHANGING.match(line))
                 return
 
-    def _surroundings(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         """Return the environment for pip and uv: no settings that move packages; temporary files go into .venv."""
         kept = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
         return kept | {

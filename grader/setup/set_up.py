@@ -129,9 +129,9 @@ class SetUp:
             )
         for place in (self.folder.path, self.folder.course):
             if place.exists() and not os.access(place, os.W_OK | os.X_OK):
-                raise self._not_ours(place)
+                raise self._not_writable(place)
 
-    def _not_ours(self, place: Path) -> Failure:
+    def _not_writable(self, place: Path) -> Failure:
         """Return the failure for a folder in which this user may not write."""
         try:
             owner = place.owner()
@@ -149,7 +149,7 @@ class SetUp:
         self.folder.forget()
 
         def refuse(_: object, path: str, problem: BaseException) -> None:
-            raise self._not_ours(Path(path).parent) if isinstance(problem, PermissionError) else problem
+            raise self._not_writable(Path(path).parent) if isinstance(problem, PermissionError) else problem
 
         if self.folder.path.is_dir():
             self.display.now("Removing the old .venv")

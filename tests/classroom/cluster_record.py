@@ -25,7 +25,7 @@ from typing import Any
 
 from grader.classroom.store import FOLDER, PLAN
 from grader.course import Course
-from tests.classroom.ray_nodes import Silence, nodes_here
+from tests.classroom.ray_nodes import Silence, local_nodes
 from tests.classroom.scaling import ROOT, environment, machine
 from tests.classroom.synthetic import EXERCISES, hand_in
 from tests.classroom.test_grade import files, written
@@ -39,7 +39,7 @@ def finished(out: Path) -> int:
     return sum(path.name != PLAN for path in (out / FOLDER).glob("*.json"))
 
 
-def where_they_part(one: str, other: str) -> tuple[str, str]:
+def first_difference(one: str, other: str) -> tuple[str, str]:
     """Return the text around the first difference."""
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[max(0, at - 40) : at + 40], other[max(0, at - 40) : at + 40]
@@ -55,7 +55,10 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("GRADER_CHECK_NVCC", "off")
     course, exercise = Course(ROOT), EXERCISES[0]
-    with tempfile.TemporaryDirectory(prefix="cluster-record-") as name, nodes_here([0] * NODES, options.cores) as nodes:
+    with (
+        tempfile.TemporaryDirectory(prefix="cluster-record-") as name,
+        local_nodes([0] * NODES, options.cores) as nodes,
+    ):
         base = Path(name)
         instructor = base / "instructor.toml"
         instructor.write_text("seed = 7\n")
@@ -140,7 +143,7 @@ def main() -> int:
         record["grades_csv_is_the_same"] = all(same.values())
         texts = {folder: files(base / folder) for folder in ("here", "there", "silent", "killed")}
         record["results_that_differ_but_for_times"] = {
-            f"{folder}/{name}": where_they_part(text, texts[folder].get(name, ""))
+            f"{folder}/{name}": first_difference(text, texts[folder].get(name, ""))
             for folder in ("there", "silent", "killed")
             for name, text in sorted(texts["here"].items())
             if texts[folder].get(name) != text

@@ -31,7 +31,7 @@ It waits for a line with its address, which arrives when its cable exists.
 """
 
 
-class NotToBeHad(Exception):
+class NamespacesUnavailable(Exception):
     """This system cannot create simulated machines."""
 
 
@@ -51,9 +51,9 @@ class Machines:
                 assert holder.stdin
                 print(self.address(number), file=holder.stdin, flush=True)
                 _answer(holder)
-        except (OSError, subprocess.SubprocessError, NotToBeHad) as error:
+        except (OSError, subprocess.SubprocessError, NamespacesUnavailable) as error:
             self.close()
-            raise NotToBeHad(
+            raise NamespacesUnavailable(
                 f"this system cannot create network namespaces: {getattr(error, 'stderr', None) or error}"
             ) from error
 
@@ -99,9 +99,9 @@ class Machines:
 
 
 def _answer(holder: subprocess.Popen[str]) -> subprocess.Popen[str]:
-    """Wait until the namespaces exist; raise NotToBeHad with the shell's message if they cannot be created."""
+    """Wait until the namespaces exist; raise NamespacesUnavailable with the shell's message otherwise."""
     assert holder.stdout
     said = holder.stdout.readline().strip()
     if said != "there":
-        raise NotToBeHad(said or "the shell in the new namespaces ended without a message")
+        raise NamespacesUnavailable(said or "the shell in the new namespaces ended without a message")
     return holder

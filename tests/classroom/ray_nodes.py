@@ -30,7 +30,7 @@ class NotStarted(Exception):
 
 
 @contextlib.contextmanager
-def nodes_here(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
+def local_nodes(gpus: Sequence[int], cores: int = 1) -> Iterator[Any]:
     """Start a cluster with one node for each element of ``gpus``: the number of GPUs that Ray assumes on the node.
 
     The first node is the head. Ray waits only 15 seconds for each of its processes, which may be too short on a busy

@@ -193,5 +193,5 @@ def test_a_silent_head_is_reported(course: Course, no_ray, clock: Clock, monkeyp
     at_exit: list[Any] = []
     monkeypatch.setattr("atexit.register", at_exit.append)
     executor.close()
-    assert at_exit == [cluster._leave]
+    assert at_exit == [cluster._exit_at_once]
     woken.set()

@@ -63,7 +63,7 @@ def wrong(name: str, message: str = "", case: str = "") -> Stored:
 
 
 def test_one_mistake_under_many_names_is_one() -> None:
-    found = mistakes.commonest(
+    found = mistakes.most_common(
         [
             wrong("ann", case="one"),
             wrong("bob", "use of undeclared identifier 'foo' in line 3"),

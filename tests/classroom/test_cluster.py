@@ -33,7 +33,7 @@ from grader.course import Course
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.conftest import KERNEL
-from tests.classroom.ray_nodes import NotStarted, Silence, nodes_here
+from tests.classroom.ray_nodes import NotStarted, Silence, local_nodes
 from tests.classroom.test_grade import KILLED_WHILE_WRITING, TIMES, WRONG, files, grades, instructor, written
 from tests.classroom.test_jobs import Recorded
 
@@ -57,7 +57,7 @@ def nodes():
     pytest.importorskip("ray", reason="Ray is not installed: run `make cluster`")
     with contextlib.ExitStack() as stack:
         try:
-            nodes = stack.enter_context(nodes_here([1, 0, 0]))
+            nodes = stack.enter_context(local_nodes([1, 0, 0]))
         except NotStarted as error:
             pytest.skip(str(error))
         yield nodes
@@ -266,7 +266,7 @@ def test_a_cluster_that_never_answers(course: Course, monkeypatch: pytest.Monkey
             Cluster("auto", course)
     finally:
         end.set()
-    assert at_exit == [cluster._leave]
+    assert at_exit == [cluster._exit_at_once]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from grader.classroom.worker import Graded
 from grader.course import Course
 from grader.verdict import FAILED, PASSED, Stage, Verdict
 from tests.classroom.cluster_record import finished
-from tests.classroom.namespaces import Machines, NotToBeHad
+from tests.classroom.namespaces import Machines, NamespacesUnavailable
 from tests.classroom.ray_nodes import PATIENT, SETTINGS
 from tests.classroom.test_grade import grades, written
 from tests.classroom.test_jobs import Recorded
@@ -101,7 +101,7 @@ def machines():
     with contextlib.ExitStack() as stack:
         try:
             machines = stack.enter_context(Machines(2))
-        except NotToBeHad as error:
+        except NamespacesUnavailable as error:
             pytest.skip(str(error))
         start = [sys.executable, "-m", "ray.scripts.scripts", "start", f"--object-store-memory={80 << 20}"]
         first = [f"--port={PORT}", "--include-dashboard=false", f"--system-config={json.dumps(PATIENT)}"]

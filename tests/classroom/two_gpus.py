@@ -25,7 +25,7 @@ from grader.classroom.leaderboard import times_of
 from grader.classroom.store import FOLDER, PLAN
 from grader.course import Course
 from grader.verdict import Verdict
-from tests.classroom.ray_nodes import nodes_here
+from tests.classroom.ray_nodes import local_nodes
 from tests.classroom.scaling import ROOT, environment, machine
 from tests.gpu.compare_counters import versions
 
@@ -66,7 +66,7 @@ def grade(base: Path, course: Course, students: int, gpus: int) -> dict[str, Any
         file.parent.mkdir(parents=True)
         file.write_text(f"// {gpus} {number}\n{solution.solution.read_text()}")
     (base / "instructor.toml").write_text("seed = 7\n")
-    with nodes_here([gpus], cores=max(2, len(os.sched_getaffinity(0)) // 2)) as nodes:
+    with local_nodes([gpus], cores=max(2, len(os.sched_getaffinity(0)) // 2)) as nodes:
         command = [sys.executable, "-m", "grader", "grade", str(folder), "--out", str(out), "--cluster", nodes.address]
         command += ["--device", "cuda", "--instructor", str(base / "instructor.toml"), "--exercise", EXERCISE]
         busy = Busy()

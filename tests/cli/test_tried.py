@@ -27,7 +27,7 @@ HERE = {"system": "Linux", "processor": "x86_64", "release": "6.12", "library": 
     ],
 )
 def test_untested_kinds_of_machines_are_listed(other: dict[str, str], says: list[str]) -> None:
-    said = tried.untried(**(HERE | other))  # type: ignore[arg-type]
+    said = tried.untested(**(HERE | other))  # type: ignore[arg-type]
     assert len(said) == len(says) and all(part in sentence for part, sentence in zip(says, said))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from grader.cli import app, of_an_interrupt
+from grader.cli import app, is_interrupt
 from grader.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,4 +150,4 @@ def test_an_interrupt_that_python_turns_into_another_error(
     monkeypatch.setattr(app, "_app", fails)
     assert app.run(["check"]) == app.INTERRUPTED
     assert capsys.readouterr().err == "\ninterrupted\n"
-    assert not of_an_interrupt(RuntimeError("of another kind"))
+    assert not is_interrupt(RuntimeError("of another kind"))

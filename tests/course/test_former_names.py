@@ -120,14 +120,14 @@ def test_a_file_at_the_former_path_moves_to_the_present_one(course: Course, caps
     run(["solution", "old"])
     assert "moved your exercises/day02_begin/old.cu to exercises/day02_start/new.cu" in capsys.readouterr().err
     assert course.find(NEW).skeleton.read_text() == "// my work" and not old.exists()
-    assert former_files.bring_along(course) == []
+    assert former_files.move_renamed(course) == []
 
 
 def test_work_at_both_paths_stays(course: Course) -> None:
     old, new = course.root / "exercises/day02_start/old.cu", course.find(NEW).skeleton
     old.write_text("// my old work")
     new.write_text("// my new work")
-    (note,) = former_files.bring_along(course)
+    (note,) = former_files.move_renamed(course)
     assert note.startswith("exercises/day02_start/old.cu is not graded") and "exercises/day02_start/new.cu" in note
     assert (old.read_text(), new.read_text()) == ("// my old work", "// my new work")
 
@@ -137,7 +137,7 @@ def test_a_skeleton_left_at_the_former_path_is_no_work(course: Course) -> None:
     for place in (old, own_copy.skeleton_copy(course.root, "day02_start", "old.cu")):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text("// an older skeleton")
-    assert former_files.bring_along(course) == []
+    assert former_files.move_renamed(course) == []
     assert old.exists()
 
 

@@ -153,7 +153,7 @@ def test_every_timing_attack_is_recorded_and_gained_nothing() -> None:
             f"{path.name} was changed: {again}"
         )
         assert text.startswith("// ") and text.splitlines()[0].endswith("."), f"{path.name} does not say what it tries"
-    assert timing_attacks.got_away(content) == []
+    assert timing_attacks.undetected(content) == []
     honest = [rows[name] for name in ("honest", "honest again")]
     assert all(row["verified_us"] > 0 and not row["problem"] for row in honest)
     # The grader's clock can detect a gain of 5 %, and agrees with the CUDA events of the honest kernel.
@@ -166,7 +166,7 @@ def test_only_attacks_that_gain_time_are_reported() -> None:
         return {"name": "a", "tries": "", "sha256": "", **more}
 
     rows = [row(gained=0.04), row(gained=0.06), row(gained=0.5, problem="a timed result is wrong"), row(gained=None)]
-    assert [found.gained for found in timing_attacks.got_away({"rows": rows})] == [0.06, None]
+    assert [found.gained for found in timing_attacks.undetected({"rows": rows})] == [0.06, None]
 
 
 def test_the_record_of_the_jail_covers_its_attacks() -> None:

@@ -162,7 +162,7 @@ def describe(row: Row) -> str:
     return f"{row.name:20} {events:>10} {verified:>20}  {said}".rstrip()
 
 
-def got_away(content: dict[str, Any]) -> list[Row]:
+def undetected(content: dict[str, Any]) -> list[Row]:
     """Return the attacks that gained time without being rejected."""
     rows = [Row(**row) for row in content["rows"]]
     return [row for row in rows if not row.problem and (row.gained is None or row.gained >= MOST_GAIN)]
@@ -203,7 +203,7 @@ def main() -> int:
     for path in (arguments.out, RECORD if arguments.record else None):
         if path is not None:
             write_record(path, content, course_root())
-    away = got_away(content)
+    away = undetected(content)
     print(
         f"{len(away)} of {len(content['rows'])} kernels gained time"
         + (f": {', '.join(row.name for row in away)}" if away else "")

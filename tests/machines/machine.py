@@ -84,7 +84,7 @@ class Machine:
         self._pip_cache = pip_cache
         for place in (self._layer, self._work, self.root, pip_cache):
             place.mkdir(parents=True, exist_ok=True)
-        self._furnish()
+        self._prepare()
 
     def command(self, shell: str, **environment: str) -> list[str]:
         """Return the command that runs a shell command in the course's folder, as the machine's user."""
@@ -114,7 +114,7 @@ class Machine:
         """Free the disk space."""
         shutil.rmtree(self.root.parent, ignore_errors=True)
 
-    def _furnish(self) -> None:
+    def _prepare(self) -> None:
         """Write the user, the network settings and the course into the layer."""
         d, owner = self.description, 0 if self.description.user == "root" else _USER_ID
         for name in _SYSTEM_FILES:

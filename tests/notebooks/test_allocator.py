@@ -99,7 +99,7 @@ class Cache(RuleBasedStateMachine):
             self.allocator.check()
 
     @invariant()
-    def everybody_reads_what_he_wrote(self) -> None:
+    def each_sequence_reads_its_own_tokens(self) -> None:
         for number, text in getattr(self, "texts", {}).items():
             sequence, size = self.allocator.sequences[number], self.allocator.page_size
             read = [self.memory[sequence.table[i // size] * size + i % size] for i in range(sequence.length)]

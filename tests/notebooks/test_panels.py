@@ -8,7 +8,7 @@ import pytest
 
 from grader.report.notebook.graded import bound_html
 from grader.report.notebook.panel import Panel
-from grader.report.notebook.verdicts import VerdictPanel, explain, placeless, show
+from grader.report.notebook.verdicts import VerdictPanel, explain, show, with_relative_paths
 from grader.simulator.report import LineCounters, Report
 from grader.verdict import TimeBound, UnitTime
 from grader.verdict.wording.findings import text
@@ -29,7 +29,7 @@ def test_a_verdict_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert str(shown[0]) == str(shown[1]) and shown[0].html() == shown[1].html()
     assert str(tmp_path) not in str(shown[0]) and "exercises/x.cu" in str(shown[0])
     assert not shown[0].passed
-    assert placeless(first).stages[2].findings[0].file == "exercises/x.cu"
+    assert with_relative_paths(first).stages[2].findings[0].file == "exercises/x.cu"
 
 
 def test_a_report_shows_findings_and_counters(tmp_path: Path) -> None:

@@ -136,13 +136,13 @@ def as_a_user(course: TinyCourse) -> tuple[int, str]:
             break
     else:
         pytest.skip("run by root, and nobody else may run a Python of 3.11 or newer here")
-    open_the_way(course.root)
+    allow_all_users(course.root)
     program = [*drop, python, "-ESs", "-m", "grader.setup"]
     done = subprocess.run(program, cwd=course.root, capture_output=True, text=True, timeout=240)
     return done.returncode, done.stdout + done.stderr
 
 
-def open_the_way(folder: Path) -> None:
+def allow_all_users(folder: Path) -> None:
     """Give all users access to a folder that pytest created for one user."""
     for parent in folder.parents:
         if parent.stat().st_mode & 0o005 != 0o005 and parent.owner() == "root" and "pytest" in str(parent):

@@ -37,7 +37,7 @@ def put(folder: Path, name: str, does: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def python_that_says(folder: Path, name: str, version: str) -> None:
+def fake_python(folder: Path, name: str, version: str) -> None:
     """Create a fake Python that answers the Makefile's version query and prints its name when run."""
     put(folder, name, f'case "$*" in *find_spec*) test {version} -ge 11;; *) echo "taken: {name} $*";; esac')
 
@@ -58,27 +58,27 @@ def make(course: TinyCourse, machine: Path, *arguments: str, **variables: str) -
 
 
 def test_a_python_that_is_too_old_is_skipped(course: TinyCourse, machine: Path) -> None:
-    python_that_says(machine, "python3", "9")
-    python_that_says(machine, "python3.12", "12")
+    fake_python(machine, "python3", "9")
+    fake_python(machine, "python3.12", "12")
     code, said = make(course, machine)
     assert code == 0 and "taken: python3.12 -ESs -m grader.setup" in said
 
 
 def test_the_python_of_the_environment_comes_first(course: TinyCourse, machine: Path) -> None:
     (course.root / ".venv" / "bin").mkdir(parents=True)
-    python_that_says(course.root / ".venv" / "bin", "python", "11")
-    python_that_says(machine, "python3", "13")
+    fake_python(course.root / ".venv" / "bin", "python", "11")
+    fake_python(machine, "python3", "13")
     assert "taken: python -ESs" in make(course, machine)[1]
     (course.root / ".venv" / "bin" / "python").unlink()
     assert "taken: python3 -ESs" in make(course, machine)[1]
 
 
 def test_options_reach_the_set_up(course: TinyCourse, machine: Path) -> None:
-    python_that_says(machine, "python3", "13")
+    fake_python(machine, "python3", "13")
     _, said = make(course, machine, "TORCH=cpu", "PIP_FLAGS=--proxy 'http://a b'")
     assert "--torch=cpu -- --proxy http://a b" in said and "--this-python" not in said
     (machine / "my pythons").mkdir()
-    python_that_says(machine / "my pythons", "python3.14", "14")
+    fake_python(machine / "my pythons", "python3.14", "14")
     _, said = make(course, machine, f"PYTHON={machine}/my pythons/python3.14")
     assert "taken: python3.14" in said and "--this-python" in said
 

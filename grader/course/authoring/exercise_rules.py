@@ -133,7 +133,7 @@ def headers(draft: Draft) -> Iterator[Problem]:
                 )
 
 
-def things_to_do(draft: Draft) -> Iterator[Problem]:
+def todo_comments(draft: Draft) -> Iterator[Problem]:
     """Check that an unfinished skeleton has a TODO comment, and that no other file has one."""
     entry = draft.entry
     implement = entry.kind == "implement"
@@ -148,7 +148,7 @@ def _todo(file: Path) -> list[int]:
     return [number for number, line in enumerate(lines_of(file), 1) if "TODO" in line]
 
 
-def only_lines_are_added(draft: Draft) -> Iterator[Problem]:
+def solution_keeps_the_skeleton(draft: Draft) -> Iterator[Problem]:
     """Check that the solution of an *implement* exercise contains all lines of the skeleton, in order."""
     entry = draft.entry
     if entry.kind != "implement" or not entry.solution.is_file():
@@ -293,8 +293,8 @@ RULES: tuple[Rule, ...] = (
     files,
     effort,
     headers,
-    things_to_do,
-    only_lines_are_added,
+    todo_comments,
+    solution_keeps_the_skeleton,
     hints,
     mistakes,
     naive_versions,

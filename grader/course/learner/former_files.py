@@ -13,7 +13,7 @@ from grader.course import Course, Entry
 from grader.course.learner import own_copy, pristine
 
 
-def bring_along(course: Course) -> list[str]:
+def move_renamed(course: Course) -> list[str]:
     """Move each file of a renamed exercise to its new path, unless the file there already has the learner's work.
 
     Return a note for each file.
@@ -22,12 +22,12 @@ def bring_along(course: Course) -> list[str]:
     for name, entry in course.former_names.items():
         day, _, variable = name.partition("/")
         old = course.root / "exercises" / day / f"{variable}.cu"
-        if old.is_file() and not old.is_symlink() and not _as_given(course, old, entry):
+        if old.is_file() and not old.is_symlink() and not _without_work(course, old, entry):
             notes.append(_move(course, old, entry))
     return notes
 
 
-def _as_given(course: Course, old: Path, entry: Entry) -> bool:
+def _without_work(course: Course, old: Path, entry: Entry) -> bool:
     """Return whether the old file holds none of the learner's work: it equals the original skeleton or the new file."""
     given = own_copy.skeleton_copy(course.root, old.parent.name, old.name)
     content = old.read_bytes()

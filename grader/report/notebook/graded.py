@@ -13,7 +13,7 @@ from grader.report import source_view, terminal
 from grader.report.html import source_rows
 from grader.report.notebook.panel import WIDTH, Panel
 from grader.report.notebook.source import BOX, colored
-from grader.report.notebook.verdicts import placeless
+from grader.report.notebook.verdicts import with_relative_paths
 from grader.report.picture import timeless
 from grader.report.terminal import NextStep
 from grader.verdict import Verdict
@@ -28,7 +28,7 @@ class Graded(Panel):
     """The output of a check. ``verdict``: its data; ``note``: a sentence to show above it."""
 
     def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
-        self.verdict = structs.replace(placeless(timeless(verdict)), isolation_note=verdict.isolation_note)
+        self.verdict = structs.replace(with_relative_paths(timeless(verdict)), isolation_note=verdict.isolation_note)
         self.note = note
         self._source = source_html(verdict)
         super().__init__(terminal.render(self.verdict, WIDTH, verbose, steps))

@@ -34,7 +34,7 @@ class VerdictPanel(Panel):
     """The report of a check; ``verdict`` is the data behind it."""
 
     def __init__(self, verdict: Verdict, verbose: bool) -> None:
-        self.verdict = placeless(timeless(verdict))
+        self.verdict = with_relative_paths(timeless(verdict))
         super().__init__(terminal.render(self.verdict, WIDTH, verbose))
 
     @property
@@ -43,7 +43,7 @@ class VerdictPanel(Panel):
         return self.verdict.passed
 
 
-def placeless(verdict: Verdict) -> Verdict:
+def with_relative_paths(verdict: Verdict) -> Verdict:
     """Replace absolute paths in a verdict by relative ones, so that stored outputs name no machine's folder."""
     folders = [course_root(), Path(verdict.file).resolve().parent]
 

@@ -120,10 +120,10 @@ def test_an_empty_lock_belongs_to_a_dead_builder(cache, text):
     assert cache.get(KEY, write, "x")[1] is False
 
 
-def _build_until(folder: str, started, go_on) -> None:
+def _build_until(folder: str, started, start_command) -> None:
     def build(entry: Path) -> None:
         started.set()
-        go_on.wait(60)
+        start_command.wait(60)
         write(entry)
 
     BuildCache(Path(folder)).get(KEY, build, "x")
@@ -131,14 +131,14 @@ def _build_until(folder: str, started, go_on) -> None:
 
 def test_a_live_builder_is_waited_for_with_a_message(cache, notices):
     context = multiprocessing.get_context("spawn")
-    started, go_on = context.Event(), context.Event()
-    process = context.Process(target=_build_until, args=(str(cache.folder), started, go_on))
+    started, start_command = context.Event(), context.Event()
+    process = context.Process(target=_build_until, args=(str(cache.folder), started, start_command))
     process.start()
     assert started.wait(60)
 
     def hear(text: str) -> None:
         notices.append(text)
-        go_on.set()
+        start_command.set()
 
     cache.notice = hear
     assert cache.get(KEY, never, "flash.cu")[1] is True
