@@ -16,6 +16,7 @@ from grader.frontend.ptx_instructions import (
     SPECIAL_REGISTERS,
     TensorAccess,
     WgmmaForm,
+    block_scaled_product,
     first_architecture,
     function_for,
     instead_of,
@@ -210,8 +211,8 @@ class _Ptx:
             elif parts[-1].startswith("{"):
                 looked_up = opcode.replace("mov.", "pack.", 1)
         form, access, pair = wgmma_form(opcode), tensor_access(opcode), tensor_product(opcode)
-        name = function_for(looked_up)
-        if name is None and form is None and access is None and pair is None:
+        scaled, name = block_scaled_product(opcode), function_for(looked_up)
+        if all(found is None for found in (name, form, access, pair, scaled)):
             raise UnknownPtx(f"the PTX instruction {opcode} is not simulated", self._suggestion(opcode))
         needed, only, have = first_architecture(opcode), only_architecture(opcode), self.architecture
         if needed > have:
@@ -224,6 +225,8 @@ class _Ptx:
             return [guard + self._tensor_access(opcode, access, parts)]
         if pair is not None:
             return [guard + self._tensor_product(opcode, pair, parts)]
+        if scaled is not None:
+            return [guard + self._block_scaled_product(opcode, scaled, parts)]
         assert name is not None
         values = [value for part in parts for value in self._values(part)]
         if "{0}" in name:
@@ -273,14 +276,30 @@ class _Ptx:
                 f"{opcode} takes [d], a, b, an instruction descriptor and enable-input-d",
                 "The disable-output-lane mask and scale-input-d are not simulated.",
             )
-        if re.fullmatch(r"%(\d+|\[\w+\])", parts[4]):
-            raise UnknownPtx(
-                f"enable-input-d of {opcode} must be a predicate, but {parts[4]} is a register",
-                "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
-            )
+        self._check_enable_input_d(opcode, parts[4])
         place = "_tensor_memory" if parts[1].startswith("[") else ""
         values = [value for part in parts for value in self._values(part)]
         return f"::sim::ptx::tcgen05_mma{place}<{pair}>({', '.join(['SIM_CALLER', *values])})"
+
+    def _block_scaled_product(self, opcode: str, form: str, parts: Sequence[str]) -> str:
+        """Translate tcgen05.mma with .block_scale. The scale factors are in tensor memory."""
+        if len(parts) != 7 or not parts[4].startswith("[") or not parts[5].startswith("["):
+            raise UnknownPtx(
+                f"{opcode} takes [d], a, b, an instruction descriptor, [scale-A], [scale-B] and enable-input-d"
+            )
+        if parts[1].startswith("["):
+            raise UnknownPtx(f"the simulator supports {opcode} only with A in shared memory, not in tensor memory")
+        self._check_enable_input_d(opcode, parts[6])
+        values = [value for part in parts for value in self._values(part)]
+        return f"::sim::ptx::tcgen05_mma_block_scale<{form}>({', '.join(['SIM_CALLER', *values])})"
+
+    @staticmethod
+    def _check_enable_input_d(opcode: str, operand: str) -> None:
+        if re.fullmatch(r"%(\d+|\[\w+\])", operand):
+            raise UnknownPtx(
+                f"enable-input-d of {opcode} must be a predicate, but {operand} is a register",
+                "Declare a predicate in the same asm statement: .reg .pred p; setp.ne.b32 p, %n, 0;",
+            )
 
     @staticmethod
     def _suggestion(opcode: str) -> str:

@@ -117,6 +117,17 @@ _TENSOR_ACCESS = re.compile(
     rf"tcgen05\.(?P<what>ld|st)\.sync\.aligned\.(?P<shape>{'|'.join(_TENSOR_SHAPES)})\.x(?P<n>1|2|4|8|16|32|64|128)\.b32"
 )
 _TENSOR_PRODUCT = re.compile(r"tcgen05\.mma\.cta_group::(?P<group>[12])\.kind::f16")
+_SCALED_PRODUCT = re.compile(
+    r"tcgen05\.mma\.cta_group::1\.kind::(?P<kind>mxf8f6f4|mxf4|mxf4nvf4)\.block_scale"
+    r"(?:\.(?P<size>scale_vec::[124]X|block16|block32))?"
+)
+# The scale factors of a row for each form of a block-scaled tcgen05.mma (PTX ISA, "Valid combinations of
+# scale_vectorsize with types and MMA-Kind").
+_SCALES = {
+    "mxf8f6f4": {None: 1, "scale_vec::1X": 1, "block32": 1},
+    "mxf4": {None: 2, "scale_vec::2X": 2, "block32": 2},
+    "mxf4nvf4": {"scale_vec::2X": 2, "block32": 2, "scale_vec::4X": 4, "block16": 4},
+}
 _CTA_GROUP = r"\.cta_group::(?P<group>[12])"
 
 # Patterns that others contain. Cache operators and eviction priorities are hints without influence on a result.
@@ -204,8 +215,11 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (rf"tcgen05\.dealloc{_CTA_GROUP}\.sync\.aligned\.b32", _of_group("tcgen05_dealloc")),
     (rf"tcgen05\.relinquish_alloc_permit{_CTA_GROUP}\.sync\.aligned", _of_group("tcgen05_relinquish_alloc_permit")),
     (
-        rf"tcgen05\.cp{_CTA_GROUP}\.128x(?P<bits>128|256)b",
-        lambda f: f"tcgen05_cp<{_truth(f['group'] == '2')}, {f['bits']}>",
+        rf"tcgen05\.cp{_CTA_GROUP}\.(?P<shape>128x(?:128|256)b|32x128b\.warpx4)",
+        lambda f: (
+            f"tcgen05_cp<{_truth(f['group'] == '2')}, {256 if f['shape'] == '128x256b' else 128}, "
+            f"{_truth(f['shape'] == '32x128b.warpx4')}>"
+        ),
     ),
     (
         rf"tcgen05\.commit{_CTA_GROUP}\.mbarrier::arrive::one(?:\.(?P<space>shared::cluster))?"
@@ -581,6 +595,13 @@ def tensor_product(opcode: str) -> str | None:
     return _truth(match["group"] == "2") if match else None
 
 
+def block_scaled_product(opcode: str) -> str | None:
+    """Return the template arguments of a tcgen05.mma with .block_scale; None if the form is not simulated."""
+    match = _SCALED_PRODUCT.fullmatch(opcode)
+    scales = _SCALES[match["kind"]].get(match["size"]) if match else None
+    return f"::sim::Tcgen05Kind::{match['kind']}, {scales}" if match and scales else None
+
+
 #: The first compute capability (times ten) that has an instruction. The first pattern that matches an opcode applies.
 #: An instruction without a pattern is available since sm_80, the simulator's oldest architecture.
 _SINCE = [
@@ -610,10 +631,15 @@ _REFUSED = [
     (r"tcgen05\.shift\..*",
      "Instead of shifting rows of tensor memory, load them and store them at another place."),
     (r"tcgen05\.cp\..*",
-     "Supported are the shapes 128x128b and 128x256b, with cta_group::1 and without a format conversion."),
+     "Supported are the shapes 128x128b, 128x256b and 32x128b.warpx4, without a format conversion."),
     (r"tcgen05\.mma\.(?:ws|sp)\b.*",
      "Supported are the dense forms tcgen05.mma.cta_group::1.kind::f16 and tcgen05.mma.cta_group::2.kind::f16."),
-    (r"tcgen05\.mma\..*", "Only kind::f16 is supported, without .collector or other modifiers."),
+    (r"tcgen05\.mma\..*block_scale.*",
+     "Supported with cta_group::1 are kind::mxf8f6f4 with scale_vec::1X or block32, kind::mxf4 with scale_vec::2X or "
+     "block32, and kind::mxf4nvf4 with scale_vec::2X, 4X, block32 or block16."),
+    (r"tcgen05\.mma\..*",
+     "Supported are kind::f16 and, with .block_scale, kind::mxf8f6f4, mxf4 and mxf4nvf4, without .collector or other "
+     "modifiers."),
     (r"tcgen05\.(?:ld|st)\..*",
      "Supported are .32x32b, .16x64b, .16x128b and .16x256b with .x1 to .x128 and .b32. The modifiers pack::16b, "
      "unpack::16b and red are not supported."),

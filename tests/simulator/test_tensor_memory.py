@@ -185,7 +185,7 @@ def test_copies_from_shared_memory(kernel: SimulatedKernel) -> None:
     ("statement", "says"),
     [
         ('"tcgen05.shift.cta_group::1.down [%0];" :: "r"(d)', "tcgen05.shift.cta_group::1.down is not simulated"),
-        ('"tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" :: "r"(d), "l"(a)', "32x128b.warpx4 is not simulated"),
+        ('"tcgen05.cp.cta_group::1.4x256b [%0], %1;" :: "r"(d), "l"(a)', "4x256b is not simulated"),
         ('"tcgen05.mma.cta_group::1.kind::tf32 [%0], %1, %1, %0, 1;" :: "r"(d), "l"(a)', "kind::tf32 is not simulated"),
         ('"tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %1, %0, 1;" :: "r"(d), "l"(a)', "mma.ws.cta_group"),
         (

@@ -17,13 +17,19 @@ struct MmaShape {
     bool d_is_f32, a_is_bf16, b_is_bf16, negate_a, negate_b, a_mn_major, b_mn_major;
 };
 MmaShape shape_of(uint32_t instruction);
-constexpr unsigned mma_depth = 16;
+// The elements of k that an mma multiplies, 32 bytes of each row of A.
+constexpr unsigned depth_of(Tcgen05Kind kind) {
+    return kind == Tcgen05Kind::f16 ? 16 : kind == Tcgen05Kind::mxf8f6f4 ? 32 : 64;
+}
+// The columns of tensor memory that hold the scale factors of this many rows of A, or columns of B.
+constexpr unsigned scale_columns(unsigned rows) { return (rows + 31) / 32; }
 
 // A tcgen05.mma, or a tcgen05.cp from shared memory to tensor memory.
 struct TensorOperation {
     Tcgen05Mma mma;
     MmaShape shape;
     unsigned copy_bits;  // 0: an mma; else the size of the copy from mma.a to mma.d
+    bool copy_warpx4;    // 32 lanes are copied four times
     Thread* thread;
     const void* address;
     uint64_t number;  // number in its cluster, from 1

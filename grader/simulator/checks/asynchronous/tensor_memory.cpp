@@ -278,6 +278,15 @@ class Checker {
     bool reported_uninitialized_ = false;
 };
 
+// An mma reads the scale factors of each 32 rows of A, or columns of B, in the lanes of all four warps.
+void read_scales(Checker& checker, BlockState& block, uint32_t address, unsigned rows) {
+    for (unsigned first = 0; first < rows; first += 32) {
+        unsigned lanes = rows - first > lanes_per_cell ? 32 : lanes_per_cell;
+        for (unsigned lane = 0; lane < tensor_lanes; lane += 32)
+            checker.read(block, {lane, lanes, (address & 0xffff) + first / 32, 1});
+    }
+}
+
 // The 16-byte pieces that an operation reads in a block's shared memory.
 class SharedReader {
   public:
@@ -488,18 +497,22 @@ void tensor_operation(Thread& thread, const TensorOperation& operation) {
         BlockState& block = which ? *state_of(neighbor_of(*thread.block)) : *state.block;
         if (operation.copy_bits) {
             SharedReader(state, block, checker.id(), mma.a, code)
-                .read(false, tensor_lanes / 8, operation.copy_bits / 128);
+                .read(false, (operation.copy_warpx4 ? 32 : tensor_lanes) / 8, operation.copy_bits / 128);
             checker.write(block, {0, tensor_lanes, first, operation.copy_bits / 32}, false);
             continue;
         }
         if (mma.a_in_tensor_memory) {
-            checker.read(block, {0, tensor_lanes, static_cast<unsigned>(mma.a & 0xffff), mma_depth / 2});
+            checker.read(block, {0, tensor_lanes, static_cast<unsigned>(mma.a & 0xffff), 8});
         } else {
             SharedReader(state, block, checker.id(), mma.a, code).read(shape.a_mn_major, shape.m / blocks / 8, 2);
             pieces += 2 * shape.m / blocks;
         }
         SharedReader(state, block, checker.id(), mma.b, code).read(shape.b_mn_major, shape.n / blocks / 8, 2);
         pieces += 2 * shape.n / blocks;
+        if (mma.scales) {
+            read_scales(checker, block, mma.scale_a, shape.m);
+            read_scales(checker, block, mma.scale_b, shape.n);
+        }
         if (shape.m == 64) {
             for (unsigned lane = 0; lane < tensor_lanes; lane += 32)
                 checker.write(block, {lane, lanes_per_cell, first, shape.n}, mma.adds);
@@ -511,7 +524,7 @@ void tensor_operation(Thread& thread, const TensorOperation& operation) {
     if (operation.copy_bits) return;
     Locked locked(the_launch.lock);
     uint64_t address = reinterpret_cast<uint64_t>(code);
-    the_launch.tensor_operations_at.at(address) += 2ull * shape.m * shape.n * mma_depth;
+    the_launch.tensor_operations_at.at(address) += 2ull * shape.m * shape.n * depth_of(mma.kind);
     the_launch.operand_bytes_at.at(address) += uint64_t(pieces) << piece_log2;
 }
 

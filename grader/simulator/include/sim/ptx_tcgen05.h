@@ -30,9 +30,15 @@ SIM_INLINE void tcgen05_mma_tensor_memory(Site site, In<uint32_t> d, In<uint32_t
                                           In<uint32_t> instruction, bool adds) {
     ::sim::tensor_multiply(site, {a.value, b, d, instruction, PAIR, true, adds});
 }
-template <bool PAIR, unsigned BITS>
+template <Tcgen05Kind KIND, unsigned SCALES>
+SIM_INLINE void tcgen05_mma_block_scale(Site site, In<uint32_t> d, In<uint64_t> a, In<uint64_t> b,
+                                        In<uint32_t> instruction, In<uint32_t> scale_a, In<uint32_t> scale_b,
+                                        bool adds) {
+    ::sim::tensor_multiply(site, {a, b, d, instruction, false, false, adds, KIND, SCALES, scale_a, scale_b});
+}
+template <bool PAIR, unsigned BITS, bool WARPX4>
 SIM_INLINE void tcgen05_cp(In<uint32_t> address, In<uint64_t> from, Site site = SIM_CALLER) {
-    ::sim::tensor_copy_from_shared(site, PAIR, address, from, BITS);
+    ::sim::tensor_copy_from_shared(site, PAIR, address, from, BITS, WARPX4);
 }
 template <bool PAIR, typename Space, typename A>
 SIM_INLINE void tcgen05_commit(A mbarrier, Site site = SIM_CALLER) {

@@ -26,16 +26,23 @@ void tensor_allocate(Site site, bool pair, void* address_goes_to, uint32_t colum
 void tensor_release(Site site, bool pair, uint32_t address, uint32_t columns);
 void tensor_relinquish_alloc_permit(Site site, bool pair);
 
-// d (+)= a b. By one thread. `a`: a matrix descriptor, or with `a_in_tensor_memory` an address there.
+enum class Tcgen05Kind : uint8_t { f16, mxf8f6f4, mxf4, mxf4nvf4 };
+
+// d (+)= a b. By one thread. `a`: a matrix descriptor, or with `a_in_tensor_memory` an address there. With
+// .block_scale, every kind but f16, each row of A and column of B has `scales` factors in tensor memory.
 struct Tcgen05Mma {
     uint64_t a, b;         // matrix descriptors
     uint32_t d;            // address of the accumulators
     uint32_t instruction;  // the instruction descriptor: types, shape, signs, majors
     bool pair, a_in_tensor_memory, adds;
+    Tcgen05Kind kind = Tcgen05Kind::f16;
+    unsigned scales = 0;                // .scale_vec::1X, 2X or 4X
+    uint32_t scale_a = 0, scale_b = 0;  // addresses of the scale factors
 };
 void tensor_multiply(Site site, const Tcgen05Mma& product);
-// tcgen05.cp: copies 128 lanes of 128 or 256 bits from shared memory.
-void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits);
+// tcgen05.cp: copies 128 lanes of 128 or 256 bits from shared memory. With `warpx4` it copies 32 lanes, to the lanes of
+// each of four warps.
+void tensor_copy_from_shared(Site site, bool pair, uint32_t address, uint64_t from, unsigned bits, bool warpx4);
 // tcgen05.commit: an arrival at the mbarrier, or with `multicast` at those of `blocks`, when all operations that the
 // thread has issued are complete.
 void tensor_commit(Site site, bool pair, void* mbarrier, bool multicast, uint32_t blocks);

@@ -1,0 +1,47 @@
+// Scale factors in shared memory are overwritten before the copy of 512 bytes has completed.
+// n = 4096
+#include "llmk/mbarrier.cuh"
+#include "llmk/tcgen05_block_scale.cuh"
+
+__global__ void product(const float* x, float* out) {
+    __shared__ __align__(1024) unsigned a[4096], b[1024];
+    __shared__ __align__(16) unsigned scales[512];
+    __shared__ uint64_t complete;
+    __shared__ unsigned taken;
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 64);
+    if (threadIdx.x == 0) {
+        llmk::mbarrier_init(&complete, 1);
+        llmk::fence_mbarrier_init();
+    }
+    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x22222222u + (unsigned)x[i];
+    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x22222222u + (unsigned)x[i];
+    for (int i = threadIdx.x; i < 512; i += 128) scales[i] = 0x38383838u;
+    llmk::fence_proxy_async();
+    __syncthreads();
+    const unsigned d = taken, own = d + llmk::tmem_lane_offset(), a_scales = d + 32, b_scales = d + 36;
+    const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
+    const uint64_t from = llmk::make_scale_smem_desc(scales);
+    constexpr unsigned kind = llmk::make_instr_desc_mxf4nvf4(128, 32);
+    if (threadIdx.x == 0) {
+        llmk::tcgen05_cp_32x128b_warpx4(a_scales, from);
+        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // finding: operands_not_awaited
+        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);
+        llmk::tcgen05_commit<1>(&complete);
+    }
+    __syncthreads();
+#ifdef CLEAN
+    scales[128 + threadIdx.x] = 0;
+#else
+    scales[threadIdx.x] = 0;  // finding: operands_not_awaited
+#endif
+    llmk::mbarrier_wait_parity(&complete, 0);
+    llmk::tcgen05_fence_after_thread_sync();
+    float sums[32];
+    llmk::tcgen05_ld(sums, own);
+    llmk::tcgen05_wait_ld();
+    for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
+    __syncthreads();
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 64);
+}
+
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 128, 0, stream>>>(x, out); }
