@@ -23,19 +23,22 @@ from grader.cli.messages import find_exercise, print_note, refuse_open_blanks, s
 from grader.course import Course, Entry
 from grader.course.learner import kernel_file, pristine
 from grader.course.learner.progress import ProgressFile
-from grader.course.puzzles import read_puzzles
+from grader.course.puzzles import Puzzle, read_puzzles
 from grader.frontend.toolchain.gpus import find_gpu
 from grader.judge.events import CheckEvent
 from grader.judge.options import CheckOptions
 from grader.report import theme
 from grader.report.notebook.graded import Graded
 from grader.report.notebook.panel import WIDTH, Panel
+from grader.report.notebook.player import Player
 from grader.report.terminal import NextStep, step_table
 from grader.setup.errors import GraderError
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+    from grader.judge.recorded import Recorded
 
 NAMES = ("kernel", "grade", "hint", "progress")
 COMPLETED = r"\s*%%?(kernel|grade|hint)\b"
@@ -156,14 +159,21 @@ class Magics:
             from grader.judge import check as judge
 
             _load_torch()
+            recordings: list[Recorded] = []
             options = CheckOptions(
-                device=asked.device, seed=asked.seed, details=asked.verbose, gpu=gpu, on_progress=output.follow
+                device=asked.device,
+                seed=asked.seed,
+                details=asked.verbose,
+                gpu=gpu,
+                on_progress=output.follow,
+                on_recording=recordings.append if isinstance(entry, Puzzle) else None,
             )
             verdict = judge(entry, file, options)
         if own:
             check.record(course, entry, verdict)
         steps = next_steps(course, entry, verdict, own)
-        output.show(Graded(verdict, steps, asked.verbose, note))
+        players = [Player(each.recording, each.source, each.findings) for each in recordings]
+        output.show(Graded(verdict, steps, asked.verbose, note, players))
 
 
 def next_steps(course: Course, entry: Entry, verdict: Verdict, own: bool) -> list[NextStep]:

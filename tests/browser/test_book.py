@@ -10,7 +10,7 @@ import pytest
 
 from grader.course import Course
 from grader.report.book.site import build, missing
-from grader.report.notebook import predict
+from grader.report.notebook import predict, show_source
 from tests.browser.conftest import DESKTOP, PHONE, OpenPage, file_url, tab_to, violations
 from tests.course_copy import copy_course
 
@@ -41,7 +41,10 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     notebook.cells.insert(
         1, nbformat.v4.new_code_cell("predict(...)", outputs=[output], metadata={"tags": ["hide-input"]})
     )
-    notebook.cells.insert(2, nbformat.v4.new_markdown_cell(f"$$s = {' + '.join(f'x_{{{i}}}' for i in range(30))}$$"))
+    solution = show_source(root / "solutions/day02_reductions/softmax.cu", folded="After you have solved it")
+    output = nbformat.v4.new_output("execute_result", data=solution._repr_mimebundle_(), execution_count=2)
+    notebook.cells.insert(2, nbformat.v4.new_code_cell("show_source(...)", outputs=[output]))
+    notebook.cells.insert(3, nbformat.v4.new_markdown_cell(f"$$s = {' + '.join(f'x_{{{i}}}' for i in range(30))}$$"))
     nbformat.write(notebook, lesson)
     for page in root.glob("lessons/*.md"):
         page.write_text(without_links(page.read_text()))
@@ -99,6 +102,20 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, book: Path, size: tuple[i
     answer = page.locator("details:has(> summary:text('How many bytes are moved?'))")
     page.keyboard.press("Enter")
     expect(answer.get_by_text("Three tensors of 2^20 elements.")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+
+
+@SIZES
+def test_a_folded_solution_by_keyboard(open_page: OpenPage, book: Path, size: tuple[int, int]) -> None:
+    from playwright.sync_api import expect
+
+    page = open_page(size)
+    page.goto(file_url(book / LESSON))
+    solution = page.locator("details:has(> summary:text('After you have solved it'))")
+    expect(solution.locator("pre")).to_be_hidden()
+    tab_to(page, "summary:text('After you have solved it')")
+    page.keyboard.press("Enter")
+    expect(solution.locator("pre")).to_contain_text("softmax_f32")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 

@@ -18,6 +18,8 @@ import nbformat
 import psutil
 import pytest
 
+from grader.course import Course
+from grader.course.puzzles import BLANK, find_puzzle
 from grader.report.notebook import predict
 from tests.browser.conftest import DESKTOP, PHONE, SECONDS, OpenPage, tab_to
 from tests.course_copy import ROOT, copy_course
@@ -181,6 +183,56 @@ def test_a_prediction_by_keyboard(open_page: OpenPage, lab: Lab, size: tuple[int
     expect(first.get_by_role("status")).to_have_text("Right, within 6 %. The answer: 128. It is one block.")
     # JupyterLab did not take the keys 1, 2 and 0 as shortcuts.
     expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
+
+
+@pytest.mark.parametrize(
+    ("size", "name", "answer"), [(DESKTOP, "broadcast", "0"), (PHONE, "padded_tile", "33")], ids=["desk", "phone"]
+)
+def test_a_puzzle_and_a_solution_by_keyboard(
+    open_page: OpenPage, lab: Lab, size: tuple[int, int], name: str, answer: str
+) -> None:
+    """The keyboard loads a puzzle, fills in its blank, runs it, plays what the threads did, and unfolds a solution."""
+    from playwright.sync_api import expect
+
+    puzzle = find_puzzle(Course(lab.root), name)
+    assert puzzle and puzzle.listed.answers == (answer,)
+    load = "%load_ext grader\nfrom grader.report.notebook import show_source\n"
+    folded = f"show_source('solutions/{DAY}/residual_add.cu', folded='After you have solved it')"
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in (load + folded, f"%kernel {name}")]
+    )
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, lab.root / f"puzzle{size[0]}.ipynb")
+    page = opened(open_page, lab, f"puzzle{size[0]}.ipynb", size)
+    tab_to(page, ".jp-Cell")
+    page.keyboard.press("Shift+Enter")  # show the folded solution, and go to the next cell
+    page.keyboard.press("Control+Enter")  # load the puzzle into it
+    solution, cell = page.locator(".jp-CodeCell").nth(0), page.locator(".jp-CodeCell").nth(1)
+    expect(cell.locator(".jp-Editor")).to_contain_text(f"%%kernel {puzzle.name}")
+    lines = ["", *puzzle.text.splitlines()]  # the magic's line is the first one
+    (row,) = (number for number, line in enumerate(lines) if BLANK in line)
+    for key, times in (
+        ("Enter", 1),
+        ("Control+Home", 1),
+        ("ArrowDown", row),
+        ("Home", 2),
+        ("ArrowRight", lines[row].index(BLANK)),
+        ("Delete", len(BLANK)),
+        *((digit, 1) for digit in answer),
+    ):
+        for _ in range(times):
+            page.keyboard.press(key)
+    expect(cell.locator(".jp-Editor")).to_contain_text(lines[row].strip().replace(BLANK, answer))
+    page.keyboard.press("Control+Enter")
+    expect(cell.locator(".jp-OutputArea")).to_contain_text("1 of 1 points")
+    played = cell.locator("details:has(> summary:text('What the threads did'))")
+    tab_to(page, "summary:text('What the threads did')")
+    page.keyboard.press("Enter")
+    expect(played.frame_locator("iframe").locator("body")).to_contain_text("block (0, 0, 0)")
+    tab_to(page, "summary:text('After you have solved it')", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(solution.locator("details[open] pre")).to_contain_text("residual_add_f32")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
 
 

@@ -12,6 +12,7 @@ from msgspec import structs
 from grader.report import source_view, terminal
 from grader.report.html import source_rows
 from grader.report.notebook.panel import WIDTH, Panel
+from grader.report.notebook.player import Player
 from grader.report.notebook.source import BOX, colored
 from grader.report.notebook.verdicts import with_relative_paths
 from grader.report.picture import timeless
@@ -25,11 +26,22 @@ BAR = 40
 
 
 class Graded(Panel):
-    """The output of a check. ``verdict``: its data; ``note``: a sentence to show above it."""
+    """The output of a check.
 
-    def __init__(self, verdict: Verdict, steps: Sequence[NextStep], verbose: bool = False, note: str = "") -> None:
+    ``verdict``: its data; ``note``: a sentence to show above it; ``players``: recorded blocks to show below it.
+    """
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        steps: Sequence[NextStep],
+        verbose: bool = False,
+        note: str = "",
+        players: Sequence[Player] = (),
+    ) -> None:
         self.verdict = structs.replace(with_relative_paths(timeless(verdict)), isolation_note=verdict.isolation_note)
         self.note = note
+        self.players = players
         self._source = source_html(verdict)
         super().__init__(terminal.render(self.verdict, WIDTH, verbose, steps))
 
@@ -39,7 +51,11 @@ class Graded(Panel):
     def html(self) -> str:
         """Return the report and the source as HTML. The source is folded if the kernel passed."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return note + super().html() + self._source + bound_html(self.verdict)
+        played = "".join(
+            f"<details><summary>What the threads did, step by step</summary>{player.html()}</details>"
+            for player in self.players
+        )
+        return note + super().html() + played + self._source + bound_html(self.verdict)
 
 
 def bound_html(verdict: Verdict) -> str:
