@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from grader.course import Course
@@ -56,3 +58,11 @@ def test_a_blank_does_not_build(tmp_path: Path) -> None:
 
 def test_there_are_puzzles_for_days_1_to_4() -> None:
     assert {puzzle.number for puzzle in PUZZLES} == {1, 2, 3, 4} and len(PUZZLES) >= 20
+
+
+@pytest.mark.parametrize("day", sorted({puzzle.day for puzzle in PUZZLES}))
+def test_the_lesson_lists_the_puzzles_of_its_day(day: str) -> None:
+    cells = nbformat.read(shipped.COURSE / "lessons" / day / "lesson.ipynb", as_version=4).cells
+    (cell,) = (cell for cell in cells if cell.id == "puzzles")
+    listed = re.findall(r"^\| `(\w+)` \| (.+) \|$", cell.source, re.MULTILINE)
+    assert listed == [(puzzle.variable, puzzle.title) for puzzle in PUZZLES if puzzle.day == day]
