@@ -27,7 +27,8 @@ INSERTED = (
     *("__tsan_ignore_thread_begin", "__tsan_ignore_thread_end"),
     *("__tsan_atomic_thread_fence", "__tsan_atomic_signal_fence"),
     *(f"__tsan_atomic{bits}_{operation}" for bits in _ATOMIC_BITS for operation in _ATOMICS),
-    *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort", "__sanitizer_cov_trace_pc"),
+    *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort"),
+    *("__ubsan_handle_missing_return", "__sanitizer_cov_trace_pc"),
 )
 """The functions that compilers call; libsim defines each of them as ``wrapped(name)``."""
 

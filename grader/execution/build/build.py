@@ -68,7 +68,7 @@ _GCC_FLAGS += ("-fno-var-tracking",)  # this debug information is unused, and to
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (
     "-O1",
-    "-fsanitize=thread,bounds",
+    "-fsanitize=thread,bounds,return",
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
     "--param=max-inline-insns-single=4000",  # a structure passed by value is not instrumented: host_defines.h
@@ -100,7 +100,7 @@ _CLANG_FLAGS = (
 )
 _CLANG_CHECKED = (
     "-O1",
-    "-fsanitize=thread,array-bounds",
+    "-fsanitize=thread,array-bounds,return",
     "-mllvm",
     "-tsan-instrument-func-entry-exit=0",
     "-mllvm",

@@ -2,6 +2,8 @@
 #include "sim/device.h"
 
 #include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "scheduler.h"
@@ -102,4 +104,14 @@ void trap() {
 // clock() in a kernel file: see sim/c_library.h.
 extern "C" __attribute__((visibility("default"))) clock_t sim_clock() {
     return sim::current_thread ? static_cast<clock_t>(sim::clock_cycles()) : clock();
+}
+
+// -fsanitize=return calls this where a function with a result reaches its closing brace.
+extern "C" __attribute__((visibility("default"), noreturn)) void __wrap___ubsan_handle_missing_return(void*) {
+    using namespace sim;
+    if (current_thread)
+        raise_fault(events::FaultKind::missing_return, cudaErrorLaunchFailure, nullptr, __builtin_return_address(0),
+                    nullptr);
+    fputs("error: a function with a result has reached its closing brace without return\n", stderr);
+    abort();
 }

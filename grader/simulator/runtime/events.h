@@ -178,6 +178,7 @@ enum class FaultKind : uint8_t {
     assertion,
     shared_memory_exceeded,  // static arrays above 48 KB, or static + dynamic above the allowed size
     device_exception,        // a C++ exception left the kernel
+    missing_return,          // a function with a result reached its closing brace
 };
 struct Fault {
     FaultKind kind;

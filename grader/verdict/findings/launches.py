@@ -134,6 +134,16 @@ KINDS = (
         sample=Reason(reason="called by the kernel"),
     ),
     FindingKind(
+        name="missing_return",
+        check="fault",
+        title="missing return",
+        text="the function reaches its closing brace without a return statement, although it returns a value",
+        why="C++ leaves this undefined: nvcc only warns, and the thread may continue anywhere.",
+        fix="Return a value on every path, or make the function void.",
+        look="the end of the function without return",
+        stage="correct",
+    ),
+    FindingKind(
         name="device_exception",
         check="fault",
         title="exception in device code",

@@ -93,6 +93,7 @@ CASE(each_fault_has_its_name_and_its_check) {
         {FaultKind::assertion, "assertion", Check::fault},
         {FaultKind::shared_memory_exceeded, "shared_memory_exceeded", Check::fault},
         {FaultKind::device_exception, "device_exception", Check::fault},
+        {FaultKind::missing_return, "missing_return", Check::fault},
     };
     for (auto [kind, name, check] : kinds) {
         const Finding& made = faulted(kind, nullptr, uint64_t(1) << 40, code);

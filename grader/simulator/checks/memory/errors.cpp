@@ -58,7 +58,7 @@ constexpr FindingKind faults[] = {
     FindingKind::stack_overflow,   FindingKind::infinite_loop,
     FindingKind::out_of_memory,    FindingKind::trap,
     FindingKind::assertion,        FindingKind::shared_memory_exceeded,
-    FindingKind::device_exception,
+    FindingKind::device_exception, FindingKind::missing_return,
 };
 
 const char* operation_of(const Thread& thread) {
