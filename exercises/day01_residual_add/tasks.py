@@ -38,7 +38,7 @@ residual_add = Exercise(
         Case("one less than a warp's vectorized access", n=127),
         Case("one vectorized access of a warp", n=128),
         Case("one more than a warp's vectorized access", n=129),
-        Case("one more than a block", n=257),
+        Case("257 elements, one more than a block", n=257),
         Case("a prime length", n=10007),
         Case("all start one element past a 16-byte boundary", n=1000, offsets={"x": 1, "residual": 1, "out": 1}),
         Case("all start three elements past a 16-byte boundary", n=1029, offsets={"x": 3, "residual": 3, "out": 3}),

@@ -9,7 +9,7 @@ namespace wmma = nvcuda::wmma;
 constexpr int kTileRows = 128;  // a block computes kTileRows x kTileFeatures outputs
 constexpr int kTileFeatures = 64;
 
-// Below -88, exp(-gate) overflows to infinity, and the result is 0, as it should be.
+// If gate is below -88, exp(-gate) overflows to infinity, and the result is 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
 
 // TODO: a kernel, template <typename T>, whose stages hold a tile of x, of gate_weight and of up_weight, and whose

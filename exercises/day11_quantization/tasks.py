@@ -67,7 +67,10 @@ LAYER = {
 }
 DERIVED = {"groups": groups_of}
 ZERO_IS_16 = {"qzeros": constant(-1)}
-POSITIVE = {"qzeros": constant(0), "x": normal(mean=1.0, scale=0.3)}  # zeros of 1: nearly all weights are positive
+POSITIVE = {
+    "qzeros": constant(0),
+    "x": normal(mean=1.0, scale=0.3),
+}  # all zeros are 1, so nearly all weights are positive
 
 
 def canceling(shape, generator):

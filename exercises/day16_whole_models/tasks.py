@@ -258,7 +258,7 @@ def one_channel_of_thousands(shape, generator):
 
 
 def large_ones_first(shape, generator):
-    """Draw rows of one sign. The first 32 products sum to over 1,024; adding a later one in f16 changes nothing."""
+    """Draw weights of one sign per row: the first 32 terms of a sum exceed 1,024, so f16 loses each later term."""
     sizes = torch.where(torch.arange(shape[1]) < 32, 24.0, 0.0065)
     signs = torch.randint(0, 2, (shape[0], 1), generator=generator) * 2 - 1
     return signs * sizes * (0.9 + 0.2 * torch.rand(shape, generator=generator))

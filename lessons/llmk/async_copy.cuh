@@ -130,9 +130,9 @@ struct RowCopier {
         copy_own<ROWS>(tile, from + start, there);
     }
 
-    // The same for rows that start at multiples of 16 bytes. `own`: address of this thread's first 16 bytes, that is
-    // the tile's plus `start`, so that a loop over tiles adds `start` once. WHOLE: all rows and all DIM columns exist,
-    // so no bounds are checked.
+    // Start the copies of rows that start at multiples of 16 bytes. `own`: address of this thread's first 16 bytes, the
+    // address of the tile plus `start`; a loop over tiles adds `start` only once. WHOLE: all rows and all DIM columns
+    // exist, so no bounds are checked.
     template <int ROWS, bool WHOLE = false>
     __device__ __forceinline__ void copy_own(T* tile, const T* own, int there) const {
         static_assert(ROWS % kRowsAtOnce == 0 && kRowsAtOnce % 8 == 0,

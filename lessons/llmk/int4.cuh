@@ -56,8 +56,8 @@ struct Int4Layer {
     bool act_order;
 };
 
-// Dequantize the words of four columns at the same eight k of one group: weight[c] holds the pairs of column c, rounded
-// once. zeros: its four lowest nibbles are those of the four columns     scales: of the four columns
+// Dequantize one word of each of four columns, at the same eight values of k of one group. weight[c]: the pairs of
+// column c, rounded once     zeros: its four lowest nibbles are the zeros of the columns     scales: their scales
 __device__ __forceinline__ void finish(const Four& words, unsigned zeros, uint2 scales, __half2 (&weight)[4][4]) {
 #pragma unroll
     for (int c = 0; c < 4; ++c) {

@@ -28,8 +28,8 @@ __device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], const T* row) {
     ldmatrix_x4(to, shared_address(row));
 }
 
-// ldmatrix.x4.trans: the same for the transpose of each matrix. Lane i receives rows i % 4 * 2 and i % 4 * 2 + 1 of
-// column i / 4.
+// ldmatrix.x4.trans: like ldmatrix_x4, but load the transpose of each matrix. Lane i receives rows i % 4 * 2 and i % 4
+// * 2 + 1 of column i / 4.
 __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -53,7 +53,7 @@ __device__ __forceinline__ void stmatrix_x4(const unsigned (&from)[4], void* row
 // mma.sync.m16n8k16: accumulators [16, 8] += a [16, 16] b [16, 8], with f32 accumulators. With g = i / 4 and t = i % 4,
 // lane i holds
 //   accumulators   columns 2 t and 2 t + 1 of row g, then of row g + 8
-//   a              such a pair from each quarter: upper left, lower left, upper right, lower right
+//   a              columns 2 t and 2 t + 1 of row g, then of row g + 8; then columns 2 t + 8 and 2 t + 9 of both
 //   b0, b1         rows 2 t and 2 t + 1 of column g; rows 2 t + 8 and 2 t + 9
 template <typename T>
 __device__ __forceinline__ void mma_m16n8k16(float (&accumulators)[4], const unsigned (&a)[4], unsigned b0,

@@ -8,7 +8,7 @@
 namespace llmk {
 
 // Layout of a tile with rows of DIM 16-bit elements and no padding. ldmatrix reads the same chunk of eight rows at
-// once; without conflicts only if the eight chunks lie in the eight different 16-byte columns that the 32 banks form.
+// once. It has no bank conflicts only if the eight chunks lie in eight different 16-byte columns of the 32 banks.
 // Rows that start in the same column have different phases, and chunk c of a row is stored at position c ^ phase.
 template <int DIM>
 struct Swizzle {

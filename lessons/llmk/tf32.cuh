@@ -8,8 +8,8 @@
 namespace llmk {
 
 // A float as the sum of two tf32 numbers, which have 10 fraction bits where a float has 23: the nearest tf32 number,
-// and the remainder. Tensor cores use the first 10 bits of the remainder too. With its sign that makes 22 bits and one
-// more, so the relative error is at most 2^-23.
+// and the remainder. Of the remainder, tensor cores use 10 fraction bits too. So the two parts have 22 significant
+// bits, the sign of the remainder is worth one more, and the relative error is at most 2^-23.
 struct Split {
     unsigned big, small;
 };

@@ -58,7 +58,7 @@ __device__ __forceinline__ void tma_load(void* to, const CUtensorMap* map, uint6
         : "memory");
 }
 
-// cp.async.bulk.tensor.3d.multicast::cluster: the same for every block of the cluster whose bit is set in `blocks`. The
+// cp.async.bulk.tensor.3d.multicast::cluster: tma_load for every block of the cluster whose bit is set in `blocks`. The
 // box arrives at the same shared-memory offset in each, and the mbarrier at the same offset counts its bytes.
 __device__ __forceinline__ void tma_load_multicast(void* to, const CUtensorMap* map, uint64_t* barrier, int column,
                                                    int row, int matrix, unsigned short blocks) {

@@ -27,8 +27,8 @@ __device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16
     nvcuda::wmma::load_matrix_sync(operand, tile, pitch);
 }
 
-// For bf16, nvcc does not infer that the tile is in shared memory, and emits one load per register. Hence the PTX
-// instruction behind load_matrix_sync with the .shared state space; nvcc compiles that to ldmatrix. Source: PTX ISA,
+// For bf16, nvcc does not infer that the tile is in shared memory, and emits one load per register. So use the PTX
+// instruction of load_matrix_sync with the .shared state space, which nvcc compiles to ldmatrix. Source: PTX ISA,
 // section "Warp Level Matrix Multiply-Accumulate Instructions: wmma.load".
 template <typename Use, typename Layout>
 __device__ __forceinline__ void load_fragment(nvcuda::wmma::fragment<Use, 16, 16, 16, __nv_bfloat16, Layout>& operand,

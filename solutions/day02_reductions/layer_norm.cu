@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(1024)
         }
     };
 
-    // Distances from one of the thread's own elements. They are as small as the spread even if the mean is large. That
-    // element is in the set, so the subtraction below loses no more than the sum of so few numbers.
+    // Sum the distances from `origin`, an element of this thread. Even if the mean is large, they are no larger than
+    // the spread of the row, so the subtraction below loses little precision.
     float origin = 0.0f;
     float count = 0.0f;
     float sum = 0.0f;

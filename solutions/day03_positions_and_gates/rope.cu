@@ -5,8 +5,8 @@
 
 #include "llmk/vector.cuh"
 
-// theta^(-2 pair / rotary_dim) in turns per position. Multiplied by the position it has about 17 bits of whole turns,
-// and the rest needs 24 more, so both are doubles. The rest fits a float.
+// Return theta^(-2 pair / rotary_dim) in turns per position. The product with a position has up to 17 bits of whole
+// turns, and its fraction needs 24 more bits, so both are doubles. The fraction alone fits a float.
 __device__ double turns_per_position(int pair, int rotary_dim, double log2_theta) {
     return exp2(-2.0 * pair / rotary_dim * log2_theta) * 0.15915494309189535;  // 1 / (2 pi)
 }
@@ -98,8 +98,8 @@ void rope(const T* x, const int* positions, T* out, int tokens, int heads, int h
     const bool vectors = llmk::rows_are_aligned(head_dim, x, out) && rotary_dim / 2 % V == 0;
     const auto kernel = vectors ? rope_kernel<T, V> : rope_kernel<T, 1>;
     const int chunks = max(1, (rotary_dim / 2 + kPairs - 1) / kPairs);
-    // About two pieces per thread, so that the blocks of 2048 tokens run at once, or nearly. Two tokens per block if
-    // more would leave some SMs without a block.
+    // Give each thread about two pieces, so that nearly all blocks of 2048 tokens are resident at once. If that leaves
+    // SMs without a block, use two tokens per block.
     const int enough = static_cast<int>(min(static_cast<long long>(tokens) * chunks / 256, 1LL * kMaxTokens));
     const int block_tokens = max(1, min(8 * V / heads, max(2, enough)));
     const long long blocks = (static_cast<long long>(tokens) + block_tokens - 1) / block_tokens * chunks;

@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(kThreads)
 
     // Loads: four threads load the 16 columns of a row, so each warp reads whole 64-byte pieces of eight rows.
     const int load_row = threadIdx.x / 4, load_k = threadIdx.x % 4 * 4;
-    // Outputs: a warp has 4 x 8 register tiles. A thread has rows ty*4 .. +3 and 64 + ty*4 .. +3, columns likewise.
+    // Outputs: a warp has 4 x 8 register tiles. A thread computes rows 4 ty ... 4 ty + 3 and the rows 64 further, and
+    // columns 4 tx ... 4 tx + 3 and the columns 64 further.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int ty = warp / 2 * 4 + lane / 8, tx = warp % 2 * 8 + lane % 8;
 

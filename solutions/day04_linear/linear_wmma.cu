@@ -53,9 +53,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     float* sums = reinterpret_cast<float*>(shared);  // [kWarps][16][kSumRow], after the last stage
     const int tiles_down = (rows + S::kDown - 1) / S::kDown,
               tiles_across = (out_features + S::kAcross - 1) / S::kAcross;
-    // The blocks are numbered through bands of kBand tiles down, column by column. Blocks that run at the same time
-    // then cover a compact part of out, and fetch fewer different rows of x and weight than in a few long rows of
-    // tiles.
+    // Blocks are numbered band by band: a band is kBand rows of tiles, and is numbered column by column. Blocks that
+    // run at the same time then cover a compact part of out, and fetch fewer different rows of x and weight than in a
+    // few long rows of tiles.
     const int band = static_cast<int>(blockIdx.x) / (kBand * tiles_across) * kBand;
     const int in_band = static_cast<int>(blockIdx.x) - band * tiles_across, band_tiles = min(kBand, tiles_down - band);
     const int row0 = (band + in_band % band_tiles) * S::kDown;

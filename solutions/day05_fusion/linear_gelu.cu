@@ -25,7 +25,7 @@ template <typename T>
 using Copier = llmk::ColumnCopier<T, kTile, kDepth<T>, kThreads>;
 constexpr int kStageBytes = 2 * kTile * (128 + 16);  // a tile of x and one of weight; rows are padded by 16 bytes
 constexpr size_t kSharedBytes = kStages * kStageBytes;
-constexpr int kSumRow = kWarpTile + 4;   // floats of a row of sums
+constexpr int kSumRow = kWarpTile + 4;   // floats from row to row of sums
 constexpr int kWarpSums = 16 * kSumRow;  // floats of a warp's staging buffer for its sums, 16 rows at a time
 static_assert(kSharedBytes >= sizeof(float) * kWarps * kWarpSums, "the sums pass through the same memory at the end");
 

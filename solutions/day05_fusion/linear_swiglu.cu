@@ -33,7 +33,7 @@ constexpr size_t kSharedBytes = sizeof(short) * kStages * kStage;
 static_assert(kSharedBytes >= sizeof(float) * kTileRows * kOutRow,
               "the outputs pass through the same memory at the end");
 
-// Below -88, exp(-gate) overflows to infinity, and the result is 0, as it should be.
+// If gate is below -88, exp(-gate) overflows to infinity, and the result is 0, as it should be.
 __device__ float gated(float gate, float up) { return gate / (1.0f + __expf(-gate)) * up; }
 
 // x: [rows, in_features]   gate_weight, up_weight: [hidden, in_features]   out: [rows, hidden]

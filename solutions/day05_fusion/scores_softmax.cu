@@ -36,7 +36,7 @@ __host__ __device__ constexpr int key_of(int row) {
 }
 
 // q: [batch * heads, query_len, head_dim]   k: [batch * heads, key_len, head_dim]   out: [batch * heads, query_len, key_len]
-// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes   wide_out: and those of out
+// D: 64 or 128, at least head_dim   VECTORS: rows of q and k start at multiples of 16 bytes   wide_out: rows of out do
 template <int D, bool VECTORS>
 __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
     scores_softmax_kernel(const __half* __restrict__ q, const __half* __restrict__ k, __half* __restrict__ out,
@@ -161,9 +161,9 @@ __global__ void __launch_bounds__(kThreads, D <= 64 ? 4 : 3)
                         added += llmk::ex2_approx(fmaf(scores[m][j][2 * h], scale_log2, -shift));
                         added += llmk::ex2_approx(fmaf(scores[m][j][2 * h + 1], scale_log2, -shift));
                     }
-                    // Not maximum * scale_log2 - shift: nvcc contracts that to an fmaf with an exact product, while
-                    // shift was rounded. Where both maxima are kLowest, the difference is a rounding error of 1e30, not
-                    // 0.
+                    // Do not write maximum * scale_log2 - shift: nvcc contracts that to an fmaf with an exact product,
+                    // but `shift` is a rounded product. If both maxima were kLowest, the difference would be the
+                    // rounding error of 1e30 instead of 0.
                     sum[m][h] = sum[m][h] * llmk::ex2_approx((maximum[m][h] - largest) * scale_log2) + added;
                     maximum[m][h] = largest;
                 }

@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
             }
         }
     }
-    llmk::cp_async_wait_all_and_sync();  // without visible keys, the copy of the queries may still be in flight
+    llmk::cp_async_wait_all_and_sync();  // if no key was visible, the copy of the queries may still be in flight
 
     // Divide, round once, and store through this warp's rows of the queries' tile, 16 bytes per lane.
     T* rows = q_tile + warp * kRows * DIM;

@@ -135,7 +135,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
         if (lane == 0) llmk::cp_async_bulk_wait_group_read<0>();
     }
     __syncwarp();
-    llmk::cluster_sync();  // no block ends while the other may still access it
+    llmk::cluster_sync();  // no block ends while the other may still access its memory
     if (warp == 2) llmk::tcgen05_dealloc<2>(accumulators, 2 * kColumns);
 }
 

@@ -18,7 +18,7 @@
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
 
-constexpr int kTile = 128;  // rows and columns of y per block, and k per stage
+constexpr int kTile = 128;  // rows and columns of y per block, and values of k per stage
 constexpr int kTileBytes = kTile * kTile;
 constexpr int kStages = 6, kCluster = 2, kPanel = 8;
 constexpr int kStoreBytes = 8 * 2 * 2048;  // two staging buffers of 16 x 64 of y for each of eight warps

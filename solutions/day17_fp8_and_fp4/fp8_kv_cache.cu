@@ -17,8 +17,8 @@
 constexpr int kWarps = 4, kKeys = 16, kGroup = 8;
 constexpr float kLargest = 448.0f;
 
-// Return bytes 0 and 2 of a word, e4m3, as bf16: shifted by 4, exponent and mantissa are those of a bf16 that is 2^120
-// times too small, subnormals included. word >> 8 gives bytes 1 and 3.
+// Convert bytes 0 and 2 of a word from e4m3 to bf16. Exponent and mantissa, shifted by 4, are those of a bf16 that is
+// 2^120 times too small, also for subnormals, so a multiplication corrects them. For bytes 1 and 3 pass word >> 8.
 __device__ __forceinline__ unsigned bf16_pair(unsigned word) {
     const unsigned tiny = (word << 4 & 0x07f007f0) | (word << 8 & 0x80008000);
     constexpr unsigned short kFactor = (120 + 127) << 7;

@@ -16,8 +16,8 @@ constexpr int kColumns = 16;        // rows of w per block, which are columns of
 constexpr int kLaneK = 32;          // values of k per lane and step; they have one scale
 constexpr int kStepK = 4 * kLaneK;  // values of k per warp and step
 
-// Return the numbers of patterns 0 and 4 of a word, times 2^-126: the exponent and mantissa of e2m1 in the lowest bits of
-// bf16's exponent and the highest one of its mantissa. Subnormal numbers of e2m1 are subnormal in bf16.
+// Convert patterns 0 and 4 of a word to two bf16 numbers, times 2^-126. The exponent of e2m1 becomes the lowest bits of
+// bf16's exponent, its mantissa the highest bit of bf16's mantissa. Subnormal numbers of e2m1 are subnormal in bf16.
 __device__ __forceinline__ unsigned tiny_pair(unsigned word) {
     return (word << 6 & 0x01c001c0) | (word << 12 & 0x80008000);
 }

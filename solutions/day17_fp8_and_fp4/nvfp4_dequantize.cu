@@ -17,8 +17,8 @@ union Eight {
     __nv_bfloat162 pair[4];
 };
 
-// Return the numbers of patterns 0 and 4 of a word. Shifted to the top of a half, e2m1's exponent and mantissa are those
-// of a half that is 2^14 times too small, subnormals included. So the multiplication is exact.
+// Convert patterns 0 and 4 of a word to floats. Shifted to the top of an f16, exponent and mantissa of e2m1 are those
+// of an f16 that is 2^14 times too small, also for subnormals, so a multiplication corrects them exactly.
 __device__ __forceinline__ float2 numbers_of(unsigned patterns) {
     const unsigned bits = (patterns & 0x00070007) << 9 | (patterns & 0x00080008) << 12;
     const __half2 scaled = *reinterpret_cast<const __half2*>(&bits);

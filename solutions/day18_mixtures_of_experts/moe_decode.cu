@@ -256,11 +256,11 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int own_chunks = (chunks + split.parts - 1) / split.parts;
     const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
 
-    // Chunk c of a tile: columns c % of_expert * kChunk ... of slot c / of_expert.
+    // Chunk c of a tile is kChunk columns of the expert of slot c / of_expert, from column c % of_expert * kChunk on.
     auto load = [&](Chunk& to, int tile, int half, int chunk) {
         const int feature = (2 * tile + half) * kTile + i;
         const long long row = static_cast<long long>(routing.expert[chunk / of_expert]) * hidden + feature;
-        const int columns = feature < hidden ? inter : 0;  // the tile's second half may lie outside of down
+        const int columns = feature < hidden ? inter : 0;  // 0 if the feature is past the last row of down
         to.load(down + row * inter, chunk % of_expert * kChunk + 8 * t, columns);
     };
     Chunk low, high;

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     const long long token = static_cast<long long>(blockIdx.x) * kWarps + threadIdx.x / 32;
     if (token >= tokens) return;
 
-    unsigned order[kEach];  // 0: no such expert, or already chosen
+    unsigned order[kEach];  // 0 if the expert does not exist or is already chosen
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
         const int expert = lane + 32 * j;
