@@ -18,7 +18,7 @@ gc.set_threshold(50_000)
 
 # Idle threads of torch sleep instead of spinning, which leaves the cores to compilers. Set before torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the same for NumPy
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread for NumPy, for the same reason
 
 # Programs that tests start can import the course's packages from any folder.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))

@@ -20,7 +20,7 @@ from grader.setup.errors import GraderError
 
 FILE = "exercises/course.toml"
 FORMAT = 1
-"""The version of the file's format. It is raised if an older grader would misread the new format."""
+"""The version of the file's format. It is increased when an older grader would misread the new format."""
 
 KINDS = ("implement", "debug", "optimize")
 ALWAYS = ("builds", "correct", "safe")

@@ -61,7 +61,7 @@ def content_security_policy(text: str) -> str:
 
 @functools.cache
 def template(name: str) -> jinja2.Template:
-    """Return a template beside this file. It escapes all values except ``Markup``."""
+    """Return a Jinja template of this folder. It escapes all values except ``Markup``."""
     import jinja2
 
     environment = jinja2.Environment(

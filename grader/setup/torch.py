@@ -52,7 +52,7 @@ def notice(installer: Installer, pip: Sequence[str | Path], flags: Sequence[str]
         "torch",
     ]
     try:
-        installer.run([*pip, "install", *asked], "Asking which torch pip would take")
+        installer.run([*pip, "install", *asked], "Asking pip which torch it would install")
         planned = json.loads(report.read_text(encoding="utf-8"))["install"]
     except (Failure, OSError, ValueError, KeyError):
         return ""  # the installation will report the same error

@@ -137,7 +137,7 @@ def test_a_killed_driver_and_a_killed_node(nodes, course: Course, hand_in, instr
     assert sum(kept for _, kept in done) == len([path for path in before if path.name == "results.json"])
     assert (out / "grades.csv").read_bytes() == (tmp_path / "here/grades.csv").read_bytes()
     there = {name: text for name, text in files(out).items() if "seed.json" not in name}
-    # Not equal: the command also writes pages, which the session does not.
+    # The command also writes pages, so it may have more files than the session.
     assert there.items() <= files(tmp_path / "here").items()
     assert sum(name.endswith("results.json") for name in there) == STUDENTS
     jobs_here, jobs_there = (

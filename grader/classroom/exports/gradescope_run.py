@@ -136,7 +136,7 @@ def _test(
     stages: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     if verdict is None:
-        text = "There is no file for it."
+        text = "The submission has no file for this exercise."
     else:
         text = as_text(verdict)
         if stages:

@@ -111,8 +111,11 @@ _CLANG_CHECKED = (
 # With these flags an indirect call jumps to a function of the simulator that checks its target: see
 # submission_sandbox/indirect_calls.cpp.
 _X86_CHECKED = ("-fcf-protection=branch", "-fno-jump-tables")
-_GCC_X86 = (*_X86_CHECKED, "-mindirect-branch=thunk-extern")
-_GCC_X86 += ("-mno-red-zone",)  # the pushes that submission_sandbox/late_accesses.py inserts would overwrite it
+_GCC_X86 = (
+    *_X86_CHECKED,
+    "-mindirect-branch=thunk-extern",
+    "-mno-red-zone",  # the pushes that submission_sandbox/late_accesses.py inserts would overwrite it
+)
 _CLANG_X86 = (*_X86_CHECKED, "-mretpoline-external-thunk")
 # ThreadSanitizer does not instrument a local array whose address stays in its function. With these flags, an
 # out-of-bounds access to such an array ends the process.

@@ -59,7 +59,7 @@ def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("time on an H200 in us")
-    ax.set_ylabel("at least, by the simulator's counters, in us")
+    ax.set_ylabel("lower bound from the simulator's counters in us")
     if not compared:
         ax.set_title(f"No times are recorded at the size {size!r}", loc="left")
         return ax
@@ -75,7 +75,7 @@ def bounds_plot(size: str = "middle", ax: Any = None) -> Any:
     ax.text(ends[1], ends[1], "bound = time ", color=style.GRAY, fontsize=8.5, ha="right", va="bottom")
     ax.legend(fontsize=8.5, loc="upper left")
     share = statistics.median(row.share for row in compared)
-    ax.set_title(f"{len(compared)} bounds: in the median {100 * share:.0f} % of the time", loc="left")
+    ax.set_title(f"{len(compared)} bounds: {100 * share:.0f} % of the time at the median", loc="left")
     return ax
 
 

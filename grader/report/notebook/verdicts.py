@@ -1,4 +1,4 @@
-"""A check inside a lesson, and a simulator report with the kernel's source."""
+"""Functions for lessons that show the verdict of a check, or a simulator report with the kernel's source."""
 
 from __future__ import annotations
 
