@@ -10,7 +10,7 @@
 //
 // A team of `parts` warps computes a tile: each warp sums over a part of k. Tensor cores multiply as in day 4's few_rows,
 // but a lane loads its weights straight into registers: 256 neighboring bytes of each of eight rows per chunk, one chunk
-// ahead of the one that it multiplies. Shorter pieces of more rows are read from DRAM at little more than half the speed.
+// ahead of the one that it multiplies. DRAM delivers long pieces of few rows faster than short pieces of many.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
