@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.frontend import ptx_asm
+from grader.frontend.brackets import unpaired
 from grader.frontend.cas_loops import first_looks
 from grader.frontend.constructs import check_includes, check_words
 from grader.frontend.declarations import (
@@ -168,7 +169,12 @@ def rewrite(
     source.architecture = architecture or architecture_for(source.text)
     check_includes(source, include_dirs, alone)
     check_words(source, alone)
-    check_execution_spaces(source)
+    try:
+        check_execution_spaces(source)
+    except RewriteError:
+        if error := unpaired(source):
+            raise error from None
+        raise
     kernels = find_kernels(source, no_references=not alone)
     regions = [_Region(source.tokens)]
     regions += [_Region(m.body, m.name, frozenset(m.parameters or ())) for m in source.macros if m.body]

@@ -151,6 +151,19 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
             '__global__ void k() {\n    asm volatile("made.up;");\n}\nint main() {}\n',
             "wrong.cu:2:5: error: the PTX instruction made",
         ),
+        (
+            "__global__ void k(int* p) {\n    for (int i = 0; i < 3; ++i) {\n        p[i] = i;\n}\n"
+            "#include <cstdlib>\nint main() {\n    srand(3);\n}\n",
+            "wrong.cu:2:33: error: '{' is never closed",
+        ),
+        (
+            "#include <cstdlib>\n__global__ void k(int* p) {\n    p[0] = (3;\n}\nint main() {\n    srand(3);\n}\n",
+            "wrong.cu:3:12: error: '(' is never closed",
+        ),
+        (
+            "#include <cstdlib>\n__global__ void k(int* p) {\n    p[0] = 3;\n    srand(3);\n}\nint main() {}\n",
+            "wrong.cu:4:5: error: srand is a function of the host's C library",
+        ),
         ("int not_main() { return 0; }\n", "the program has no main"),
         ("void elsewhere();\nint main() { elsewhere(); }\n", "used but not defined: elsewhere()"),
         (
