@@ -74,9 +74,9 @@ def judge_measured(
             timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
         stage.status, stage.summary, stage.message = SKIPPED, timed.BUSY, timed.BUSY_NOTE
         return stage
-    unseen = next((timing for timing in stage.timings if _unseen(timing)), None)
-    if unseen is not None:
-        stage.status, stage.message, stage.summary = FAILED, timed.unseen(unseen), timed.NOT_TRUE
+    contradicted = next((timing for timing in stage.timings if _contradicted(timing)), None)
+    if contradicted is not None:
+        stage.status, stage.message, stage.summary = FAILED, timed.contradicted(contradicted), timed.CONTRADICTED
         return stage
     stage.time_bars = judge_times(task.time_bars, stage.timings, gpu)
     missed = [bar for bar in stage.time_bars if bar.status == FAILED]
@@ -102,7 +102,7 @@ def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) 
     return results
 
 
-def _unseen(timing: Timing) -> bool:
+def _contradicted(timing: Timing) -> bool:
     """Return whether the time by events is much less than that by the grader's clock: it was probably manipulated."""
     if timing.verified_us is None or timing.verified_error_us is None:
         return False

@@ -1,4 +1,4 @@
-"""The records of a verdict, which every other part of the grader creates, shows or stores."""
+"""The data types of a verdict. Other parts of the grader create verdicts, show them and store them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which reports show findings: causes before their consequences, one finding for each cause."""
+"""Orders findings for reports: causes come first, and findings that are only consequences are left out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.verdict.findings import KINDS
 from grader.verdict.findings.races import NearbyAtomic
 
 DIVERGENT = tuple(kind.name for kind in KINDS.values() if kind.divergence)
-"""Kinds after which threads are out of step, so that their later accesses race."""
+"""Kinds of findings after which threads pass barriers at different times, so that their later accesses race."""
 
 _WRONG_VALUES = ("racecheck", "initcheck")
 _FOLLOWS = ("write_to_const", "write_to_constant")
 
 
 def causes_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Order the findings with divergent barriers before races, without those that follow from another one."""
+    """Return the findings without consequences of others. Divergent barriers come before races, which they cause."""
     told = _without_consequences(findings)
     first = next((at for at, finding in enumerate(told) if finding.check in _WRONG_VALUES), len(told))
     diverge = [finding for finding in told[first:] if finding.kind in DIVERGENT]
@@ -29,8 +29,8 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without the consequences of others.
 
-    Some accesses with a wrong index hit another tensor and seem to race there, while others leave all memory. Work on
-    the wrong stream races with all work on the right one.
+    Of several accesses with the same wrong index, some are out of bounds, and others hit another tensor, where they
+    seem to be races. Work on the wrong stream races with all work on the right stream.
     """
     causes = [finding for finding in findings if finding.kind in ("out_of_bounds", "default_stream")]
     hiding: set[int] = set()
@@ -45,7 +45,10 @@ def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:
-    """Return whether a finding is a consequence: the same access in other memory, or a race with the wrong stream."""
+    """Return whether ``finding`` is a consequence of ``cause``.
+
+    It is the same access of the source code to other memory, or a race with work on the wrong stream.
+    """
     sides = [finding] if finding.other is None else [finding, finding.other]
     if cause.kind == "default_stream":
         return finding.kind == "between_streams" and any(side.stream == 0 for side in sides)
@@ -66,9 +69,9 @@ def _memory(finding: Finding) -> tuple[str, str] | None:
 
 
 def _for_the_line(race: Finding, every: Sequence[Finding]) -> Finding:
-    """Return a race within a warp with the fix of one between warps if its line also has a race between warps.
+    """Return the race with another fix if its line also has a race between warps: ``__syncthreads()`` fixes both.
 
-    One ``__syncthreads()`` fixes both.
+    This concerns only a race within a warp, whose usual fix is ``__syncwarp()``.
     """
     if race.kind == "within_warp" and any(
         other.kind == "within_block" and other.places & race.places for other in every

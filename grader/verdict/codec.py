@@ -1,7 +1,7 @@
-"""Conversion of records to JSON and back with msgspec, including numbers that JSON cannot hold.
+"""Converts records to JSON and back with msgspec.
 
-NaN and infinities are written as the texts "nan", "inf" and "-inf". Lax conversion turns such a text into a number
-again if the field's type is a number.
+JSON cannot represent NaN and infinities. They are written as the texts "nan", "inf" and "-inf". When a file is read,
+msgspec converts such a text back if the field's type is a number (``strict=False``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def plain(fact: Record) -> dict[str, Any]:
 
 
 def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Kind:
-    """Create a record from the data of ``plain``. Members unknown to this version are ignored."""
+    """Create a record from the result of ``plain``. Members that this version does not know are ignored."""
     try:
         return msgspec.convert(data, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -35,17 +35,17 @@ def decode(kind: type[Kind], data: Mapping[str, Any], where: str = "this") -> Ki
 
 
 def check_version(data: Mapping[str, Any], known: str) -> None:
-    """Raise unless code for the version ``known`` can read this data."""
+    """Raise GraderError if code for the schema version ``known`` cannot read this data."""
     version = str(data.get("schema_version", ""))
     if version.split(".")[0] != known.split(".")[0]:
         raise GraderError(
             f"results of schema version {version or 'unknown'}; this grader reads {known}",
-            "Grade again to write them anew.",
+            "Grade the file again with this grader.",
         )
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
+    """Read a file that contains a JSON object."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

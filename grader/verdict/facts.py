@@ -1,8 +1,8 @@
-"""The verdict of a check as plain data. Reports are rendered from it, and ``results.json`` stores it.
+"""The verdict of a check as data. Reports are rendered from it, and ``results.json`` stores it.
 
-The records hold facts and no sentences. ``grader/verdict/wording`` makes the sentences, the same for every report.
-``results.json`` has both: each part named in ``WORDED`` also has a ``text`` for display, which is ignored when the file
-is read.
+The records contain facts, not sentences. ``grader/verdict/wording`` makes the sentences, which are the same in every
+report. ``results.json`` contains both: each record that is named in ``WORDED`` also has a ``text`` for display, which
+is ignored when the file is read.
 
 ``results.schema.json`` beside this file describes the JSON. ``SCHEMA_VERSION`` has two numbers: the first changes when
 readers must change, the second when something is added. Numbers that JSON cannot hold are written as the texts "nan",
@@ -29,24 +29,27 @@ from grader.verdict.record import Line, Record, Text
 
 SCHEMA_VERSION = "3.0"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
-"""The records that have a ``text`` in ``results.json``, written by ``grader/verdict/wording/results.py``."""
+"""The records that have a ``text`` in ``results.json``. ``grader/verdict/wording/results.py`` writes it."""
 
 STAGES = ("builds", "correct", "safe", "efficient", "fast")
-"""The stages in order."""
+"""The names of the stages, in the order in which they run."""
 
 Status = Literal["passed", "failed", "skipped", "error"]
-"""The status of a stage. ``skipped``: not run, ``summary`` has the reason. ``error``: the grader could not judge it."""
+"""The status of a stage, a case or a time limit.
+
+``skipped``: it was not run or not judged; a stage's ``summary`` has the reason. ``error``: the grader could not judge.
+"""
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 SKIPPED: Final = "skipped"
 ERROR: Final = "error"
 
 Sizes = dict[str, bool | int | float]
-"""The sizes and options of a case, by name."""
+"""The sizes and options of a case, by their names."""
 
 
 class WorstElement(Record):
-    """One of the worst elements of a wrong output."""
+    """An element of a wrong output that has one of the largest errors."""
 
     index: list[int]
     expected: float
@@ -60,20 +63,20 @@ class WorstElement(Record):
 
 
 class Diagnosis(Record):
-    """The diagnosis of a wrong output: all zeros, transposed, the tail not written..."""
+    """The pattern of the errors in a wrong output, such as: all zeros, transposed, or the tail not written."""
 
     kind: Line
     """One of the kinds in ``grader/verdict/wording/outputs.py``."""
     values: dict[str, float] = field(default_factory=dict)
-    """The numbers in its text, by name."""
+    """The numbers in the diagnosis's text, by name."""
     index: Index = field(default_factory=list)
-    """The index of the element that the text names; empty if it names none."""
+    """The index of the element that the text mentions; empty if it mentions none."""
     name: Line = ""
-    """The inputs that the text names; empty if it names none."""
+    """The names of the inputs, or the output, that the text mentions; empty if it mentions none."""
 
 
 class OutputResult(Record):
-    """One output compared with the reference."""
+    """The comparison of an output with the reference."""
 
     name: Line
     dtype: Line
@@ -85,7 +88,7 @@ class OutputResult(Record):
     max_error: float = 0.0
     """The largest absolute error."""
     max_ratio: float = 0.0
-    """The largest error divided by the tolerance at its element: an element passes up to 1."""
+    """The largest ratio of an element's error to the error that is allowed there. Up to 1, the element is right."""
     norm_error: float = 0.0
     """The norm of all errors, relative to the norm of the reference."""
     tolerance: float = 0.0
@@ -95,39 +98,43 @@ class OutputResult(Record):
 
 
 class CaseResult(Record):
-    """One case with one dtype."""
+    """The result of one case with one dtype."""
 
     name: Line
     dtype: Line
     status: Status
     dims: Sizes = field(default_factory=dict)
     problem: Line = ""
-    """The reason for a failed case, one word; empty if it passed.
+    """The reason why the case failed, in one word; empty if it passed.
 
-    About the data: wrong, unwritten, no_launch (no kernel was launched), guard (the kernel wrote outside its outputs),
-    inputs (it wrote to an input). About the process: crash, timeout, exit, output, oom, reply. From CUDA: load, call,
-    memory, launch, run. exception: the launcher threw one. finding: the simulator stopped the launch. Not run:
+    The data are wrong: wrong, unwritten, no_launch (no kernel was launched), guard (the kernel wrote outside its
+    outputs), inputs (the kernel wrote to an input). The process ended: crash, timeout, exit, output (it printed too
+    much), oom (out of memory), reply (it sent an invalid answer). CUDA reported an error: load, call, memory, launch,
+    run. The launcher threw an exception: exception. The simulator stopped the launch: finding. The case was not run:
     after_timeouts, after_crashes.
     """
     reasons: list[Line] = field(default_factory=list)
-    """The error messages of CUDA or the system; or the names of the inputs or outputs concerned."""
+    """The error messages of CUDA or the system, or the names of the inputs or outputs that the problem is about."""
     outside: dict[str, int] = field(default_factory=dict)
-    """For each output with a write outside of it, the distance in elements past its end; negative before its start."""
+    """For each output that the kernel wrote outside of, the distance in elements past its end.
+
+    The distance is negative for a write before the start.
+    """
     seconds: float = 0.0
     seed: int = 0
     outputs: list[OutputResult] = field(default_factory=list)
     printed: Text = ""
-    """The kernel's printed output, without control characters, truncated if long."""
+    """The text that the kernel printed, without control characters, and truncated if it is long."""
     findings: list[Finding] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """Return whether it passed."""
+        """Return whether the case passed."""
         return self.status == PASSED
 
 
 class Diagnostic(Record):
-    """One message of a compiler."""
+    """A message of a compiler."""
 
     severity: Line
     message: Text
@@ -136,11 +143,11 @@ class Diagnostic(Record):
     column: int = 0
     source_line: Line = ""
     advice: Text = ""
-    """The fix, if the grader knows one."""
+    """How to fix the error, if the grader knows it."""
 
 
 class KernelResources(Record):
-    """The resources of one kernel, from nvcc."""
+    """The resources of a kernel, as nvcc reports them."""
 
     kernel: Line
     architecture: Line
@@ -154,11 +161,11 @@ class KernelResources(Record):
     gpu: Line = ""
     dynamic_shared_bytes: int = 0
     stack_bytes: int = 0
-    """The stack frame of a thread in local memory: spilled registers, and arrays indexed by a variable."""
+    """The size of a thread's stack frame in local memory: spilled registers, and arrays indexed by a variable."""
 
 
 class BarResult(Record):
-    """One bar of the stage *efficient*."""
+    """The result of a bar of the stage *efficient*: the value of an expression over counters, and its limits."""
 
     expression: Line
     value: float
@@ -166,23 +173,23 @@ class BarResult(Record):
     at_most: float | None = None
     at_least: float | None = None
     values: dict[str, float] = field(default_factory=dict)
-    """The values of the counters in the expression."""
+    """The values of the names in the expression."""
     dtype: Line = ""
-    """The dtype of the counted case; empty if there is only one."""
+    """The dtype of the case; empty if the case has only one."""
     look: Line = ""
-    """The task author's hint for a missed bar."""
+    """The task author's hint for a learner whose kernel misses the bar."""
     case: Line = ""
-    """The counted case."""
+    """The name of the case whose counters are used."""
 
 
 class TimeBarResult(Record):
-    """A time limit of the stage *fast*: for one problem size on one GPU."""
+    """The result of a time limit of the stage *fast*, which is for one problem size on one GPU."""
 
     name: Line
     """The name of the problem size."""
     dtype: Line
     gpu: Line
-    """The GPU for which the limit holds: ``H200``."""
+    """The GPU for which the limit is, such as ``H200``."""
     at_most_us: float
     status: Status
     """``skipped`` if the time was measured on another GPU."""
@@ -190,28 +197,34 @@ class TimeBarResult(Record):
     here: Line
     """The GPU on which the time was measured."""
     look: Line = ""
-    """The task author's hint for a missed limit."""
+    """The task author's hint for a learner whose kernel misses the limit."""
 
 
 Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", "issue", "launches"]
-"""The units of a GPU, most specialized first. ``grader/judge/timing/limiter.py`` describes each."""
+"""The units of a GPU that may limit a kernel, the most specialized first.
+
+``grader/judge/timing/limiter.py`` describes each unit.
+"""
 
 
 class UnitTime(Record):
-    """The work of one unit of a GPU, and a lower bound on its time."""
+    """The work of one unit of a GPU, and a lower bound on the time that it takes."""
 
     unit: Unit
     work: float
-    """A number of bytes, operations, wavefronts, warp instructions or launches."""
+    """The amount of work: bytes, operations, wavefronts, warp instructions or launches, depending on the unit."""
     microseconds: float
 
 
 NEARLY = 0.9
-"""A unit that takes at least this share of the longest time also counts as the limit."""
+"""Units that take at least this share of the longest time are regarded as equally slow."""
 
 
 class TimeBound(Record):
-    """A lower bound on a GPU's time for the work that the simulator counted in one case. It is not a prediction."""
+    """A lower bound on the time that a GPU needs for the work that the simulator counted in one case.
+
+    It does not predict the time, which is usually longer.
+    """
 
     gpu: Line
     case: Line
@@ -221,18 +234,18 @@ class TimeBound(Record):
     arithmetic: bool
     """True if operations on CUDA cores were counted."""
     blocks: int
-    """The blocks of the kernel with the most blocks; 0 if the grid would differ on this GPU."""
+    """The largest number of blocks of a kernel; 0 if the grid may be different on this GPU."""
     multiprocessors: int
     """The number of SMs of the GPU."""
 
     @property
     def microseconds(self) -> float:
-        """The longest of the units' times."""
+        """The bound: the longest of the units' times."""
         return max((unit.microseconds for unit in self.units), default=0.0)
 
     @property
     def limiter(self) -> UnitTime | None:
-        """The unit that takes longest, launches excluded; among nearly equal ones the most specialized."""
+        """The unit that takes longest, except launches. Of several equally slow units, it is the most specialized."""
         units = [unit for unit in self.units if unit.unit != "launches"]
         longest = max((unit.microseconds for unit in units), default=0.0)
         return next((unit for unit in units if unit.microseconds >= NEARLY * longest), None)
@@ -248,7 +261,7 @@ class SourceLine(Record):
 
 
 class Timing(Record):
-    """One measured time. ``clock`` names the clock: a GPU's, or that of the simulator's host."""
+    """The measured times of a kernel at one size. ``clock`` tells whether a GPU or the simulator ran it."""
 
     name: Line
     dtype: Line
@@ -261,7 +274,7 @@ class Timing(Record):
     p95_us: float = 0.0
     p99_us: float = 0.0
     mean_us: float | None = None
-    """The mean. Like the next three fields, None in files of versions before 2.1."""
+    """The mean. It and the next three fields are None in files of schema versions before 2.1."""
     minimum_us: float | None = None
     maximum_us: float | None = None
     deviation_us: float | None = None
@@ -271,19 +284,18 @@ class Timing(Record):
     gigabytes_per_second: float | None = None
     gigaflops_per_second: float | None = None
     percent_of_copy: float | None = None
-    """The kernel's bandwidth as a share of that of one large copy. ``copy_us`` has the time of a copy of the same size.
-    """
+    """The kernel's bandwidth in percent of the bandwidth of a large copy."""
     copy_us: float | None = None
-    """The time of a device-to-device copy that moves ``bytes`` in all, from a cold cache, in the same run."""
+    """The time of a device-to-device copy of the same size: it moves ``bytes`` in all, from a cold cache."""
     percent_of_roofline: float | None = None
     torch_eager_us: float | None = None
     torch_compile_us: float | None = None
     torch_ratio: float | None = None
-    """The speedup over the faster of eager and compiled torch: above 1 the kernel is faster."""
+    """The time of eager or compiled torch, whichever is faster, divided by the kernel's time."""
     verified_us: float | None = None
-    """The time by the grader's own clock (``grader.judge.timing.verified``).
+    """The time that the grader's process measured (``grader.judge.timing.verified``).
 
-    The kernel's own process measured the times above.
+    The kernel's own process measured the times above, and could manipulate them.
     """
     verified_error_us: float | None = None
     """The standard error of ``verified_us``."""
@@ -291,20 +303,20 @@ class Timing(Record):
 
 
 class Stage(Record):
-    """One stage of a check. Only the lists that the stage uses are filled."""
+    """The result of one stage of a check. Lists that the stage does not use are empty."""
 
     name: Line
     status: Status = SKIPPED
     summary: Line = ""
-    """One line: the reason for a failed or skipped stage, or what passed.
+    """One line: the reason why the stage failed or was skipped, or what passed.
 
-    Empty if the other fields determine it; ``grader/verdict/wording/stages.py`` then makes it.
+    It is empty if ``grader/verdict/wording/stages.py`` can make it from the other fields.
     """
     seconds: float = 0.0
     message: Text = ""
     """The compiler's message, or the reason why the grader could not continue."""
     note: Text = ""
-    """Requested information that is missing, and the reason."""
+    """A remark, for example that requested information is missing, and why."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     resources: list[KernelResources] = field(default_factory=list)
     cases: list[CaseResult] = field(default_factory=list)
@@ -317,16 +329,16 @@ class Stage(Record):
     timings: list[Timing] = field(default_factory=list)
     time_bars: list[TimeBarResult] = field(default_factory=list)
     bound: TimeBound | None = None
-    """The lower bound on the time, for the stage *efficient* if details were requested."""
+    """The lower bound on the kernel's time, for the stage *efficient*."""
 
     @property
     def passed(self) -> bool:
-        """Return whether it passed."""
+        """Return whether the stage passed."""
         return self.status == PASSED
 
 
 class Verdict(Record):
-    """The outcome of ``grader check`` for one file."""
+    """The result of ``grader check`` for one file."""
 
     exercise: Line
     title: Line
@@ -338,13 +350,13 @@ class Verdict(Record):
     points: int = 10
     passed: bool = False
     score: float = 0.0
-    """The points earned: all or none."""
+    """The points that the file earned: all of ``points``, or 0."""
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
     started: Line = ""
-    """Date and time in UTC, ISO 8601."""
+    """The date and time when the check started, in UTC and ISO 8601."""
     isolation: Line = "none"
-    """The jail that the kernel was compiled and run in: bwrap, landlock, or none."""
+    """The kind of sandbox in which the kernel was compiled and run: bwrap, landlock, or none."""
     isolation_note: Text = ""
     versions: dict[str, Line] = field(default_factory=dict)
     command: Text = ""
@@ -352,7 +364,7 @@ class Verdict(Record):
     schema_version: Line = SCHEMA_VERSION
 
     def stage(self, name: str) -> Stage | None:
-        """Return the stage of that name, if it exists."""
+        """Return the stage named ``name``; None if the verdict does not have it."""
         return next((stage for stage in self.stages if stage.name == name), None)
 
     @property
@@ -362,18 +374,18 @@ class Verdict(Record):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of ``grader check``: 0 passed, 1 failed, 2 could not grade."""
+        """The exit code of ``grader check``: 0 if the file passed, 1 if it failed, 2 if it could not be graded."""
         if any(stage.status == ERROR for stage in self.stages):
             return 2
         return 0 if self.passed else 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, dicts, texts and numbers."""
+        """Return the verdict as lists, dicts, texts and numbers."""
         return codec.plain(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "this") -> Verdict:
-        """Create a verdict from the data of ``to_dict``. Fields unknown to this version are ignored."""
+        """Create a verdict from the result of ``to_dict``. Fields that this version does not know are ignored."""
         codec.check_version(data, SCHEMA_VERSION)
         return codec.decode(cls, data, where)
 

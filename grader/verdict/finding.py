@@ -1,4 +1,7 @@
-"""A finding: a fault that the simulator detected, as facts. ``grader/verdict/findings`` has the texts of each kind."""
+"""The record of a finding, a fault that the simulator detected. It contains facts only.
+
+``grader/verdict/findings`` has the texts for each kind of finding.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,12 @@ Space = Literal["global", "shared", "constant", "local"]
 
 
 class Memory(Record, kw_only=True):
-    """The memory that an access was meant for."""
+    """The memory that an access was meant for, even if the access is out of bounds."""
 
     kind: Line
-    """``tensor``, ``__shared__``, ``dynamic shared``, ``local``, ``__device__``, ``__constant__``, or its allocator."""
+    """``tensor``, ``__shared__``, ``dynamic shared``, ``local``, ``__device__``, ``__constant__``, or the function that
+    allocated it, such as ``cudaMalloc``.
+    """
     space: Space
     name: Line = ""
     dtype: Line = ""
@@ -30,12 +35,12 @@ class Memory(Record, kw_only=True):
     bytes: int = 0
     element_bytes: int = 0
     offset: int = 0
-    """The first byte of the access, in bytes from the start of the memory; negative before it."""
+    """The distance in bytes from the start of the memory to the first accessed byte; negative before the start."""
     index: Index | None = None
-    """The index of the accessed element; None outside the tensor, or if the memory is not a tensor."""
+    """The index of the accessed element of a tensor; None outside the tensor, and for other memory."""
 
     def index_at(self, offset: int) -> Index | None:
-        """Return the index of the element at an offset in bytes; None outside a tensor."""
+        """Return the index of the element at an offset in bytes; None outside the tensor, and for other memory."""
         if self.kind != "tensor" or not self.element_bytes or not 0 <= offset < self.bytes:
             return None
         flat, index = offset // self.element_bytes, []
@@ -46,7 +51,7 @@ class Memory(Record, kw_only=True):
 
 
 class Side(Record, kw_only=True):
-    """One side of a finding: the access, its memory, its place in the source, and its thread."""
+    """One of the one or two accesses of a finding: its kind, its memory, its place in the source, and its thread."""
 
     access: Line = ""
     """read, write, atomic, volatile read, volatile write, async read, async write, operand read (by wgmma), tensor
@@ -57,43 +62,45 @@ class Side(Record, kw_only=True):
     memory: Memory | None = None
     file: Line = ""
     line: int = 0
-    """The line, or 0 if it is unknown; ``column`` as well."""
+    """The line number, and below the column; 0 if it is unknown."""
     column: int = 0
     source_line: Line = ""
     block: Index | None = None
     thread: Index | None = None
     inside: Line = ""
-    """The place in a course header, if the line calls a function of one: ``llmk/reduce.cuh:31``."""
+    """If the line calls a function of a course header, the place of the access there, such as ``llmk/reduce.cuh:31``.
+    """
     work: Line = ""
-    """The kernel or runtime API call, for findings about the order of streams. ``the host`` for host code."""
+    """For findings about streams: the kernel or runtime API call that made the access, or ``the host``."""
     stream: int | None = None
-    """The stream of ``work``: 0 is the default stream, others are numbered in the order of their creation."""
+    """The stream of ``work``: 0 for the default stream. Others are numbered in the order of their creation."""
 
     @property
     def place(self) -> tuple[str, int]:
-        """The file and the line."""
+        """The file and the line of the access."""
         return self.file, self.line
 
 
 class Finding(Side, kw_only=True):
-    """A fault, with the first thread in which it was detected."""
+    """A fault. The fields of ``Side`` describe the first thread in which it was detected."""
 
     check: Line
-    """memcheck, initcheck, racecheck, synccheck, fault; or report, if the simulator's report contradicts the outputs.
+    """memcheck, initcheck, racecheck or synccheck (as in compute-sanitizer), fault (a launch or a call failed), or
+    report (the simulator's report contradicts the outputs).
     """
     kind: Line
-    """The name of one of the kinds in ``grader/verdict/findings``."""
+    """The name of the kind of finding: see ``grader/verdict/findings``."""
     other: Side | None = None
-    """The other thread of a race, or at another barrier."""
+    """The other access of a race, or the other thread of a divergent barrier."""
     payload: AnyPayload | None = None
-    """The facts that only this kind has."""
+    """The facts that only findings of this kind have."""
     kernel: Line = ""
     count: int = 1
     """The number of occurrences."""
     hides: bool = False
-    """True if findings that follow from this one were left out: ``grader/verdict/causes.py``."""
+    """True if findings that are consequences of this one were left out: see ``grader/verdict/causes.py``."""
     case: Line = ""
-    """The first case in which it occurred."""
+    """The name of the first case in which the finding occurred."""
     dtype: Line = ""
 
     @property
@@ -103,23 +110,24 @@ class Finding(Side, kw_only=True):
 
     @property
     def identity(self) -> Hashable:
-        """A key that is equal for the same finding within a run and across cases.
+        """A key that is equal for findings of the same fault, in one run or in several cases.
 
-        It has the check, the kind, the lines and the memory. It ignores what depends on the schedule: which thread,
-        element and case came first, which side of a race came first, and whether its threads are in one warp, one block
-        or two.
+        It consists of the check, the kind, the lines and the memory. It does not depend on the schedule of the threads:
+        on the thread and element that were first, on the order of the two accesses of a race, or on whether their
+        threads are in the same warp, in the same block, or in two blocks.
         """
         kind = "race" if self.check == "racecheck" else self.kind
         memory = (self.memory.kind, self.memory.name) if self.memory else None
-        # Memory without a name is told apart by its place in the line, where that does not depend on the schedule.
+        # Two accesses of one line to memory without a name are distinguished by their columns. For a race, the columns
+        # would depend on the schedule.
         column = self.column if self.memory and not self.memory.name and self.other is None else 0
         return self.check, kind, self.places, memory, column
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Merge findings with the same identity and add their counts, in the order of their first occurrences.
+    """Merge findings with the same identity and add their counts. Keep the order of their first occurrences.
 
-    The first occurrence is kept; for a race, the first of those whose threads are furthest apart.
+    The merged finding is the first one. For races, it is the first of those whose threads are furthest apart.
     """
     found: dict[Hashable, Finding] = {}
     for finding in findings:
@@ -132,6 +140,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _width(finding: Finding) -> int:
-    """Return the distance of the threads of a race: the greater, the wider the barrier that orders them."""
+    """Return the distance of the threads of a race, such as 1 in a warp and 2 in a block; 0 for other findings."""
     kind = KINDS.get(finding.kind)
     return kind.distance if kind else 0

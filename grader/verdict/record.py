@@ -1,4 +1,4 @@
-"""The base class of all records of a verdict. Its texts are cleaned and limited in length, whatever their source."""
+"""The base class of all records of a verdict. It cleans the texts of a record, and limits their length."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Meta, inspect
 from grader.verdict.texts import clean
 
 Line = Annotated[str, Meta(max_length=1_000)]
-"""A name, a path, a sentence."""
+"""A short text, such as a name, a path or a sentence."""
 Text = Annotated[str, Meta(max_length=20_000)]
-"""Several lines, such as the output of a compiler or a kernel."""
+"""A text of several lines, such as the output of a compiler or a kernel."""
 
 
 class Record(msgspec.Struct):
-    """A part of a verdict. Its texts are cleaned and truncated on construction."""
+    """A part of a verdict. Its texts are cleaned and truncated when they are set."""
 
     def __post_init__(self) -> None:
         for name, most in _limits(type(self)).items():
@@ -30,7 +30,7 @@ class Record(msgspec.Struct):
 
 @functools.cache
 def _limits(kind: type[Record]) -> dict[str, int]:
-    """Return the text fields of a record type, also lists and dicts of texts, with the maximum length of each."""
+    """Return the maximum length for each field of a record type that is a text, or a list or dict of texts."""
     about = inspect.type_info(kind)
     assert isinstance(about, inspect.StructType)
     limits = {field.name: _limit(field.type) for field in about.fields}
@@ -40,7 +40,7 @@ def _limits(kind: type[Record]) -> dict[str, int]:
 def _limit(kind: inspect.Type) -> int | None:
     match kind:
         case inspect.StrType():
-            assert kind.max_length is not None, "a text of any length in a verdict"
+            assert kind.max_length is not None, "a text field of a record must be a Line or a Text"
             return kind.max_length
         case inspect.ListType():
             return _limit(kind.item_type)

@@ -12,7 +12,7 @@ from grader.verdict.facts import SCHEMA_VERSION, WORDED, Verdict
 
 FILE = Path(__file__).with_name("results.schema.json")
 _NUMBER = {"type": ["number", "string"], "pattern": "^(nan|inf|-inf)$"}
-"""The text for a number that JSON cannot hold. ``pattern`` constrains texts only."""
+"""The schema of a number. The pattern is for the texts that replace NaN and infinities."""
 
 
 def schema() -> dict[str, Any]:
@@ -24,7 +24,7 @@ def schema() -> dict[str, Any]:
     }
     described: dict[str, Any] = _with_texts_for_numbers(msgspec.json.schema(Verdict))
     for name in WORDED:
-        text = {"type": "string", "description": "What reports say about it, over several lines."}
+        text = {"type": "string", "description": "The text that reports show about it, over several lines."}
         described["$defs"][name]["properties"]["text"] = text
     return head | described
 

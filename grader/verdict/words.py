@@ -1,4 +1,4 @@
-"""Formatting of numbers, sizes, positions and lists, the same in all reports."""
+"""Formats numbers, sizes, positions and lists in the same way for all reports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DEVICES = {"cpu": "simulated GPU", "cuda": "GPU"}
 
 
 def count(number: float, noun: str, plural: str = "") -> str:
-    """Return ``1 case``, ``12 cases``, ``3,000 elements``."""
+    """Return a number with a noun: ``1 case``, ``12 cases``, ``3,000 elements``."""
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's'}"
 
 
 def value(number: float) -> str:
-    """Return an element of a tensor in at most 12 characters, with its significant digits."""
+    """Return the value of a tensor's element as text of at most 12 characters."""
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
@@ -29,7 +29,7 @@ def value(number: float) -> str:
 
 
 def error(number: float) -> str:
-    """Return the size of an error in two digits."""
+    """Return an error with two significant digits."""
     if math.isnan(number):
         return "nan"
     if math.isinf(number):
@@ -40,16 +40,16 @@ def error(number: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio: ``1.25``, ``31``, ``41,000``, and words where no number fits."""
+    """Return a ratio as text: ``1.25 times``, ``31 times``, ``41,000 times``, ``infinitely many times``."""
     if math.isnan(ratio) or math.isinf(ratio):
-        return "beyond any number of times"
+        return "infinitely many times"
     if ratio < 10:
         return f"{ratio:.2f} times"
     return f"{float(f'{ratio:.2g}'):,.0f} times"
 
 
 def short(number: float) -> str:
-    """Return a counter in at most five characters: ``512``, ``32.8k``, ``1.05M``."""
+    """Return a counter as text of at most five characters: ``512``, ``32.8k``, ``1.05M``."""
     if math.isnan(number) or math.isinf(number):
         return "-"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -59,7 +59,7 @@ def short(number: float) -> str:
 
 
 def amount(number: float) -> str:
-    """Return bytes: ``512 B``, ``48 KiB``, ``1.5 MiB``."""
+    """Return a number of bytes with its unit: ``512 B``, ``48 KiB``, ``1.5 MiB``."""
     for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if number >= size:
             return f"{number / size:.4g} {unit}"
@@ -67,14 +67,14 @@ def amount(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration: ``0.8 s``, ``2 min 5 s``."""
+    """Return a duration with its units: ``0.8 s``, ``2 min 5 s``."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {seconds % 60:.0f} s"
 
 
 def file(path: str) -> str:
-    """Return a path, relative to the working folder if it is inside."""
+    """Return a path; a file in the working folder gets a relative path."""
     if not os.path.isabs(path):
         return path
     relative = os.path.relpath(path)
@@ -82,17 +82,17 @@ def file(path: str) -> str:
 
 
 def position(index: Sequence[int]) -> str:
-    """Return ``[0, 3, 12]``."""
+    """Return an index in brackets: ``[0, 3, 12]``."""
     return "[" + ", ".join(str(item) for item in index) + "]"
 
 
 def triple(numbers: Sequence[int] | None) -> str:
-    """Return ``3, 0, 0``: the index of a block or a thread."""
+    """Return the index of a block or a thread without brackets: ``3, 0, 0``."""
     return "" if numbers is None else ", ".join(str(number) for number in numbers)
 
 
 def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
-    """Return ``block (3, 0, 0) thread (17, 0, 0)``, as far as it is known."""
+    """Return the known parts of ``block (3, 0, 0) thread (17, 0, 0)``."""
     parts = []
     if block is not None:
         parts.append(f"block ({', '.join(str(item) for item in block)})")
@@ -102,12 +102,12 @@ def place(block: Sequence[int] | None, thread: Sequence[int] | None) -> str:
 
 
 def sizes(dims: Mapping[str, Any]) -> str:
-    """Return ``rows=3 columns=129 causal=true``."""
+    """Return the sizes and options of a case: ``rows=3 columns=129 causal=true``."""
     return " ".join(f"{name}={str(item).lower() if isinstance(item, bool) else item}" for name, item in dims.items())
 
 
 def listed(items: Iterable[str], most: int = 6) -> str:
-    """Return ``a, b, c and 4 more``."""
+    """Return items separated by commas. Of more than ``most`` items, return the first ones: ``a, b, c and 4 more``."""
     every = list(items)
     if len(every) > most:
         return ", ".join(every[: most - 1]) + f" and {len(every) - most + 1} more"

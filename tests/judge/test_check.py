@@ -143,7 +143,7 @@ def test_a_launcher_that_launches_nothing(judged) -> None:
     assert verdict.stage("correct").summary == "nothing is launched yet"
     report = as_text(verdict)
     assert "returned without launching a kernel" in report and "Also failing" not in report
-    assert "Start here:  the launcher: it starts no kernel yet" in report
+    assert "Start here:  the launcher: it launches no kernel yet" in report
 
 
 def test_a_launcher_that_launches_nothing_for_some_sizes(judged) -> None:

@@ -39,7 +39,7 @@ def test_a_wrong_output_shows_the_first_case_in_full() -> None:
     assert "two key blocks (f32)" in text
     assert "query_len=65" in text and "causal=false" in text
     assert "4,096 of 8,320 elements wrong (49.2 %), 64 of them never written" in text
-    assert "looks like: each row is off by a factor of its own" in text
+    assert "looks like: each row is wrong by a factor of its own" in text
     assert text.count("0, 1, 0 6") == 4 and "not written" in text
     assert "Also failing" in text and "random sizes (f32) took too long" in text
     assert "Start here: 'one key block' passes (query_len=64); 'two key blocks' fails (query_len=65 key_len=129" in text

@@ -345,8 +345,8 @@ def test_accumulators_that_changed_end_the_launch(tmp_path: Path) -> None:
     ("name", "says"),
     [
         ("synccheck/wgmma_accumulators_read_too_early", "use of accumulators of a running wgmma"),
-        ("synccheck/wgmma_fence_before_the_scaling", "no wgmma_fence stands between the read of an accumulator at"),
-        ("synccheck/wgmma_without_fence", "no wgmma_fence stands between what threads wrote to the accumulators"),
+        ("synccheck/wgmma_fence_before_the_scaling", "there is no wgmma_fence between the read of an accumulator at"),
+        ("synccheck/wgmma_without_fence", "there is no wgmma_fence between the threads' writes to the accumulators"),
         ("synccheck/wgmma_at_exit", "the block ends before a warp has waited"),
         ("racecheck/wgmma_operands_overwritten", "may still be reading"),
         ("racecheck/wgmma_without_proxy_fence", "missing proxy fence: wgmma (wgmma.mma_async) reads"),

@@ -49,7 +49,7 @@ from grader.verdict.wording import timed
 
 GPU = "cuda"
 GPU_CLOCK = "GPU"
-HOST_CLOCK = "time of the simulator on this machine's processor, not of a GPU"
+HOST_CLOCK = "time of the simulator on this machine's processor, not a GPU's time"
 
 MOST_SETS = 16
 TIMEOUT = 120.0

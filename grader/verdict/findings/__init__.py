@@ -1,7 +1,7 @@
-"""The registry of findings: every kind with its payload and its texts, one file for each family.
+"""All kinds of findings, with their payloads and texts. Each family of kinds has a file.
 
-A new kind of finding is an entry in ``KINDS`` of its family, a row of ``checks/report/finding_kinds.def``, and the
-check that reports it.
+To add a kind, add an entry to ``KINDS`` of its family and a row to ``checks/report/finding_kinds.def`` of the
+simulator, and write the check that reports it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FAMILIES = {
     "Host code": host.KINDS,
 }
 KINDS: Mapping[str, FindingKind] = {kind.name: kind for family in FAMILIES.values() for kind in family}
-"""Every kind by its name."""
+"""All kinds of findings, by name."""
 
 AnyPayload = (
     memory.PAYLOADS
@@ -32,6 +32,6 @@ AnyPayload = (
     | launches.PAYLOADS
     | host.PAYLOADS
 )
-"""The payload of a finding; its member ``of`` names the type."""
+"""The payload of a finding. In JSON, the member ``of`` names its type."""
 
 __all__ = ["FAMILIES", "KINDS", "AnyPayload", "FindingKind"]

@@ -1,7 +1,4 @@
-"""Findings about asynchronous copies.
-
-Cp.async, bulk and tensor copies (TMA), and the mbarriers on which they complete.
-"""
+"""Findings about asynchronous copies: cp.async, bulk and tensor copies (TMA), and the mbarriers that they signal."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Swizzles(Payload, tag="Swizzles"):
-    """The swizzle of a matrix descriptor and of the tensor map of the copy, in bytes; 16 is none."""
+    """The swizzles of a matrix descriptor and of a copy's tensor map, in bytes. 16 means no swizzle."""
 
     descriptor: int
     tensor_map: int
@@ -37,7 +34,7 @@ def _swizzle_differs(finding: Finding) -> str:
 
     payload = payload_of(Swizzles, finding)
     return (
-        f"the matrix descriptor of {ENGINES.get(finding.access, 'a product')}{where(finding)} has "
+        f"the matrix descriptor of {ENGINES.get(finding.access, 'a matrix product')}{where(finding)} has "
         f"{named(payload.descriptor)}, "
         f"but the tensor map of the copy{other_place(finding)} that filled {position(finding)} has "
         f"{named(payload.tensor_map)}"
@@ -87,7 +84,7 @@ KINDS = (
         check="synccheck",
         title="block ends during a bulk copy",
         text="the block ends while a bulk copy is still running",
-        why="By then the shared memory may belong to another block.",
+        why="The shared memory of a block that has ended may belong to another block.",
         fix="Before the threads return, wait for the mbarrier of a load (mbarrier_wait_parity), or for a store with "
         "cp_async_bulk_wait_group_read<0> (PTX cp.async.bulk.wait_group.read 0).",
         look="the bulk copy without a wait",
@@ -111,7 +108,7 @@ KINDS = (
         why="The tensor cores read the elements of the tile in the wrong order.",
         fix="Use the same swizzle in the tensor map (CU_TENSOR_MAP_SWIZZLE_...) and in the matrix descriptor "
         "(make_smem_desc).",
-        look="the descriptor with the other swizzle",
+        look="the descriptor with a different swizzle",
         other="the copy",
         payload=Swizzles,
         sample=Swizzles(descriptor=64, tensor_map=128),

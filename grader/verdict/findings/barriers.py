@@ -1,4 +1,4 @@
-"""Findings of synccheck about barriers of blocks and warps, warp intrinsics, deadlocks and endless loops."""
+"""Findings of synccheck about barriers of blocks and warps, about warp intrinsics, deadlocks and endless loops."""
 
 from __future__ import annotations
 
@@ -14,76 +14,76 @@ if TYPE_CHECKING:
 
 
 class MbarrierPhase(Record, kw_only=True):
-    """The current phase of an mbarrier, and the arrivals and bytes that it still waits for."""
+    """The current phase of an mbarrier, and the arrivals and bytes that are missing until it completes."""
 
     phase: int
     missing_arrivals: int
     expected_arrivals: int
     missing_bytes: int
-    """Negative: more bytes arrived than were announced."""
+    """The announced bytes that have not arrived yet; negative if more bytes arrived than were announced."""
 
 
 class Waiting(Record, kw_only=True):
-    """The threads of a block that are blocked at one place."""
+    """Threads of a block that wait at the same place."""
 
     threads: int
     first: int
-    """The number of the first such thread in the block."""
+    """The number in the block of the first of these threads."""
     operation: Line
-    """``__syncthreads``, ``mbarrier``, ``wgmma.mma_async``..."""
+    """The operation at which they wait: ``__syncthreads``, ``mbarrier``, ``wgmma.mma_async``..."""
     site: int
-    """The number of the call's site in the simulator's report; 0 once ``file`` and ``line`` are known."""
+    """A number for the call in the simulator's report. The reader of the report replaces it by file and line."""
     line: int
     file: Line = ""
     mbarrier: MbarrierPhase | None = None
-    """The mbarrier at which they wait."""
+    """The state of the mbarrier at which they wait, if they wait at one."""
 
 
 class BlockedThreads(Payload, tag="BlockedThreads"):
-    """The threads of a deadlocked block: where they wait, and how many have exited."""
+    """The places where the threads of a deadlocked block wait, and the number of threads that have exited."""
 
     waits: list[Waiting]
     exited: int
 
 
 class TwoOperations(Payload, tag="TwoOperations"):
-    """The operations that the two sides execute."""
+    """The different operations that the two sides of a finding execute."""
 
     operation: Line
     other_operation: Line
 
 
 class ExitedThreads(Payload, tag="ExitedThreads"):
-    """The number of threads of a block that exited before a barrier, and the block's size."""
+    """The number of threads that exited before a barrier, and the number of threads of the block."""
 
     exited: int
     threads: int
 
 
 class Mask(Payload, tag="Mask"):
-    """The mask of lanes of a warp intrinsic."""
+    """The mask that was passed to a warp intrinsic."""
 
     mask: int
 
 
 class Lane(Payload, tag="Lane"):
-    """The number of the lane in the warp."""
+    """The number of a lane of the warp."""
 
     lane: int
 
 
 class Reason(Payload, tag="Reason"):
-    """An explanation by the simulator or by the kernel itself, for example the text of an assert."""
+    """An explanation that the simulator gives, or the kernel itself, such as the condition of an assert."""
 
     reason: Text
 
 
 class EndlessLoop(Payload, tag="EndlessLoop"):
-    """A loop that was stopped. ``reason`` says why no thread can end it, if that is known."""
+    """A loop that the simulator stopped. ``reason`` explains why it cannot end, if the simulator knows."""
 
     reason: Text
     loop: Line = ""
-    """The loop's first line: ``a.cu:12``."""
+    """The file and line where the loop begins: ``a.cu:12``."""
 
 
 PAYLOADS = BlockedThreads | TwoOperations | ExitedThreads | Mask | Lane | Reason | EndlessLoop
@@ -129,13 +129,13 @@ def _deadlock_fix(finding: Finding) -> str:
         )
     if _waits_at(finding, "wgmma"):
         return (
-            "A warpgroup is four warps, and the number of the first is a multiple of 4. All 128 threads must execute "
-            "the "
-            "same wgmma instruction: give each role of the kernel whole warpgroups."
+            "A warpgroup consists of four warps, and the number of its first warp is a multiple of 4. All 128 threads "
+            "must execute the same wgmma instruction: assign whole warpgroups to each role of the kernel."
         )
     return (
-        "Move the barrier or the intrinsic out of the condition: all threads of a block must reach the same "
-        "__syncthreads(), all threads of a cluster its barrier, and all lanes of a mask the same intrinsic."
+        "Move the barrier or the intrinsic out of the condition. All threads of a block must reach the same "
+        "__syncthreads(), all threads of a cluster must reach the same cluster barrier, and all lanes of a mask must "
+        "execute the same intrinsic."
     )
 
 
@@ -162,7 +162,7 @@ def _endless(finding: Finding) -> str:
     return f"{loop}{reason}; the thread was stopped"
 
 
-_OUT_OF_STEP = "Threads pass the barriers out of step, so everything after them races."
+_OUT_OF_STEP = "Some threads pass the barrier before others have reached it, so later accesses may race."
 
 KINDS = (
     FindingKind(
@@ -222,12 +222,12 @@ KINDS = (
     FindingKind(
         name="own_lane_not_in_mask",
         check="synccheck",
-        title="warp intrinsic with a mask without the calling lane",
+        title="warp intrinsic whose mask lacks the calling lane",
         text=lambda f: (
             f"a lane calls a warp intrinsic with the mask {payload_of(Mask, f).mask:#010x}, which does not contain it"
         ),
         why="The result is undefined.",
-        fix="Pass a mask of exactly the lanes that execute the call: 0xffffffff where the whole warp does.",
+        fix="Pass a mask with exactly the lanes that execute the call: 0xffffffff if the whole warp executes it.",
         look="the warp intrinsic with a wrong mask",
         payload=Mask,
         sample=Mask(mask=0xFFFF),
@@ -238,8 +238,9 @@ KINDS = (
         check="synccheck",
         title="divergent warp intrinsics",
         text=_collectives,
-        why="Each waits for lanes that are elsewhere: on a GPU the result is undefined, or the kernel hangs.",
-        fix="Let all lanes of the mask execute the same call: the branch around it must be the same for all of them.",
+        why="Each intrinsic waits for lanes that execute the other one: on a GPU the result is undefined, or the "
+        "kernel hangs.",
+        fix="Let all lanes of the mask execute the same call: all of them must take the same branch.",
         look="the divergent warp intrinsic",
         other="the other lane is here",
         payload=TwoOperations,
@@ -264,8 +265,8 @@ KINDS = (
         check="synccheck",
         title="named barrier with a wrong number of threads",
         text=lambda f: payload_of(Reason, f).reason,
-        why="The barrier never opens, or opens too early.",
-        fix="Pass bar_sync (PTX bar.sync) a multiple of 32: the number of threads that arrive at this barrier.",
+        why="The barrier never completes, or completes too early.",
+        fix="Pass bar_sync (PTX bar.sync) the number of threads that arrive at this barrier, a multiple of 32.",
         look="the named barrier",
         payload=Reason,
         sample=Reason(reason="a named barrier takes a multiple of 32 threads"),
@@ -288,9 +289,8 @@ KINDS = (
         title="endless loop",
         text=_endless,
         why="On a GPU the kernel never ends.",
-        fix="Look at the condition of the loop, which never becomes false. If the thread waits there for another "
-        "block: blocks "
-        "that have not started yet cannot help it.",
+        fix="Look at the condition of the loop, which never becomes false. If the thread waits for another block in "
+        "this loop, that block may not have started: it may need to wait until a running block ends.",
         look="the loop that does not end",
         stage="correct",
         payload=EndlessLoop,

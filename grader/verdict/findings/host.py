@@ -1,4 +1,4 @@
-"""Findings about host code, about foreign memory, and about reports that contradict the outputs."""
+"""Findings about host code, about memory outside the submission, and about reports that contradict the outputs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class HostBytes(Payload, tag="HostBytes"):
-    """Bytes of device memory that host code read or wrote."""
+    """The number of bytes of device memory that host code read or wrote."""
 
     bytes: int
 
 
 class CountedBytes(Payload, tag="CountedBytes"):
-    """Bytes of global memory that were counted, and the fewest that the result needs."""
+    """The bytes of global memory that a kernel moved according to its report, and the minimum for the result."""
 
     bytes: int
     needed: int
@@ -42,7 +42,7 @@ def _address(finding: Finding) -> str:
 
 
 _FORGED = "The simulator's report and the outputs cannot both be right."
-_SANDBOX = "On the grading machine the submission shares its process with the simulator."
+_SANDBOX = "The submission runs in the same process as the simulator, and could manipulate its checks."
 
 KINDS = (
     FindingKind(
@@ -51,7 +51,7 @@ KINDS = (
         title="host access to device memory",
         text=lambda f: f"host code makes {an_access(f)} of device memory: {position(f)}",
         why="A launcher runs on the CPU, which cannot follow a device pointer.",
-        fix="Do it in a kernel, or copy with cudaMemcpy.",
+        fix="Access the memory in a kernel, or copy it with cudaMemcpy.",
         look="the access by host code",
         stage="correct",
         sample_access="read",
@@ -61,11 +61,10 @@ KINDS = (
         check="memcheck",
         title="host access to a device variable by its name",
         text=_host_name,
-        why="On the host, the name of a __device__ or __constant__ variable is a separate copy in host memory, and "
-        "no device "
-        "address.",
+        why="In host code, the name of a __device__ or __constant__ variable refers to a separate copy in host "
+        "memory. It is not the address on the device.",
         fix="Copy with cudaMemcpyToSymbol or cudaMemcpyFromSymbol, get the address with cudaGetSymbolAddress, or use a "
-        "__managed__ variable, which is one for both.",
+        "__managed__ variable, which host and device share.",
         look="the access to the host's copy",
         payload=Address,
         sample=Address(address=0x7F0000001000),
@@ -77,7 +76,7 @@ KINDS = (
         title="access to memory outside the submission",
         text=lambda f: f"{access(f)} of address {_address(f)}, which the submission does not own",
         why=_SANDBOX,
-        fix="Touch only the submission's variables, its tensors, and memory from new, malloc, cudaMalloc and similar "
+        fix="Use only the submission's own variables, its tensors, and memory from new, malloc, cudaMalloc and similar "
         "calls.",
         look="the access to foreign memory",
         stage="correct",
@@ -102,9 +101,9 @@ KINDS = (
         name="not_its_function",
         check="memcheck",
         title="call of a function outside the submission",
-        text=lambda f: f"a function pointer points to address {_address(f)}, which is no function of the submission",
+        text=lambda f: f"a function pointer points to address {_address(f)}, which is not a function of the submission",
         why=_SANDBOX,
-        fix="Pass only functions of the kernel file.",
+        fix="Set function pointers only to functions of the kernel file.",
         look="the call of a foreign function",
         stage="correct",
         payload=Address,
@@ -127,8 +126,8 @@ KINDS = (
             f"the launcher moved {words.count(payload_of(HostBytes, f).bytes, 'byte')} of device memory "
             "to the host, or wrote tensors from there"
         ),
-        why="The exercise asks for kernels.",
-        fix="Launch kernels that compute on the device, and leave tensors there.",
+        why="The exercise requires that kernels compute the result.",
+        fix="Launch kernels that compute on the device, and do not copy tensors to the host.",
         look="the launcher",
         payload=HostBytes,
         sample=HostBytes(bytes=4096),
@@ -138,7 +137,7 @@ KINDS = (
         check="report",
         title="no kernel launched",
         text="the output is right, but host code computed it",
-        why="The exercise asks for kernels.",
+        why="The exercise requires that kernels compute the result.",
         fix="Launch a kernel that computes the output.",
         look="the launcher",
     ),

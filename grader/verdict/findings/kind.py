@@ -1,4 +1,4 @@
-"""The definition of one kind of finding: its name, its payload, and every text that a report shows about it."""
+"""The data type for a kind of finding: its name, its payload, and all texts that reports show about it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ if TYPE_CHECKING:
     from grader.verdict.finding import Finding
 
 Check = Literal["memcheck", "initcheck", "racecheck", "synccheck", "fault", "report"]
-"""The check that reports a finding: those of compute-sanitizer; ``fault``: the launch or a call failed; ``report``: the
-simulator's report contradicts the outputs."""
+"""The check that reports a finding.
+
+The first four are named after the tools of compute-sanitizer. ``fault`` means that a launch or a call failed, and
+``report`` that the simulator's report contradicts the outputs.
+"""
 
 Stage = Literal["safe", "correct", "efficient"]
 
 
 class Payload(Record, tag_field="of", kw_only=True):
-    """The typed facts that one kind of finding has in addition to its place.
+    """The facts that one kind of finding has in addition to its place.
 
-    The simulator does not send a field with a default: the reader of the report fills it in.
+    The simulator's report has the fields without a default value. The reader of the report fills in the others.
     """
 
 
 P = TypeVar("P", bound=Payload)
 
 Phrase = str | Callable[["Finding"], str]
-"""A text, or a function that makes it from the facts."""
+"""A text, or a function that makes the text for a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,49 +44,55 @@ class FindingKind:
     name: str
     check: Check
     title: str
-    """A noun phrase that a search engine knows: ``out-of-bounds access``."""
+    """A noun phrase that a search engine finds, such as ``out-of-bounds access``."""
     text: Phrase
-    """The clause after the title: what happened to which memory."""
+    """The text after the title: what happened, and to which memory."""
     why: Phrase
-    """The consequence on a GPU."""
+    """The consequence of the fault on a GPU."""
     fix: Phrase
-    """The change that removes it."""
+    """The change in the source code that removes the fault."""
     look: str
-    """A name for its place, printed after the file and line: ``the access out of bounds``."""
+    """A noun phrase for the fault's place, printed after the file and line: ``the access out of bounds``."""
     payload: type[Payload] | None = None
     sample: Any = None
     """A payload for the catalog of messages and for tests."""
     sample_access: str = ""
-    """The access in the catalog: ``read``, ``operand read``, ...; empty for a kind without an access."""
+    """The kind of access in the catalog of messages, such as ``read``; empty for a kind without an access."""
     sample_other: str = ""
-    """The access of the other side in the catalog."""
+    """The kind of access of the other side in the catalog of messages."""
     other: str = ""
-    """The name of the other side; empty: the other access of a race."""
+    """A noun phrase for the other side; empty for the other access of a race."""
     stage: Stage = "safe"
-    """The stage that fails. ``correct``: the launch also ends, so the case fails."""
+    """The stage that fails. It is ``correct`` if the fault ends the launch, so that the case fails."""
     has_memory: bool = False
     """True if a finding of this kind must have a memory."""
     has_other: bool = False
     """True if a finding of this kind must have another side."""
     names_places: bool = False
-    """True if the text already names its lines and threads."""
+    """True if ``text`` contains the lines and threads."""
     distance: int = 0
-    """The distance of the threads of a race. Of several races at one place, the one with the largest distance is shown.
+    """The distance of the threads of a race: 1 within a warp, 2 within a block, 3 within a cluster, 4 between blocks.
+
+    Of several races at one place, the one with the largest distance is shown.
     """
     divergence: bool = False
-    """True if threads are out of step afterwards, which causes races. Reports show it before races."""
+    """True if threads pass a barrier at different times, which causes races. Reports show such a finding before races.
+    """
 
     def __post_init__(self) -> None:
         assert (self.payload is None) == (self.sample is None), f"{self.name}: a payload needs a sample"
 
 
-def said(phrase: Phrase, finding: Finding) -> str:
+def render(phrase: Phrase, finding: Finding) -> str:
     """Return the text of a phrase for a finding."""
     return phrase if isinstance(phrase, str) else phrase(finding)
 
 
 def payload_of(kind: type[P], finding: Finding) -> P:
-    """Return the payload of a finding as its type, or raise LookupError: files of other versions may lack it."""
+    """Return the payload of a finding, which must be of the type ``kind``.
+
+    Raise LookupError if it is not, as in a file of another schema version.
+    """
     if isinstance(finding.payload, kind):
         return finding.payload
-    raise LookupError(f"a finding of the kind {finding.kind} without its {kind.__name__}")
+    raise LookupError(f"the finding of the kind {finding.kind} has no payload of the type {kind.__name__}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RefusedCall(Payload, tag="RefusedCall"):
-    """A launch or a call that failed: its name, CUDA's error code, and the explanation."""
+    """A failed launch or call: the name of the kernel or function, CUDA's error code, and the reason."""
 
     call: Line
     error: int
@@ -21,7 +21,7 @@ class RefusedCall(Payload, tag="RefusedCall"):
 
 
 class Call(Payload, tag="Call"):
-    """A call of the runtime API, or a launch."""
+    """The name of a function of the runtime API that was called, or of a kernel that was launched."""
 
     call: Line
 
@@ -58,8 +58,9 @@ KINDS = (
         text=lambda f: (
             f"{payload_of(Call, f).call} uses the default stream instead of the stream that the launcher was given"
         ),
-        why="The caller orders its work by that stream alone, and may read outputs before they are written.",
-        fix="Pass the stream on: kernel<<<grid, block, shared_bytes, stream>>>(...), cudaMemsetAsync(..., stream).",
+        why="The caller waits only for its own stream, and may read outputs before they are written.",
+        fix="Pass the launcher's stream: kernel<<<grid, block, shared_bytes, stream>>>(...), "
+        "cudaMemsetAsync(..., stream).",
         look="the call without the stream",
         payload=Call,
         sample=Call(call="cudaMemsetAsync"),
@@ -69,7 +70,7 @@ KINDS = (
         check="synccheck",
         title="wait for an event that was never recorded",
         text=lambda f: f"{payload_of(Call, f).call} returns at once: the event has not been recorded",
-        why="A wait for an unrecorded event waits for nothing.",
+        why="A wait for an event that was never recorded does not wait at all.",
         fix="Call cudaEventRecord(event, stream) after the work to wait for, then cudaStreamWaitEvent.",
         look="the wait for an event that was never recorded",
         payload=Call,
@@ -81,7 +82,7 @@ KINDS = (
         title="invalid use of an instruction",
         text=_reason,
         why="PTX leaves the result undefined.",
-        fix="Compare the operands with the rule above and with the PTX manual's page of the instruction.",
+        fix="Compare the operands with the rule above, and with the instruction's description in the PTX manual.",
         look="the instruction",
         stage="correct",
         payload=Reason,
@@ -115,7 +116,7 @@ KINDS = (
         title="assertion failed",
         text=_reason,
         why="The launch ends with cudaErrorAssert.",
-        fix="Look at the values in the condition.",
+        fix="Find out why the condition of the assert is false here.",
         look="the assertion",
         stage="correct",
         payload=Reason,

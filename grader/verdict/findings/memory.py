@@ -20,26 +20,26 @@ class Address(Payload, tag="Address"):
 
 
 class ArrayIndex(Payload, tag="ArrayIndex"):
-    """An index, and the type of the array that has no such element."""
+    """An index that is out of bounds, and the type of the array."""
 
     index: int
     array_type: Line
 
 
 class LeakedBytes(Payload, tag="LeakedBytes"):
-    """The bytes that were never freed."""
+    """The number of bytes that were never freed."""
 
     bytes: int
 
 
 class UninitializedBytes(Payload, tag="UninitializedBytes"):
-    """The bytes of a copy that were never written."""
+    """The number of bytes in the source of a copy that were never written."""
 
     bytes: int
 
 
 class UnwrittenElements(Payload, tag="UnwrittenElements"):
-    """The elements of an output that no thread wrote: their number, and the indices of the first ones."""
+    """The number of elements of an output that no thread wrote, and the indices of the first of them."""
 
     missing: int
     first: list[int]
@@ -136,9 +136,8 @@ KINDS = (
         title="array index out of bounds",
         text=_array_index,
         why="C++ does not define the result. The access reaches other variables of the thread, or other memory.",
-        fix="Compare the array's length with the largest value of the index. threadIdx.x counts to blockDim.x: in a "
-        "block "
-        "launched with a single number threadIdx.x numbers all threads, and threadIdx.y is 0.",
+        fix="Compare the array's length with the largest value of the index. If a launch gives the block's size as a "
+        "single number, threadIdx.x numbers all threads of the block, and threadIdx.y is 0.",
         look="the index out of bounds",
         payload=ArrayIndex,
         sample=ArrayIndex(index=32, array_type="float [32]"),
@@ -162,7 +161,7 @@ KINDS = (
         check="memcheck",
         title="access to the shared memory of a block that may have ended",
         text=lambda f: f"{access(f)} of {position(f)}, which belongs to another block of the cluster",
-        why="A block's shared memory ends with the block; then another block may own it.",
+        why="When a block ends, its shared memory may be assigned to another block.",
         fix="Add cluster.sync() (llmk::cluster_sync) after the last access to another block's shared memory, before "
         "any "
         "block of the cluster returns.",
@@ -176,7 +175,7 @@ KINDS = (
         title="double free on the device heap",
         text=lambda f: f"{_address(f)} was already freed by this kernel, another thread, or an earlier launch",
         why="A second free corrupts the heap of the device.",
-        fix="Let exactly one thread free what one call of malloc or new returned.",
+        fix="Free each pointer that malloc or new returned exactly once, in one thread.",
         look="the second free",
         payload=Address,
         sample=Address(address=0x7F0000001000),
@@ -316,7 +315,7 @@ KINDS = (
         title="output not fully written",
         text=_not_written,
         why="Outputs start with arbitrary values.",
-        fix="Check that grid times block covers the whole output, and that no guard excludes elements inside.",
+        fix="Check that grid times block covers the whole output, and that no `if` skips some of its elements.",
         look="the launch that does not cover the output",
         payload=UnwrittenElements,
         sample=UnwrittenElements(missing=2, first=[64, 65]),

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 class NearbyAtomic(Payload, tag="NearbyAtomic"):
-    """The place of an atomic operation that may order the two accesses; empty if there is none, or if it is a side.
-
-    Within a block, where a barrier could order them as well, it is the place of a lock.
-    """
+    """Facts by which the fix of a race is chosen."""
 
     atomic: Line = ""
+    """The file and line of an atomic operation that the kernel may use to order the two accesses.
+
+    For a race within a block, it is set only if the operation seems to take a lock. It is empty if there is no such
+    operation, or if one of the two accesses is atomic itself.
+    """
     block: bool = False
-    """True for a race within a warp if its line also has a race between warps, which needs the wider barrier."""
+    """True for a race within a warp whose line also has a race between warps: ``__syncthreads()`` fixes both."""
 
 
 PAYLOADS = NearbyAtomic
@@ -59,7 +61,7 @@ _BLOCK_SCOPE = (
 
 
 def _fix(barrier: str) -> FixOfRace:
-    """Return the fix of a race that a barrier removes, unless a copy or a lock takes part in it."""
+    """Return a function that chooses the fix of a race: ``barrier``, unless a copy or a lock needs another fix."""
 
     def fix(finding: Finding) -> str:
         accesses, nearby = _accesses(finding), _nearby(finding)
@@ -85,7 +87,7 @@ def _nearby(finding: Finding) -> NearbyAtomic:
 
 
 def _why(otherwise: str) -> Callable[[Finding], str]:
-    """Return the consequence of a race; volatile accesses look as if they prevented it."""
+    """Return a function that returns the consequence of a race: ``otherwise``, unless an access is volatile."""
 
     def why(finding: Finding) -> str:
         if any(access.startswith("volatile") for access in _accesses(finding)):
@@ -234,11 +236,11 @@ KINDS = (
         check="racecheck",
         title="race between kernels under programmatic dependent launch",
         text=_race,
-        why="With cudaLaunchAttributeProgrammaticStreamSerialization this kernel may begin before the one before it "
+        why="With cudaLaunchAttributeProgrammaticStreamSerialization this kernel may begin before the previous kernel "
         "has ended.",
         fix="Call cudaGridDependencySynchronize() (PTX griddepcontrol.wait) before the first access to memory that the "
         "earlier kernel reads or writes.",
-        look="the race with the kernel before",
+        look="the race with the previous kernel",
         sample_access="read",
         sample_other="write",
         has_memory=True,

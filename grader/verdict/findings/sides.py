@@ -1,4 +1,4 @@
-"""The texts for places, accesses and memories, used in the texts of findings."""
+"""Functions that describe places, accesses and memory in words, for the texts of findings."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ if TYPE_CHECKING:
     from grader.verdict.finding import Finding, Memory, Side
 
 ENGINES = {"operand read": "wgmma (wgmma.mma_async)", "tensor operand read": "tcgen05.mma or tcgen05.cp"}
-"""Instructions that read operands in shared memory, by the access."""
+"""The tensor-core instructions that read operands from shared memory, by the kind of access."""
 
 
 def place(side: Side) -> str:
-    """Return ``flash_attention.cu:31``, or ``flash_attention.cu:31 (in llmk/reduce.cuh:20)``."""
+    """Return the place in the source: ``attention.cu:31``, or ``attention.cu:31 (in llmk/reduce.cuh:20)``."""
     text = f"{Path(side.file).name}:{side.line}" if side.line else Path(side.file).name
     return f"{text} (in {side.inside})" if side.inside else text
 
 
 def where(side: Side) -> str:
-    """Return `` at flash_attention.cu:31, block (3, 0, 0) thread (17, 0, 0)``, without the parts that are unknown."""
+    """Return the known parts of `` at flash_attention.cu:31, block (3, 0, 0) thread (17, 0, 0)``."""
     text = f" at {place(side)}" if side.line else ""
     who = words.place(side.block, side.thread)
     return f"{text}, {who}" if who else text
 
 
 def work(side: Side) -> str:
-    """Return `` by scale in stream 1`` or `` by cudaMemcpyAsync in the default stream``.
-
-    Empty if streams do not matter.
-    """
+    """Return the kernel or call and its stream, such as `` by scale in stream 1``; empty if streams do not matter."""
     if not side.work:
         return ""
     stream = "" if side.stream is None else f" in stream {side.stream}" if side.stream else " in the default stream"
@@ -39,7 +36,7 @@ def work(side: Side) -> str:
 
 
 def memory_name(memory: Memory) -> str:
-    """Return ``k[2, 4, 65, 64] (float32)``, ``the shared array tile (4,096 bytes)``..."""
+    """Return a description of memory: ``k[2, 4, 65, 64] (float32)``, ``the shared array tile (4,096 bytes)``..."""
     size = words.count(memory.bytes, "byte")
     match memory.kind:
         case "tensor":
@@ -58,7 +55,10 @@ def memory_name(memory: Memory) -> str:
 
 
 def position(side: Side) -> str:
-    """Return ``x[2, 5] of x[4, 64] (float32)``, ``element 33 (byte 132) of the shared array tile (4,096 bytes)``."""
+    """Return a description of the accessed element.
+
+    Examples are ``x[2, 5] of x[4, 64] (float32)`` and ``element 33 (byte 132) of the shared array tile (4,096 bytes)``.
+    """
     memory = side.memory
     if memory is None:
         return "device memory"
@@ -70,9 +70,9 @@ def position(side: Side) -> str:
 
 
 def distance(memory: Memory, access_bytes: int) -> str:
-    """Return the distance of an access from the memory, or how many of its bytes are outside.
+    """Return how far an access is from the memory: ``0 bytes past the end of k[...]``.
 
-    ``0 bytes past the end of k[...]``.
+    If only a part of the access is outside, return how many of its bytes are.
     """
     offset, size, name = memory.offset, memory.bytes, memory_name(memory)
     if offset >= size:
@@ -83,7 +83,7 @@ def distance(memory: Memory, access_bytes: int) -> str:
 
 
 def access(side: Side) -> str:
-    """Return ``4-byte read``."""
+    """Return the size and kind of an access: ``4-byte read``."""
     names = {
         "atomic": "atomic operation",
         "async read": "read by an asynchronous copy",
@@ -98,29 +98,29 @@ def access(side: Side) -> str:
 
 
 def an_access(side: Side) -> str:
-    """Return ``a 4-byte read``, ``an 8-byte read``."""
+    """Return the size and kind of an access with an article: ``a 4-byte read``, ``an 8-byte read``."""
     said = access(side)
     return f"{'an' if said[0] in '8aeiou' else 'a'} {said}"
 
 
 def memory_of(side: Side) -> str:
-    """Return the name of the memory, or ``a device variable`` if it is unknown."""
+    """Return a description of the accessed memory, or ``a device variable`` if it is unknown."""
     return memory_name(side.memory) if side.memory else "a device variable"
 
 
 def both(finding: Finding) -> str:
-    """Return ``4-byte write at a.cu:3, thread (0, 0, 0) and 4-byte read at a.cu:5, thread (1, 0, 0)``."""
+    """Return both sides: ``4-byte write at a.cu:3, thread (0, 0, 0) and 4-byte read at a.cu:5, thread (1, 0, 0)``."""
     sides = [finding] if finding.other is None else [finding, finding.other]
     return " and ".join(f"{access(side)}{work(side)}{where(side)}" for side in sides)
 
 
 def other_place(finding: Finding) -> str:
-    """Return the place of the other side with `` at`` before it, or nothing."""
+    """Return the place of the other side, such as `` at a.cu:5, thread (1, 0, 0)``; empty if there is none."""
     return where(finding.other) if finding.other else ""
 
 
 def reader_and_writer(finding: Finding) -> tuple[Side, Side | None]:
-    """Return the asynchronous read and the write of a finding, whose sides are in source order."""
+    """Return the asynchronous read and the write of a finding, whichever of them is its first side."""
     if finding.other is not None and finding.other.access in ("async read", *ENGINES):
         return finding.other, finding
     return finding, finding.other

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TensorCell(Payload, tag="TensorCell"):
-    """A cell of tensor memory, the operation that uses it, and the earlier one (empty if there is none)."""
+    """A cell of tensor memory, the operation that uses it, and the earlier operation that used it (may be empty)."""
 
     lane: int
     column: int
@@ -30,13 +30,13 @@ class TensorColumn(Payload, tag="TensorColumn"):
 
 
 class TensorColumns(Payload, tag="TensorColumns"):
-    """The number of columns of tensor memory."""
+    """A number of columns of tensor memory."""
 
     columns: int
 
 
 class TensorInstruction(Payload, tag="TensorInstruction"):
-    """An operation on tensor memory: ``tcgen05.mma``."""
+    """The name of an operation on tensor memory, such as ``tcgen05.mma``."""
 
     operation: Line
 
@@ -73,11 +73,11 @@ def _accumulator(finding: Finding) -> str:
 def _wgmma_fence(finding: Finding) -> str:
     if finding.other is None:
         return (
-            "no wgmma_fence stands between what threads wrote to the accumulators and the wgmma "
+            "there is no wgmma_fence between the threads' writes to the accumulators and the wgmma "
             f"(wgmma.mma_async){where(finding)}"
         )
     return (
-        f"no wgmma_fence stands between the {finding.other.access or 'access'} of an accumulator at "
+        f"there is no wgmma_fence between the {finding.other.access or 'access'} of an accumulator at "
         f"{place(finding.other)} "
         f"and the wgmma (wgmma.mma_async){where(finding)} that uses it"
     )
@@ -86,8 +86,7 @@ def _wgmma_fence(finding: Finding) -> str:
 def _load(finding: Finding) -> str:
     return (
         f"{access(finding)} of a register{where(finding)} that the tcgen05.ld{other_place(finding)} has not filled "
-        f"yet: no "
-        "tcgen05_wait_ld (tcgen05.wait::ld) between"
+        "yet: there is no tcgen05_wait_ld (tcgen05.wait::ld) between the two"
     )
 
 
@@ -144,7 +143,7 @@ KINDS = (
         "read or "
         "written accumulators (or A in registers) since.",
         look="the wgmma without a fence before it",
-        other="the last access before",
+        other="the last access before the wgmma",
         names_places=True,
     ),
     FindingKind(
@@ -162,8 +161,8 @@ KINDS = (
         check="synccheck",
         title="tcgen05.mma not awaited",
         text=lambda f: (
-            f"{_now(f)} uses {_cell(f)}, which the {_before(f)} may not have finished: no wait for the mbarrier "
-            "of its commit"
+            f"{_now(f)} uses {_cell(f)}, which the {_before(f)} may not have finished: there was no wait for the "
+            "mbarrier of its tcgen05_commit"
         ),
         why=_OLD_VALUES,
         fix="The thread that issued the products calls tcgen05_commit with an mbarrier. A thread that reads the "
@@ -180,7 +179,7 @@ KINDS = (
         check="synccheck",
         title="tcgen05.ld or tcgen05.st not awaited",
         text=lambda f: (
-            f"{_now(f)} uses {_cell(f)}, which the {_before(f)} may not have finished: its warp has not waited"
+            f"{_now(f)} uses {_cell(f)}, which the {_before(f)} may not have finished: its warp has not waited for it"
         ),
         why=_OLD_VALUES,
         fix="Call tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then tcgen05_fence_before_thread_sync, "
@@ -198,9 +197,9 @@ KINDS = (
         title="race on tensor memory",
         text=lambda f: f"on {_cell(f).removesuffix(' of tensor memory')}: {_now(f)} and {_before(f)} are not ordered",
         why=_OLD_VALUES,
-        fix="The warp that has finished calls tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, then "
-        "tcgen05_fence_before_thread_sync, and "
-        "arrives at a barrier. The next one waits at it, then calls tcgen05_fence_after_thread_sync.",
+        fix="After its operation, the first warp calls tcgen05_wait_ld (PTX tcgen05.wait::ld) or tcgen05.wait::st, "
+        "then tcgen05_fence_before_thread_sync, and arrives at a barrier. The other warp waits at the barrier, and "
+        "then calls tcgen05_fence_after_thread_sync.",
         look="the race on tensor memory",
         other="the other operation",
         payload=TensorCell,
@@ -286,7 +285,7 @@ KINDS = (
             f"the block ends without tcgen05_dealloc (tcgen05.dealloc) for "
             f"{words.count(payload_of(TensorColumns, f).columns, 'column')} of tensor memory"
         ),
-        why="No other block of this SM can allocate the columns: the next one waits forever.",
+        why="No other block of this SM can allocate the columns: a block that tries to do so waits forever.",
         fix="The warp that allocated them calls tcgen05_dealloc with the same address and number of columns before "
         "the block "
         "ends.",

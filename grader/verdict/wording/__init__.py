@@ -1,4 +1,4 @@
-"""The sentences of every report (terminal, HTML, JUnit, JSON, lessons), made from the facts of a verdict."""
+"""Makes the sentences of all reports (terminal, HTML, JUnit, JSON, lessons) from the facts of a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars of the stage *efficient*, and limits on times of the stage *fast*, in words."""
+"""Describes bars of the stage *efficient*, and time limits of the stage *fast*, in words."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ UNITS = {
     "sectors / ideal": "sectors touched, per sector that the requested bytes fill",
     "requests * 512 / minimum": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
     "requests / (global_bytes / 512)": "loads and stores of a warp, per load or store in which all lanes move 16 bytes",
-    "shared_wavefronts / (flops_needed / "
-    "64)": "wavefronts of shared memory, per multiply-add of a warp (64 operations)",
+    "shared_wavefronts / (flops_needed / 64)": "wavefronts of shared memory, per multiply-add of a warp (64 flops)",
     "tensor_operations / flops_needed": "operations on tensor cores, per operation of the task's formula",
     "bank_conflict_ways": "wavefronts of shared memory, per wavefront that an access without bank conflicts needs",
 }
-"""The unit of each expression that several exercises use."""
+"""The meaning of the value of each expression that several exercises use."""
 
 
 def unit(bar: BarResult) -> str:
-    """Return the unit of the number; empty if the expression itself says it."""
+    """Return the meaning of a bar's value; empty if the expression explains itself."""
     return UNITS.get(bar.expression, "")
 
 
 def limit(bar: BarResult) -> str:
-    """Return ``at most 1.2``, ``at least 4 and at most 8``."""
+    """Return the limits of a bar: ``at most 1.2``, ``at least 4 and at most 8``."""
     least = [] if bar.at_least is None else [f"at least {bar.at_least:g}"]
     return " and ".join(least + ([] if bar.at_most is None else [f"at most {bar.at_most:g}"]))
 
 
 def value(bar: BarResult) -> str:
-    """Return the value in four digits."""
+    """Return a bar's value with four significant digits."""
     return f"{bar.value:.4g}"
 
 
 def counters(bar: BarResult) -> str:
-    """Return ``global_bytes 16,515,072, minimum 4,191,000``."""
+    """Return the values that a bar's expression uses: ``global_bytes 16,515,072, minimum 4,191,000``."""
     return ", ".join(
         f"{name} {number:,.0f}" if float(number).is_integer() else f"{name} {number:,.6g}"
         for name, number in bar.values.items()
@@ -42,9 +41,9 @@ def counters(bar: BarResult) -> str:
 
 
 def text(bar: BarResult) -> str:
-    """Return a bar as text, with its unit if missed.
+    """Return a description of a bar's result. If the bar is missed, explain the value and give the author's hint.
 
-    ``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``
+    An example is ``global_bytes / minimum = 3.2, at most 1.2 is allowed (global_bytes 419,430, minimum 131,072)``.
     """
     said = f"{bar.expression} = {value(bar)}" + (f" in {bar.dtype}" if bar.dtype else "")
     said += f", {limit(bar)} {'is met' if bar.passed else 'is allowed' if bar.at_least is None else 'is required'}"
@@ -56,7 +55,10 @@ def text(bar: BarResult) -> str:
 
 
 def time_text(bar: TimeBarResult) -> str:
-    """Return ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``, or why another GPU does not judge it."""
+    """Return a description of a time limit's result: ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``.
+
+    On a GPU for which the limit is not, say that it is not judged.
+    """
     said = f"{bar.name} ({bar.dtype}): {bar.median_us:.4g} us"
     allowed = f"at most {bar.at_most_us:g} us"
     if bar.status == SKIPPED:

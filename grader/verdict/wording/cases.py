@@ -1,4 +1,4 @@
-"""The texts of cases: their sizes, and why they did not pass."""
+"""Describes cases in words: their sizes, and why they did not pass."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _IN_SHORT = {
 
 
 PROBLEMS = tuple(_IN_SHORT)
-"""The problems of a case that have their own text."""
+"""The problems of a case, except those that an output's errors or a finding describe."""
 
 
 def heading(case: CaseResult) -> str:
-    """Return ``not a multiple of the block (f32: rows=3 columns=129)``."""
+    """Return a case's name, dtype and sizes: ``not a multiple of the block (f32: rows=3 columns=129)``."""
     sizes = words.sizes(case.dims)
     return f"{case.name} ({case.dtype}: {sizes})" if sizes else f"{case.name} ({case.dtype})"
 
@@ -45,7 +45,7 @@ def in_short(case: CaseResult) -> str:
 
 
 def reason(case: CaseResult) -> str:
-    """Return why a case failed; empty if its wrong outputs or its findings say it."""
+    """Return why a case failed, in a sentence or two; empty if its wrong outputs or its findings explain it."""
     said = "; ".join(case.reasons)
     match case.problem:
         case "crash" | "timeout" | "exit" | "output" | "oom" | "reply":
@@ -92,12 +92,12 @@ def reason(case: CaseResult) -> str:
 
 
 def before_findings(case: CaseResult) -> str:
-    """Return the heading of the findings of a case."""
+    """Return the line that is shown before the findings of a case."""
     return "A fault stopped the launch:" if case.problem == "finding" else "The simulator reports:"
 
 
 def text(case: CaseResult) -> str:
-    """Return everything about a case that did not pass, over several lines."""
+    """Return all that is known about a case that did not pass, over several lines; empty for a case that passed."""
     if case.status == PASSED:
         return ""
     wrong = [] if case.problem == "no_launch" else case.outputs

@@ -1,4 +1,4 @@
-"""The catalog of messages: a Markdown page with every text that a learner may read, with sample values."""
+"""Writes the catalog of messages: a Markdown page with all messages of a verdict, with sample values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_THREADS = {
     "within_cluster": ([1, 0, 0], [1, 0, 0]),
     "between_blocks": ([1, 0, 0], [1, 0, 0]),
 }
-"""The block and the thread of the other side, if not thread 33 of the same block."""
+"""The block and thread of the other side in a sample finding. By default, it is thread 33 of the same block."""
 
 _OF_STREAMS = ("between_streams", "between_grids", "with_host")
 
@@ -129,7 +129,7 @@ _VALUES = {
     "step": 1.0,
     "value": 1.0,
 }
-"""The numbers of a diagnosis, by name."""
+"""Sample values for the numbers in diagnoses, by name."""
 
 _INPUT = {"nan_of_input": "k_cache", "wrong_at_large": "positions", "wrong_at_small": "lengths", "moved": "k_cache"}
 

@@ -1,4 +1,4 @@
-"""The texts of counters: the waste of a line, and the operations of a kernel."""
+"""Describes counters in words: the wasted memory traffic of a source line, and the operations of a kernel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ WARP = 32
 
 
 def waste(sector_ratio: float, ways: float) -> str:
-    """Return the waste of a line: sectors per needed sector, and wavefronts per needed wavefront."""
+    """Return a description of the wasted memory traffic of a source line; empty if there is none.
+
+    ``sector_ratio`` is the number of sectors per needed sector, ``ways`` that of wavefronts per needed wavefront.
+    """
     parts = [f"moves {sector_ratio:.3g} times the sectors that its data fill"] if sector_ratio > 1 else []
     return "; ".join(parts + ([f"{ways:.3g}-way bank conflict"] if ways > 1 else []))
 
 
 def operations(totals: Mapping[str, float]) -> str:
-    """Return the operations, the task's formula, operations per byte moved, and the average number of active lanes."""
+    """Return a sentence about a kernel's operations.
+
+    It has their number, the number in the task's formula, the operations per byte of global memory, and the average
+    number of active lanes.
+    """
     flops, tensor = totals["flops"], totals.get("tensor_operations", 0)
     kinds = [words.count(flops, "floating-point operation")] if flops else []
     if tensor:

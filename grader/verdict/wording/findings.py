@@ -1,4 +1,4 @@
-"""The texts of findings: one line, or several with the source, the other side, the reason and the fix."""
+"""Describes findings in words: in one line, or in several with the source, the reason and the fix."""
 
 from __future__ import annotations
 
@@ -6,54 +6,54 @@ from collections.abc import Sequence
 
 from grader.verdict.finding import Finding, Side
 from grader.verdict.findings import KINDS
-from grader.verdict.findings.kind import said
+from grader.verdict.findings.kind import render
 from grader.verdict.findings.sides import an_access, place, where
 
 
 def message(finding: Finding) -> str:
-    """Return a line: the title, what happened to which memory, and where."""
+    """Return a line about a finding: its title, what happened to which memory, and where."""
     kind = KINDS.get(finding.kind)
     if kind is None:
         return f"{title(finding)}{where(finding)}"
     try:
-        text = said(kind.text, finding)
-    except LookupError:  # a payload of another version
+        text = render(kind.text, finding)
+    except LookupError:  # the file has another schema version
         return f"{kind.title}{where(finding)}"
     return _joined(kind.title, text) + ("" if kind.names_places else where(finding))
 
 
 def _joined(title: str, text: str) -> str:
-    """Return a title with what follows: ``race within a warp on x[2]: ...``, ``stack overflow: ...``."""
+    """Join a title and the text after it: ``race within a warp on x[2]: ...``, ``stack overflow: ...``."""
     if text.startswith(title):
         return text
     return f"{title} {text}" if text.startswith("on ") else f"{title}: {text}" if text else title
 
 
 def why(finding: Finding) -> str:
-    """Return the consequence on a GPU; empty for an unknown kind."""
+    """Return the consequence of the fault on a GPU; empty for an unknown kind of finding."""
     kind = KINDS.get(finding.kind)
-    return said(kind.why, finding) if kind else ""
+    return render(kind.why, finding) if kind else ""
 
 
 def fix(finding: Finding) -> str:
-    """Return the change that removes the fault; empty for an unknown kind."""
+    """Return how to remove the fault; empty for an unknown kind of finding."""
     kind = KINDS.get(finding.kind)
-    return said(kind.fix, finding) if kind else ""
+    return render(kind.fix, finding) if kind else ""
 
 
 def advice(finding: Finding) -> str:
-    """Return why the fault matters and how to fix it, each in a line of its own; empty for an unknown kind."""
+    """Return a line with the consequence of the fault and a line with the fix; empty for an unknown kind."""
     return f"Why it matters: {why(finding)}\nFix: {fix(finding)}" if finding.kind in KINDS else ""
 
 
 def advice_is_new(findings: Sequence[Finding]) -> list[bool]:
-    """Return for each finding whether its advice differs from the advice of all before it."""
+    """Return for each finding whether no earlier finding has the same advice."""
     every = [advice(finding) for finding in findings]
     return [one not in every[:at] for at, one in enumerate(every)]
 
 
 def other_side(finding: Finding) -> str:
-    """Return the name of the other side; for a race, its access."""
+    """Return a noun phrase for the other side of a finding; for a race, it describes the access."""
     if finding.other is None:
         return ""
     kind = KINDS.get(finding.kind)
@@ -61,22 +61,25 @@ def other_side(finding: Finding) -> str:
 
 
 def title(finding: Finding) -> str:
-    """Return the kind as a noun phrase, for a list."""
+    """Return the title of a finding, a noun phrase such as ``out-of-bounds access``."""
     kind = KINDS.get(finding.kind)
     return kind.title if kind else finding.kind.replace("_", " ")
 
 
 def look(finding: Finding) -> str:
-    """Return the name of the finding's place: ``the out-of-bounds access``."""
+    """Return a noun phrase for the place of the fault: ``the access out of bounds``."""
     kind = KINDS.get(finding.kind)
     return kind.look if kind else "the fault"
 
 
-HIDES = "Further findings that follow from this one are left out."
+HIDES = "Further findings that this one causes are left out."
 
 
 def text(finding: Finding, advised: bool = True) -> str:
-    """Return a finding over several lines: the source with a caret, the other side, the reason and the fix."""
+    """Return a description of a finding over several lines.
+
+    They show the source line with a caret, the other side, the consequence and the fix (if ``advised``).
+    """
     rows = [f"{finding.check}: {message(finding)}", *excerpt(finding)]
     if finding.other and finding.other.source_line.strip():
         rows += [f"  {other_side(finding)} ({place(finding.other)}):", *excerpt(finding.other)]
@@ -90,7 +93,7 @@ def text(finding: Finding, advised: bool = True) -> str:
 
 
 def excerpt(side: Side) -> list[str]:
-    """Return the source line with its number, and a caret under the column where that is known."""
+    """Return the source line with its number, and a line with a caret under the column if the column is known."""
     source = side.source_line
     if not source.strip():
         return []
@@ -101,7 +104,7 @@ def excerpt(side: Side) -> list[str]:
 
 
 def several(findings: Sequence[Finding], most: int) -> str:
-    """Return the first findings, and how many more there are."""
+    """Return descriptions of the first ``most`` findings, and the number of the others."""
     rows = [text(finding, news) for finding, news in zip(findings[:most], advice_is_new(findings))]
     if len(findings) > most:
         rows.append(f"... and {len(findings) - most} more")

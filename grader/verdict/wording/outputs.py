@@ -1,4 +1,4 @@
-"""The texts of wrong outputs: the number of wrong elements, the diagnosis, the largest error, the worst elements."""
+"""Describes wrong outputs in words: the number of wrong elements, the diagnosis, and the largest errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Values = Mapping[str, float]
 
 
 def name(output: OutputResult) -> str:
-    """Return ``out[2, 64]``."""
+    """Return an output's name and shape: ``out[2, 64]``."""
     return output.name + words.position(output.shape)
 
 
 def how_wrong(output: OutputResult) -> str:
-    """Return ``4,096 of 8,320 elements wrong (49.2 %), 64 of them never written``."""
+    """Return how many elements are wrong: ``4,096 of 8,320 elements wrong (49.2 %), 64 of them never written``."""
     elements = words.count(output.elements, "element")
     if output.unwritten and output.unwritten == output.wrong:
         return f"{output.unwritten:,} of {elements} never written"
@@ -33,14 +33,14 @@ def how_wrong(output: OutputResult) -> str:
 
 
 def in_short(output: OutputResult) -> str:
-    """Return ``4,096 of 8,320 wrong``."""
+    """Return in a few words how many elements are wrong: ``4,096 of 8,320 wrong``."""
     if output.unwritten and output.unwritten == output.wrong:
         return f"{output.unwritten:,} of {output.elements:,} never written"
-    return f"{output.wrong:,} of {output.elements:,} wrong" if output.wrong else "all errors together too large"
+    return f"{output.wrong:,} of {output.elements:,} wrong" if output.wrong else "the norm of all errors is too large"
 
 
 def largest_error(output: OutputResult) -> str:
-    """Return the largest error; empty for integers, for NaN, and if all wrong elements were never written."""
+    """Return a clause about the largest error; empty for integers and NaN, and if only unwritten elements are wrong."""
     if output.wrong <= output.unwritten or not output.tolerance or not math.isfinite(output.max_error):
         return ""
     return (
@@ -50,7 +50,7 @@ def largest_error(output: OutputResult) -> str:
 
 
 def worst(element: WorstElement) -> tuple[str, str, str, str, str, str]:
-    """Return an element as a row: position, expected, got, error, block and thread that wrote it."""
+    """Return a table row for an element: its position, the expected and actual values, the error, block and thread."""
     expected = words.value(element.expected)
     if element.unwritten:
         return words.position(element.index), expected, "-", "-", "not written", ""
@@ -65,7 +65,7 @@ def worst(element: WorstElement) -> tuple[str, str, str, str, str, str]:
 
 
 def text(output: OutputResult) -> str:
-    """Return everything about a wrong output, over several lines; empty when it is right."""
+    """Return all that is known about a wrong output, over several lines; empty for an output that is right."""
     if output.passed:
         return ""
     rows = [f"{name(output)} ({output.dtype}): {how_wrong(output)}"]
@@ -86,17 +86,17 @@ def _element(output: OutputResult, element: WorstElement) -> str:
 
 
 def looks_like(diagnosis: Diagnosis | None) -> str:
-    """Return ``looks like: transposed: rows and columns are exchanged``, or nothing."""
+    """Return a diagnosis after the words ``looks like:``; empty without a diagnosis."""
     return f"looks like: {looks(diagnosis)}" if diagnosis else ""
 
 
 def title(diagnosis: Diagnosis) -> str:
-    """Return the kind of an error in two or three words."""
+    """Return the kind of a diagnosis in two or three words."""
     return " ".join("NaN" if word == "nan" else word for word in diagnosis.kind.split("_"))
 
 
 def looks(diagnosis: Diagnosis) -> str:
-    """Return what an error looks like, and often a question about its cause."""
+    """Return a description of the error's pattern, often with a question about its cause."""
     how = LOOKS.get(diagnosis.kind, title(diagnosis))
     if callable(how):
         return how(diagnosis)
@@ -156,9 +156,8 @@ def _shifted(d: Diagnosis) -> str:
 
 def _columns_shifted(d: Diagnosis) -> str:
     return (
-        f"each column is off by a constant of its own ({d.values['low']:.3g} to {d.values['high']:.3g}), the same in "
-        f"all "
-        "rows: is a bias or a zero point missing, added twice, or taken from another column?"
+        f"each column is wrong by a constant ({d.values['low']:.3g} to {d.values['high']:.3g}), which is the same in "
+        "all rows: is a bias or a zero point missing, added twice, or taken from another column?"
     )
 
 
@@ -174,7 +173,7 @@ def _moved(d: Diagnosis) -> str:
 
 
 def _element_of(name: str, v: Values, index: float) -> str:
-    """Return ``k_cache[.., 3, ..]``: an index of one axis."""
+    """Return the elements with an index along one axis: ``k_cache[.., 3, ..]``."""
     before, after = v["axis"] > 0, v["axis"] < v["axes"] - 1
     return f"{name}[{'.., ' if before else ''}{index:.0f}{', ..' if after else ''}]"
 
@@ -192,7 +191,7 @@ def _diagonal(d: Diagnosis, where: str, sign: str) -> str:
 def _rows_scaled(d: Diagnosis) -> str:
     v = d.values
     whole = v["rows"] == v["of"]
-    which = "each row is off" if whole else f"{v['rows']:.0f} of {v['of']:.0f} rows are off, each"
+    which = "each row is wrong" if whole else f"{v['rows']:.0f} of {v['of']:.0f} rows are wrong, each"
     factors = f"{_factor(v['low'])} to {_factor(v['high'])}"
     return (
         f"{which} by a factor of its own ({factors}): is a row divided by the wrong sum, not normalized, or not "
@@ -201,7 +200,7 @@ def _rows_scaled(d: Diagnosis) -> str:
 
 
 PRECISIONS = ((2.0**-18, "f32"), (2.0**-10.5, "f16"), (math.inf, "bf16"))
-"""For relative errors up to a bound, the precision whose rounding causes them."""
+"""The precision whose rounding causes relative errors of a size. Each row is the largest error and the precision."""
 
 
 def _rounding(d: Diagnosis) -> str:
@@ -220,7 +219,7 @@ def _along(d: Diagnosis) -> str:
 
 
 def _factor(value: float) -> str:
-    """Return a factor as a fraction if it is a simple one (1/8), else as a number."""
+    """Return a factor as text: as a fraction such as 1/8 if it is one, otherwise as a decimal number."""
     if value and abs(value) < 0.999:
         inverse = 1 / value
         if abs(inverse - round(inverse)) < 2e-3 * abs(inverse) and abs(round(inverse)) <= 4096:
@@ -284,4 +283,4 @@ LOOKS: Mapping[str, str | Callable[[Diagnosis], str]] = {
     "used for its columns?",
     "rounding": _rounding,
 }
-"""For each kind of diagnosis, a text with the names of its numbers, or a function that makes it."""
+"""For each kind of diagnosis, a format string for its text, or a function that makes the text."""

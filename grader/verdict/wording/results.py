@@ -1,4 +1,4 @@
-"""The content of ``results.json``: the facts of a verdict, and a ``text`` for each record named in ``WORDED``."""
+"""Makes the content of ``results.json``: a verdict's facts, and a ``text`` for each record named in ``WORDED``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.verdict.wording import bars, cases, findings, limits, outputs, stage
 
 
 def results(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain lists, dicts, texts and numbers."""
+    """Return a verdict as lists, dicts, texts and numbers, with the ``text`` of each record in ``WORDED``."""
     data = verdict.to_dict()
     for stage, shown in zip(verdict.stages, data["stages"]):
         shown["text"] = stages.text(stage)

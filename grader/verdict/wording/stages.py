@@ -1,4 +1,4 @@
-"""The texts of stages: one line for each, the details of a failed one, and where to start."""
+"""Describes stages in words: a summary in one line, the details of a failed stage, and where to start."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ TITLES = {"builds": "Builds", "correct": "Correct", "safe": "Safe", "efficient":
 COMPILES, COMPILED_BEFORE = "compiles", "compiled before"
 DOES_NOT_COMPILE, WRONG_LAUNCHER = "does not compile", "wrong launcher"
 SHOWN = 4
-"""The number of cases and findings that are shown in full."""
+"""The maximum number of cases, and of findings, that are described in detail."""
 
 
 def title(stage: Stage) -> str:
-    """Return ``Correct``."""
+    """Return the title of a stage, such as ``Correct``."""
     return TITLES.get(stage.name, stage.name)
 
 
 def summary(stage: Stage) -> str:
-    """Return a line: why it failed or was skipped, or what passed."""
+    """Return a line about a stage: why it failed or was skipped, or what passed."""
     if stage.summary:
         return stage.summary
     if stage.cases:
@@ -63,7 +63,7 @@ def why_skipped(name: str, verdict: Verdict, wanted: Sequence[str], device: str)
 
 
 def text(stage: Stage) -> str:
-    """Return everything about a stage that did not pass, over several lines; empty for one that did."""
+    """Return the details of a stage that did not pass, over several lines; empty for a stage that passed."""
     if stage.status != FAILED:
         return stage.message
     failed = failing_cases(stage)[: 1 if nothing_launched(stage) else None]
@@ -79,7 +79,7 @@ def text(stage: Stage) -> str:
 
 
 def nothing_launched(stage: Stage) -> bool:
-    """Return whether no case that needs a kernel has launched one: the file is still the skeleton."""
+    """Return whether the launcher launches no kernel in any case that needs one, as in an unsolved exercise."""
     failing = failing_cases(stage)
     if not failing or any(case.problem != "no_launch" for case in failing):
         return False
@@ -92,7 +92,10 @@ def failing_cases(stage: Stage) -> list[CaseResult]:
 
 
 def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Diagnosis] | None:
-    """Return the first case with a diagnosis, if the first failing case has wrong outputs without one."""
+    """Return the first failing case that has a diagnosis, and the diagnosis.
+
+    Return None if the first failing case has a diagnosis itself, or did not fail because of wrong outputs.
+    """
     if not failing or failing[0].problem != "wrong" or failing[0].findings:
         return None
     found = ((case, output.diagnosis) for case in failing for output in case.outputs if output.diagnosis)
@@ -104,7 +107,7 @@ def better_diagnosed_case(failing: Sequence[CaseResult]) -> tuple[CaseResult, Di
 
 
 def first_look(verdict: Verdict) -> str:
-    """Return where to start; empty when the report above says everything."""
+    """Return where a learner should look first; empty if the report shows it already."""
     stage = verdict.failed_stage
     if stage is None:
         return ""
@@ -134,7 +137,10 @@ def first_look(verdict: Verdict) -> str:
 
 
 def _semicolon_missing(error: Diagnostic) -> bool:
-    """Return whether a semicolon is missing. g++ reports it at the next token, which often begins a correct line."""
+    """Return whether an error means that the code before the line lacks a semicolon.
+
+    g++ reports a missing semicolon at the next token, which is often the first one of a correct line.
+    """
     before = error.source_line[: max(0, error.column - 1)]
     return bool(re.match("expected .*';'.* before", error.message)) and not before.strip()
 
@@ -142,7 +148,7 @@ def _semicolon_missing(error: Diagnostic) -> bool:
 def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
     """Return how the failing cases differ from those that pass."""
     if nothing_launched(stage):
-        return "the launcher: it starts no kernel yet"
+        return "the launcher: it launches no kernel yet"
     first = failing[0]
     names = {case.name for case in failing}
     passing = {case.name for case in stage.cases if case.passed}
@@ -164,7 +170,10 @@ def _look_at_case(stage: Stage, failing: Sequence[CaseResult]) -> str:
 
 
 def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
-    """Return the sizes of the failing and of the passing case in which the two differ, each in parentheses."""
+    """Return the sizes in which two cases differ: those of the failing case, then those of the passing case.
+
+    Both are texts in parentheses, or empty.
+    """
     names = [name for name in {**passing.dims, **failing.dims} if passing.dims.get(name) != failing.dims.get(name)]
 
     def shown(case: CaseResult) -> str:
@@ -175,9 +184,10 @@ def _differences(passing: CaseResult, failing: CaseResult) -> tuple[str, str]:
 
 
 def _passing_neighbor(stage: Stage, failing: CaseResult) -> CaseResult | None:
-    """Return the passing case of the same dtype that is nearest to a failing one in the task's order.
+    """Return the passing case of the same dtype that is nearest to a failing case in the task's order.
 
-    Tasks list simple cases first. Cases with an empty tensor are left out: a kernel that does nothing passes them.
+    The task lists simple cases first, so neighbors are similar. Cases with an empty tensor do not count, because a
+    kernel that does nothing passes them.
     """
     at = stage.cases.index(failing)
     every = [

@@ -210,7 +210,7 @@ LOOKS = [
     ("every element is 2.5 times the expected value", lambda x: x * 2.5),
     ("right except for the sign", lambda x: -x),
     ("every element is too large by 1", lambda x: x + 1),
-    ("off by a constant of its own (1 to 40), the same in all rows", lambda x: x + torch.arange(1, 41)),
+    ("wrong by a constant (1 to 40), which is the same in all rows", lambda x: x + torch.arange(1, 41)),
     ("transposed", lambda x: x.t().contiguous().view(6, 40)),
     ("the values expected at out[.., 0] are at out[.., 1]: shifted by one along axis 1", lambda x: x.roll(1, -1)),
     ("the values expected at out[1, ..] are at out[0, ..]", lambda x: x.roll(-1, 0)),

@@ -167,20 +167,20 @@ def test_more_blocks_never_take_longer_for_the_same_work():
 def test_no_kernel_takes_no_time():
     nothing = time_bound([], H200)
     assert nothing.microseconds == 0
-    assert limits.text(nothing) == "Nothing was counted that takes time on an H200."
+    assert limits.text(nothing) == "The simulator counted no work that takes time on an H200."
 
 
 def test_the_sentence_names_unit_gpu_size_and_that_it_is_a_bound():
     found = time_bound(report("products").kernels, H200, "counted", "f32", {"n": 256})
     said = limits.text(found)
-    assert said.startswith("On an H200, FP32 arithmetic limits this kernel: at least 0.259 us there, ")
-    assert "It has work for 4 of the 132 multiprocessors." in said
+    assert said.startswith("On an H200, FP32 arithmetic limits this kernel: it takes at least 0.259 us (others: ")
+    assert "Its blocks use only 4 of the 132 multiprocessors." in said
     assert "launch alone takes at least 0.5 us" in said
     assert said.endswith(
-        "a bound for the case that was counted, 'counted' (f32, n=256), not a prediction: a real run takes longer."
+        "a lower bound for the counted case, 'counted' (f32, n=256), not a prediction: a real run takes longer."
     )
     without = [KernelCounters("k", 1, 200, 200, totals={"first_read_bytes": 4.8e9})]
-    assert "DRAM limits this kernel: at least 1,000 us there. Arithmetic was not counted." in limits.text(
+    assert "DRAM limits this kernel: it takes at least 1,000 us. Arithmetic was not counted." in limits.text(
         time_bound(without, H200)
     )
 
