@@ -104,9 +104,8 @@ class Attempts:
     def _ranked(self, device: str) -> list[tuple[bool, str]]:
         """Return pairs (node is full, node name) of the nodes that have the device, best node first."""
         resource, now = "GPU" if device == "cuda" else "CPU", self.clock()
-        held = Counter(
-            one.node for one in self._at_work.values() if device in ("cpu", one.job.device)
-        )  # every job needs a core
+        # Every job needs a core, but only jobs on ``cuda`` need a GPU.
+        held = Counter(one.node for one in self._at_work.values() if device in ("cpu", one.job.device))
         slow = {one.node for one in self._at_work.values() if one.late <= now}
         loads = {
             name: held[name] / has[resource]

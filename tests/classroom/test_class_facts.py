@@ -35,9 +35,7 @@ def timed(verified: float | None, own: float) -> Stage:
 def test_only_verified_times_count() -> None:
     students = [
         student("ann", counted(100), timed(9.0, 9.0), nickname="Ann"),
-        student(
-            "bob", counted(150), timed(None, 0.1), nickname="Bob"
-        ),  # has a time by the kernel's own clock, but none by the grader's
+        student("bob", counted(150), timed(None, 0.1), nickname="Bob"),  # timed only by the kernel's own clock
         student("cem", counted(100), timed(7.0, 7.0), nickname="Cem"),
         student("dan", counted(10), timed(1.0, 1.0)),  # opted out of the leaderboard
         student("eve", counted(20), timed(2.0, 2.0), nickname="Eve", passed=False),

@@ -80,9 +80,8 @@ def statement(text: str, beginning: str, file: str = "the file") -> str:
     end = text.find("\n", _matching_brace(masked, opening))
     indent = found[0].removesuffix(beginning)
     lines = text[found.start() : end if end >= 0 else len(text)].splitlines()
-    return "\n".join(
-        line.removeprefix(indent) for line in lines
-    )  # removeprefix keeps preprocessor lines, which begin at column 0
+    # Preprocessor lines begin at column 0, so removeprefix keeps them.
+    return "\n".join(line.removeprefix(indent) for line in lines)
 
 
 def function(text: str, name: str, file: str = "the file") -> str:
