@@ -82,7 +82,7 @@ def kernels() -> list[Measured]:
             goal=100,
         ),
         Measured(
-            "addition, a thread an element (2^20)",
+            "addition, one thread per element (2^20)",
             "add_2",
             course_root() / "lessons" / "day01_residual_add" / "add.cu",
             (normal(long), normal(long), normal(long), long, 256),

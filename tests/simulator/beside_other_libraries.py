@@ -3,8 +3,8 @@
 ``python -m tests.simulator.beside_other_libraries [LIBRARY | import:MODULE | after:LIBRARY | without:torch]...``
 
 It loads libraries with RTLD_GLOBAL, as ``import torch`` loads NVIDIA's, or imports modules that do. Then it calls the
-simulated GPU in all ways and checks that the simulator answered each call. ``after:`` loads a library after the
-simulator. ``without:torch`` skips the calls that need torch, for libraries that are incompatible with torch.
+CUDA runtime in all ways that lessons use, and checks that the simulator answered each call. ``after:`` loads a library
+after the simulator. ``without:torch`` skips the calls that need torch, for libraries that are incompatible with torch.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def use_runtime_api() -> None:
 
 
 def use_load_kernel(folder: Path) -> None:
-    """Use load_inline as lessons do: results, printed text, a finding, and a launch error."""
+    """Use load_inline as lessons do. Check results, printed text, a finding, and a launch error."""
     import torch
 
     from grader import load_kernel
@@ -84,7 +84,7 @@ def use_load_kernel(folder: Path) -> None:
     except KernelFinding as finding:
         assert "twice.cu:6" in str(finding), finding
     else:
-        raise AssertionError("a write behind the end was not found")
+        raise AssertionError("a write past the end was not reported")
 
 
 def main(arguments: list[str]) -> int:
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
         if torch:
             use_load_kernel(Path(folder))
         use_runtime_api()
-    print("all of it was the simulator's")
+    print("the simulator answered all calls")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The corpus: kernels with one fault each, and their correct twins.
+"""The corpus: kernels with one fault each, and a correct variant (twin) of each kernel.
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
 ``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out; a comment ``// n = 96`` near the
@@ -75,20 +75,20 @@ def corpus_files(folder: Path = CORPUS) -> list[CorpusFile]:
 
 
 def corpus_text(files: Sequence[CorpusFile]) -> str:
-    """Return both twins of all files as one source text."""
+    """Return the faulty and the correct variant of all files as one source text."""
     includes = {line for f in files for line in f.path.read_text().splitlines() if line.startswith("#include")}
     return "\n".join(sorted(includes)) + "\n" + "".join(f.as_namespace(clean) for f in files for clean in (False, True))
 
 
 def build_corpus(files: Sequence[CorpusFile], compiler: str | None = None) -> BuiltKernel:
-    """Build one library with both twins of all files, which is much faster than one library for each."""
+    """Build one library with both variants of all files, which is much faster than one library per file."""
     text = corpus_text(files)
     return compile_kernel(files[0].path.parent / "corpus.cu", "cpu", checks=True, text=text, compiler=compiler)
 
 
 @dataclass
 class Simulation:
-    """libsim in this process, used like in the runner: outputs are uninitialized, inputs are read-only."""
+    """The simulator's library in this process. As in the grader, outputs are uninitialized and inputs read-only."""
 
     libsim: Path
 
@@ -178,7 +178,7 @@ def is_whole(finding: Finding) -> bool:
         return True
     if finding.kind in ("illegal_address", "null_pointer"):
         return memory is None
-    within = 1 if finding.kind == "misaligned" else bytes_  # such an access may also reach past the end
+    within = 1 if finding.kind == "misaligned" else bytes_  # a misaligned access may also reach past the end
     inside = memory is not None and 0 <= memory.offset <= memory.bytes - within
     return (
         bytes_ > 0 and inside != (finding.kind == "out_of_bounds") and (inside or isinstance(finding.payload, Address))

@@ -1,6 +1,6 @@
-"""Kernels for the simulator's tests: built from a file or from text, and called with numpy arrays and numbers.
+"""Build kernels for the simulator's tests from a file or text, and call them with numpy arrays and numbers.
 
-They use libsim without torch and grading. A call returns CUDA's error, the printed text, and libsim's report.
+Neither torch nor the grader is used. A call returns CUDA's error, the printed text, and the simulator's report.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SimulatedKernel:
     """
 
     in_order = True
-    """Lanes that execute the same instruction do so one after another."""
+    """Lanes that execute the same instruction execute it one after another."""
 
     def __init__(
         self, path: Path, checks: bool = False, compiler: str | None = None, constant_inputs: bool = False
@@ -64,11 +64,11 @@ class SimulatedKernel:
         self.sim.sim_report.restype = self.sim.sim_take_output.restype = ctypes.c_char_p
         self.configure(checks=int(checks), workers=1, schedule="forward", watchdog_seconds=10, trace=0, record="none")
         self._library = ctypes.CDLL(str(self.built.library))
-        self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # of the launcher in the last call
+        self.seconds = self.cpu_seconds = self.all_cpu_seconds = 0.0  # times of the launcher's last call
         self._launchers = {p.name: p for p in self.built.launchers}
 
     def configure(self, **settings: object) -> None:
-        """Change settings of the simulator; an unknown one is an error."""
+        """Change settings of the simulator. Raise an error if a setting is unknown."""
         for key, value in settings.items():
             assert self.sim.sim_configure(key.encode(), str(value).encode()) == 0, f"{key}={value} was refused"
 

@@ -1,4 +1,4 @@
-// Calls CUB's BlockReduce twice with the same storage, with a barrier between the calls.
+// Calls CUB's BlockReduce twice with the same storage. A barrier separates the calls.
 // n = 256
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Tiles, a reduction, coalesced threads and the block, each with its own sync().
+// Synchronizes tiles, coalesced threads and the block, each with sync() of its cooperative group.
 // n = 256
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

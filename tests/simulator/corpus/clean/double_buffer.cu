@@ -1,4 +1,4 @@
-// Asynchronous copies into two alternating buffers, with the wait and both barriers.
+// Copies asynchronously into two alternating buffers, with a wait for the copies and both necessary barriers.
 // n = 1024
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// All threads add to a few sums. The last block, which knows that all others have finished, reads them.
+// All threads add to a few sums with atomics. The last block, which a counter determines, reads them.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// Each thread writes and publishes a partial result; the barrier joins them before thread 0 counts the block as done.
-// After the last barrier a fence of every reader completes what thread 0 acquired.
+// Each thread writes a partial result and executes a fence. After a barrier, thread 0 counts the block as done. In the
+// last block, every reader executes a fence after the barrier that follows thread 0's atomic.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
-// A single-pass scan: each block waits for the sum of the blocks before it, published with a fence and a flag.
+// A single-pass scan: each block waits for the sum of the blocks before it, which the previous block publishes with a
+// fence and a flag.
 // n = 2048
 #include <cuda_runtime.h>
 

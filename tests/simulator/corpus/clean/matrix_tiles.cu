@@ -1,4 +1,4 @@
-// A product of 16 x 16 tiles on the tensor cores, through shared memory.
+// Multiplies 16 x 16 tiles, which pass through shared memory, on the tensor cores.
 // n = 256
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Kernels launched by a kernel, with arguments: storing these until the launch is no memory access of the kernel.
+// A kernel launches kernels with arguments. Storing the arguments until the launch is no memory access of the kernel.
 // n = 64
 #include <cuda_runtime.h>
 

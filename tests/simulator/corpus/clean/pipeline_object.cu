@@ -1,4 +1,4 @@
-// cuda::pipeline with two stages for each thread's copies, and a barrier before copies of other threads are read.
+// Each thread copies with its own cuda::pipeline of two stages. A barrier precedes reads of other threads' copies.
 // n = 1024
 #include <cuda/pipeline>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Launches that could overlap with the kernel before them, but do not: the host has waited, a copy stands between, or the
-// launch does not ask for it.
+// Programmatic launches that do not overlap with the previous kernel: the host has waited, a copy is in between, or the
+// launch attribute is missing.
 // n = 64
 #include <cuda_runtime.h>
 

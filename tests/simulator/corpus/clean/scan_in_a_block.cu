@@ -1,4 +1,4 @@
-// Hillis and Steele's scan with two buffers, and a tree that stops at the last warp.
+// Hillis and Steele's scan with two buffers, and a tree reduction that stops when one warp remains.
 // n = 256
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// Blocks add to a tile in turn, with a semaphore that one thread waits for and releases, as split-K products do. Then a
-// lock of cuda::atomic, and pairs of value and flag in one word that need no order at all.
+// Blocks add to a tile in turn, as split-K products do: one thread of each block waits for a semaphore and releases it.
+// Two more kernels use a lock of cuda::atomic, and words that hold value and flag, which need no order.
 // n = 256
 #include <cuda/atomic>
 #include <cuda_runtime.h>

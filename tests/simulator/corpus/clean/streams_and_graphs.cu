@@ -1,4 +1,4 @@
-// Work in several streams, ordered in every possible way.
+// Launches work in several streams, ordered by streams, events, synchronization and graphs.
 // n = 1000
 #include <cuda_runtime.h>
 
@@ -28,7 +28,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     add<<<blocks, 128, 0, stream>>>(a, b, n, 1);
     add<<<blocks, 128, 0, one>>>(b, a, n, 1);
 
-    // A chain of events through a third stream.
+    // Events order two streams through a third one.
     cudaEventRecord(event, one);
     cudaStreamWaitEvent(two, event, 0);
     cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice, two);
@@ -38,7 +38,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     host[0] += 0;
     cudaMemcpyAsync(b, host, bytes, cudaMemcpyHostToDevice, two);
 
-    // Two readers, and a writer that waits for both; two streams in one capture.
+    // Two kernels read in two streams, and a writer waits for both. Two streams are captured into one graph.
     cudaStreamBeginCapture(two, cudaStreamCaptureModeThreadLocal);
     cudaEventRecord(event, two);
     cudaStreamWaitEvent(one, event, 0);

@@ -1,4 +1,4 @@
-// One dynamic buffer contains halves, followed by floats.
+// One buffer of dynamic shared memory contains halves, followed by floats.
 // n = 128
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Volatile accesses through which blocks synchronize: a flag between fences, a word that all set to the same value, one
-// that a block polls, and one that another adds to by atomic operations.
+// Blocks synchronize through volatile accesses: a flag between fences, a word that all blocks set to the same value, a
+// word that a block polls, and a word to which another block adds atomically.
 // n = 16
 #include <cuda_runtime.h>
 

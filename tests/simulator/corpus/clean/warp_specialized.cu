@@ -1,5 +1,5 @@
-// One warp loads tiles with the copy engine, a warpgroup works on them and stores its results with it: full and empty
-// mbarriers, two stages, and both directions of the copy engine.
+// One warp loads tiles with bulk copies. A warpgroup processes them and stores its results with bulk copies. Each of
+// two stages has a full and an empty mbarrier.
 // n = 1024
 #include <cuda_runtime.h>
 #include <cstdint>
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
         const int lane = threadIdx.x % 32, i = threadIdx.x - 128;
         for (int first = 0, turn = 0; first < n; first += 128, ++turn) {
             const int stage = turn % 2;
-            // The store from this buffer two iterations ago has read it.
+            // Wait until the store of two iterations ago has read this buffer.
             if (i == 0) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
             asm volatile("bar.sync 1, 128;" ::: "memory");
             wait(&full[stage], turn / 2 & 1);

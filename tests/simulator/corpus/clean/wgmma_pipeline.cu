@@ -1,5 +1,6 @@
-// Hopper's pipeline: a warp of a producer warpgroup copies tiles in, two consumer warpgroups multiply them by wgmma, each its
-// own rows by the same B; they take turns at named barriers, keep one product under way, and go on with A in registers.
+// A Hopper pipeline. A producer warp copies tiles into shared memory. Two consumer warpgroups multiply their own rows
+// of A by the same B with wgmma. They alternate at named barriers, keep one wgmma in flight, and then use A from
+// registers.
 // n = 4096
 #include <cuda_runtime.h>
 #include <cstdint>
@@ -77,14 +78,14 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
     for (int turn = 0; turn < turns; ++turn) {
         const int stage = turn % stages;
         wait_for(&full[stage], turn / stages & 1);
-        // One group after another.
+        // The warpgroups take turns.
         if (group == 1 || turn > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         multiply(d, describe(a[stage] + group * a_bytes / 2), describe(b[stage]), turn > 0);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         if (group == 0 || turn < turns - 1) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
         wait<0>();
-        // d is read while the wgmma of e runs.
+        // d may be read: only the wgmma that writes e is in flight.
         const unsigned words[4] = {turn * 0x3f803f80u, 0u, 0x3f803f80u, 0x40004000u};
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         multiply(e, words, describe(b[stage]));

@@ -1,4 +1,5 @@
-// Threads swizzle a copied tile again, as the descriptor requires: wgmma reads their writes, not the copy's.
+// Threads rewrite a copied tile with the swizzle that the descriptor requires. So wgmma reads the threads' writes, not
+// the copy's.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"

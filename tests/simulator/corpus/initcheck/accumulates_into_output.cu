@@ -1,4 +1,4 @@
-// += on an uninitialized output.
+// The kernel adds to an uninitialized output with +=.
 #include <cuda_runtime.h>
 
 __global__ void accumulate(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// atomicAdd on an uninitialized output.
+// The kernel adds to an uninitialized output with atomicAdd.
 #include <cuda_runtime.h>
 
 __global__ void scatter(const float* x, float* out, int n) {

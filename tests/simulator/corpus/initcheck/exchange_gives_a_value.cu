@@ -1,4 +1,4 @@
-// atomicAdd to unwritten scratch memory reads it. atomicExch does not, and gives it a value.
+// atomicAdd reads uninitialized scratch memory. atomicExch does not count as a read, and initializes it.
 #include <cuda_runtime.h>
 
 __global__ void take(const float* x, float* out, float* slots, int n) {

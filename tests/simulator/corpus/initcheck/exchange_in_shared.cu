@@ -1,4 +1,4 @@
-// The same in shared memory, which is uninitialized in each block, even if an earlier block wrote it.
+// atomicAdd reads uninitialized shared memory. It is uninitialized in each block, even if an earlier block wrote it.
 #include <cuda_runtime.h>
 
 __global__ void take(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// A fill of all but the last two bytes: the last word is half written.
+// A memset writes all but the last two bytes, so only half of the last word is initialized.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A tile of device memory is loaded, but only some of its rows were written.
+// A TMA load reads a tile of device memory of which only some rows were written.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

@@ -1,4 +1,4 @@
-// The last tile is copied completely, although the input ends inside it.
+// The last tile is copied completely, although the input ends inside the tile.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

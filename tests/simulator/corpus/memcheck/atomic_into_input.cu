@@ -1,4 +1,4 @@
-// An atomic addition to an input, which the launcher takes as a pointer to const.
+// The kernel adds atomically to an input, which the launcher takes as a pointer to const.
 #include <cuda_runtime.h>
 
 __global__ void add_one(const float* x, float* out, int n) {

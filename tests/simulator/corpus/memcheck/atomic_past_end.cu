@@ -1,4 +1,4 @@
-// A histogram without a bin for 1.0, which is counted past the end.
+// A histogram has no bin for 1.0, so 1.0 is counted past its end.
 #include <cuda_runtime.h>
 
 __global__ void clear(float* out, int n) {

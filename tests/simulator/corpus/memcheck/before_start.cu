@@ -1,4 +1,4 @@
-// A difference with the left neighbor, which the first element does not have.
+// Each thread reads its left neighbor, but the first element has none.
 #include <cuda_runtime.h>
 
 __global__ void difference(const float* x, float* out, int n) {

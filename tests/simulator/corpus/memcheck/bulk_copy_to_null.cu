@@ -1,4 +1,4 @@
-// A bulk store to a null pointer.
+// A bulk copy stores to a null pointer.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A block reads its neighbor's shared memory last, but the neighbor may have exited.
+// A block reads its neighbor's shared memory at its end, when the neighbor may have exited.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

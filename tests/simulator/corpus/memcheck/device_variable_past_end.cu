@@ -1,4 +1,4 @@
-// Counters for 4 kinds, and a fifth kind.
+// An array in device memory has 4 counters, and the kernel uses a fifth one.
 #include <cuda_runtime.h>
 
 __device__ __align__(64) int counts[4];

@@ -1,4 +1,4 @@
-// An index past the end of an array in the shared memory of another block.
+// A thread reads past the end of an array in the shared memory of another block.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

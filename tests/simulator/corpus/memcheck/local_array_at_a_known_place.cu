@@ -1,4 +1,4 @@
-// Constant offsets, one element before or past a local array.
+// The kernel accesses one element before or past a local array, at constant offsets.
 #include <cuda_runtime.h>
 
 #ifdef CLEAN
@@ -18,7 +18,7 @@ __global__ void leave(const float* x, float* out, int n) {
     float *p = direct, *q = by_offset + 4, *r = before;
     alignas(16) float by_cast[8] = {};
     p[7 + off] = 2;          // finding: out_of_bounds
-    put(by_function);        // reported at the function's line
+    put(by_function);        // the finding is at the line in put()
     float sum = q[3 + off];  // finding: out_of_bounds
     r[-off] = 3;             // finding: out_of_bounds
     const auto* vectors = reinterpret_cast<const float4*>(by_cast);

@@ -1,4 +1,4 @@
-// Local arrays accessed through pointers or in called functions, one element before or past the array.
+// The kernel accesses one element before or past local arrays, through pointers or in called functions.
 #include <cuda_runtime.h>
 
 struct Pair {

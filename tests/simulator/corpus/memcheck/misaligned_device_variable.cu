@@ -1,4 +1,4 @@
-// A store of four bytes at an odd address of a __device__ variable, which also reaches past its end.
+// The kernel stores four bytes at an odd address of a __device__ variable, and past its end.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// An index past the end of a shared array, which on a GPU would silently access the next array.
+// A write past the end of a shared array would silently change the next array on a GPU.
 #include <cuda_runtime.h>
 
 __global__ void pair(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// A column index past the end of a row: it is inside the tile, but in the next row.
+// A column index is past the end of its row, so it accesses the next row of the tile.
 #include <cuda_runtime.h>
 
 __global__ void transpose(const float* x, float* out, int n) {

@@ -1,4 +1,4 @@
-// A store of four elements where two are left: it writes those two, and the others are past the end.
+// A store of four elements begins two elements before the end of a shared array.
 // n = 2
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Infinite recursion.
+// A device function calls itself without end.
 #include <cuda_runtime.h>
 
 // clang-format off

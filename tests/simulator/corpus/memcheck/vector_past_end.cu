@@ -1,4 +1,4 @@
-// Accesses of four elements, but the length is not a multiple of four, so the last load goes past the end.
+// The kernel accesses four elements at a time, but the length is not a multiple of four.
 // n = 1002
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The offsets in a matrix descriptor lead outside of the tile.
+// Offsets in a matrix descriptor are too large, so wgmma reads past the end of the tile.
 // n = 512
 #include <cuda_runtime.h>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The kernel writes a table in constant memory, which only the host may write, before the launch.
+// The kernel writes a table in constant memory, which kernels must not write.
 #include <cuda_runtime.h>
 
 #ifdef CLEAN

@@ -1,4 +1,4 @@
-// A load with acquire order takes over what the flag announces. To pass it on takes a release.
+// Block 1 acquires a flag of block 0 and sets another flag without a release. So block 2 does not see block 0's write.
 // n = 3
 #include <cuda/atomic>
 #include <cuda_runtime.h>

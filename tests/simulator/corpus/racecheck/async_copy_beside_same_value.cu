@@ -1,4 +1,5 @@
-// Shared memory is set to zero during a copy into it. It contained zeros before, but the order is still undefined.
+// Threads write zeros to shared memory during a copy into it. The memory already contained zeros, but the order of copy
+// and writes is still undefined.
 // n = 128
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Two stages are in flight. Waiting until one is left does not wait for the stage that is read.
+// Two copies are in flight, and threads read one of them. The wait allows both to stay in flight.
 // n = 512
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

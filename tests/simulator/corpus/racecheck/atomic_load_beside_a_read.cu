@@ -1,4 +1,5 @@
-// Some blocks read a word by an atomic load or a volatile read, others by an ordinary one: a race only if one writes.
+// Some blocks read a word by an atomic or volatile load, others by an ordinary load. This is a race only if a block
+// writes.
 // n = 96
 #include <cuda/atomic>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// All blocks of a cooperative launch wait for a counter that one thread of each block increments. A relaxed reduction
-// does not publish the block's earlier writes.
+// All blocks of a cooperative launch wait for a counter that one thread of each block increments. The relaxed red
+// instruction does not publish the block's earlier writes.
 // n = 1024
 #include <cuda_runtime.h>
 

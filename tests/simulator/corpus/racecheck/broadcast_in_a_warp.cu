@@ -1,4 +1,4 @@
-// All lanes of a warp read an element, then one of them overwrites it: __syncwarp() is needed between them.
+// All lanes of a warp read an element, then one lane overwrites it without a __syncwarp() in between.
 // n = 64
 #include <cuda_runtime.h>
 

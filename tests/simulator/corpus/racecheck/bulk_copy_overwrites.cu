@@ -1,4 +1,4 @@
-// The next tile is loaded into a buffer that consumers may still read: an "empty" barrier is missing.
+// The next tile is loaded into a buffer that consumers may still read, because an "empty" mbarrier is missing.
 // n = 512
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A thread reads the output of its bulk store, but it has waited only for the store's reads.
+// A thread reads the output of its bulk store, but it has waited only until the store has read its source.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A flag with cluster scope, in a launch without clusters, where each block is its own cluster.
+// Blocks synchronize through a flag with cluster scope, but without clusters each block is its own cluster.
 // n = 64
 #include <cuda_runtime.h>
 

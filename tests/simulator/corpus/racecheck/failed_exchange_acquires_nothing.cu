@@ -1,4 +1,4 @@
-// compare_exchange with two orders: when it fails, the second one counts.
+// A compare_exchange that fails uses its second memory order, which is relaxed here, so it acquires nothing.
 // n = 2
 #include <cuda/atomic>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Partial sums are published by a fence of block scope.
+// Partial sums for the last block are published by a fence of block scope, but need device scope.
 // n = 1024
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
-// fence.acquire after a flag was read, fence.release before it is set: each is only half a fence.
+// A reader of a flag executes fence.release instead of fence.acquire, so its later reads are not ordered after the
+// writer.
 // n = 64
 #include <cuda_runtime.h>
 

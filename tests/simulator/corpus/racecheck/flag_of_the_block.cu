@@ -1,4 +1,4 @@
-// The flag is set for the threads of the block alone, so another block's read of it orders nothing.
+// A flag is set with block scope, so another block that reads it is not ordered after the writer.
 // n = 2
 #include <cuda/atomic>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The reader's fence must reach the block that wrote, as the writer's must reach the reader.
+// The reader of another block's flag executes a fence of block scope, but it needs device scope, as the writer does.
 // n = 64
 #include <cuda_runtime.h>
 

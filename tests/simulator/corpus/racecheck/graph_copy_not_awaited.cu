@@ -1,4 +1,4 @@
-// Copies, memsets and host functions are graph nodes as well.
+// A kernel node lacks the dependency on the copy node whose output it reads.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// Nodes of a graph built by hand are ordered only by dependencies, not by the order in which they were added.
+// Graph nodes are ordered only by dependencies, not by the order in which they are added.
 // n = 100
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// In a graph, too, two branches are ordered only by events.
+// In a captured graph, a kernel is launched before its branch waits for the event of the other branch.
 // n = 100
 #include <cuda_runtime.h>
 

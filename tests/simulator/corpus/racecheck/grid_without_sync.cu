@@ -1,4 +1,4 @@
-// The second phase of a cooperative kernel reads what all blocks wrote in the first.
+// The second phase of a cooperative kernel reads other blocks' writes of the first phase, without grid.sync().
 // n = 1024
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// The last block reads what others wrote before their tickets. A barrier is no fence: the thread that draws the ticket
-// must follow it by one.
+// The last block reads the other blocks' results. The thread that draws the ticket must execute a fence after it; the
+// barrier that follows is no fence.
 // n = 1024
 #include <cuda_runtime.h>
 

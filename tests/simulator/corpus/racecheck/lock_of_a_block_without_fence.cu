@@ -1,4 +1,4 @@
-// A lock for the warps of one block: the fences that keep accesses between taking and releasing it are missing.
+// Warps of a block use a lock without fences, so accesses may move out of the locked section.
 // n = 128
 #include <cuda_runtime.h>
 

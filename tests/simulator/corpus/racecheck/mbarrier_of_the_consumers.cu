@@ -1,4 +1,4 @@
-// Producers arrive before they have written the data that waiting threads read.
+// Producers arrive at an mbarrier before they write the data that waiting threads read.
 // n = 64
 #include <cuda_runtime.h>
 

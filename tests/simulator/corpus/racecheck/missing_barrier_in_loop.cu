@@ -1,4 +1,4 @@
-// The tile of the next iteration overwrites the one that other threads still read.
+// The next iteration overwrites a tile that other threads may still read.
 #include <cuda_runtime.h>
 
 __global__ void sums(const float* x, float* out, int n) {

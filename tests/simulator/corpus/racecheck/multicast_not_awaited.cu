@@ -1,4 +1,4 @@
-// A block copies a tile to both blocks of its cluster, but the other block does not wait for its own mbarrier.
+// A multicast copies a tile to both blocks of a cluster, but the second block does not wait for its own mbarrier.
 // n = 64
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Warp 0 fills a tile, warp 1 reads it. Two named barriers say "full" and "empty"; without the second the producer
-// overwrites what is still being read.
+// Warp 0 fills a tile and warp 1 reads it. They need two named barriers, "full" and "empty". Without "empty" warp 0
+// overwrites the tile while warp 1 reads it.
 // n = 512
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// A value goes from warp to warp within a block, then to another block. The first fence need not reach beyond its block,
-// the second must.
+// A value goes from warp to warp within a block, then to another block. The first fence may have block scope, but the
+// second one needs device scope.
 // n = 1
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A kernel that may overlap with the previous one reads its output, and waits for it too late.
+// A kernel that may overlap with the previous one reads its output before it waits for it.
 // n = 256
 #include <cuda_runtime.h>
 
@@ -12,7 +12,7 @@ __global__ void first(const float* x, int n) {
 
 __global__ void second(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float own = x[i];  // never written, so it may be read before the wait
+    float own = x[i];  // no kernel writes x, so it may be read before the wait
 #ifdef CLEAN
     cudaGridDependencySynchronize();
 #endif

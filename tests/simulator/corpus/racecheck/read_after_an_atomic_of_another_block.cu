@@ -1,4 +1,4 @@
-// Block 0 adds to a counter and reads it. A plain read by another block is not ordered with the addition.
+// Block 0 adds to a counter and reads it. An ordinary read by another block is not ordered with the addition.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// Every thread of a block reads a scale before a barrier and again after it; one of them overwrites it when a counter says
-// that all have read it twice. Without a barrier the counter orders nothing.
+// All threads of a block read a scale before and after a barrier. One thread overwrites it when a counter shows that
+// all have read it twice. The counter does not order the reads before the write.
 // n = 64
 #include <cuda_runtime.h>
 

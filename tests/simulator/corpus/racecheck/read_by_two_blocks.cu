@@ -1,4 +1,5 @@
-// Many threads of two blocks read a scale, then one block overwrites it: its own barrier says nothing of the other's reads.
+// Many threads of two blocks read a scale, then one block overwrites it. Its barrier does not order the other block's
+// reads.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// __ldg and ld.global.nc read memory that the kernel updates in place: its cache need not see other writes.
+// __ldg and ld.global.nc read memory that the kernel also writes. Their read-only cache may return old values.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
-// Every block adds to a sum and then to a counter; one block waits until the counter is full and reads the sum. Without
-// fences the counter says nothing of the sum.
+// Every block adds to a sum and then to a counter; one block waits until the counter is complete and reads the sum.
+// Without fences the counter does not order the additions before the read.
 // n = 8
 #include <cuda_runtime.h>
 

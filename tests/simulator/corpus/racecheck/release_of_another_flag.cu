@@ -1,4 +1,5 @@
-// A store with release order publishes through its own flag. A fence publishes through every later store.
+// A store with release order publishes only through its own flag, but the reader polls another flag. A fence would
+// publish through every later store.
 // n = 2
 #include <cuda_runtime.h>
 

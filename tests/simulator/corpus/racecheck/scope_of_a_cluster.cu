@@ -1,4 +1,4 @@
-// A flag with cluster scope in global memory: it orders blocks of one cluster, but not other clusters.
+// A flag in global memory has cluster scope, so it orders blocks of one cluster, but not of two clusters.
 // n = 128
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A shuffle synchronizes lanes, but does not order memory.
+// Lanes exchange data through shared memory with a shuffle in between, which does not order memory accesses.
 // n = 32
 #include <cuda_runtime.h>
 

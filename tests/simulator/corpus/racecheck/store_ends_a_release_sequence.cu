@@ -1,4 +1,5 @@
-// Block 1 counts on from what block 0 released. A read-modify-write passes the release on, a store does not.
+// Block 1 increments a flag that block 0 released. An atomic increment would pass the release on to block 2, but a
+// store does not.
 // n = 3
 #include <cuda/atomic>
 #include <cuda_runtime.h>

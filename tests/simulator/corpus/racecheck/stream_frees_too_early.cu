@@ -1,4 +1,4 @@
-// Memory is freed in another stream than the one that may still use it.
+// Memory is freed in a stream that does not wait for the stream that still uses it.
 // n = 100
 #include <cuda_runtime.h>
 

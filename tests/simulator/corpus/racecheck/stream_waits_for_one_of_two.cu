@@ -1,4 +1,4 @@
-// Two streams read. A third one writes, but waits for only one of them.
+// Kernels in two streams read memory. A kernel in a third stream writes it, but waits for only one of them.
 // n = 100
 #include <cuda_runtime.h>
 

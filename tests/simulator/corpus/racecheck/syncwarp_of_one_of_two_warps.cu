@@ -1,5 +1,5 @@
-// Two warps read a scale, and one of them overwrites it when a counter says that all have read it. Its __syncwarp() orders
-// its own reads before that, and not those of the other warp.
+// Two warps read a scale. One warp overwrites it when a counter shows that all lanes have read it. Its __syncwarp()
+// orders its own reads before the write, but not the other warp's.
 // n = 64
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The next tile is loaded while threads still read the previous one: a barrier is missing.
+// The next tile is loaded while threads may still read the previous one, because a barrier is missing.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

@@ -1,5 +1,5 @@
-// The block that draws the last ticket comes after all others, so it may read the counter as it is and reset it. No other
-// block may, not even after its own ticket.
+// The block that draws the last ticket may read the counter with an ordinary load and reset it, because all others have
+// finished. No other block may do so, not even after its own ticket.
 // n = 96
 #include <cuda_runtime.h>
 

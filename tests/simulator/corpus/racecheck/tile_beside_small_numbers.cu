@@ -1,5 +1,5 @@
-// Three of four warps read a tile, meet at a named barrier, keep what they found as numbers of two bytes beside the tile, and write it
-// anew. Such a barrier orders what its own warps did: the readers are known one by one, also once the memory is watched in smaller pieces.
+// Three of four warps wait at a named barrier, read a tile, store 2-byte numbers behind it, and overwrite the tile
+// without a second barrier. The check stores each reader, even when the 2-byte stores make its cells smaller.
 // n = 96
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// x[i][j] and x[j][i] are swapped in place by two threads.
+// Two threads each swap x[i][j] and x[j][i] in place.
 // n = 1024
 #include <cuda_runtime.h>
 

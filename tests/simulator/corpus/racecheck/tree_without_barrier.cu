@@ -1,4 +1,4 @@
-// A tree reduction without barriers between its levels.
+// A tree reduction lacks barriers between its levels.
 // n = 256
 #include <cuda_runtime.h>
 

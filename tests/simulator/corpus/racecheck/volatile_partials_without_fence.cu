@@ -1,4 +1,5 @@
-// volatile makes each block write its partial sum, but orders nothing: the last block may read an older one.
+// Blocks write partial sums to volatile memory without a fence. volatile does not order them, so the last block may
+// read an old value.
 // n = 1024
 #include <cuda_runtime.h>
 

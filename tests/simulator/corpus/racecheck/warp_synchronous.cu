@@ -1,4 +1,4 @@
-// The last levels of a tree without barriers, as was common when the lanes of a warp ran in lockstep.
+// The last levels of a tree reduction lack barriers, as was common when the lanes of a warp ran in lockstep.
 // n = 32
 #include <cuda_runtime.h>
 

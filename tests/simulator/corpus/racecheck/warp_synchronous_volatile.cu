@@ -1,4 +1,5 @@
-// volatile prevents caching in registers, but does not synchronize lanes.
+// The last levels of a tree reduction rely on volatile. It prevents caching in registers, but does not synchronize
+// lanes.
 // n = 32
 #include <cuda_runtime.h>
 

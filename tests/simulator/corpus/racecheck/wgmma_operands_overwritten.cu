@@ -1,4 +1,4 @@
-// Threads write the next tile before they wait for the wgmma that reads this one.
+// Threads overwrite a tile before they wait for the wgmma that reads it.
 // n = 512
 #include <cuda_runtime.h>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Two blocks poll a word by atomic loads. Who overwrites it by an ordinary write must come after both.
+// Two blocks poll a word with atomic loads. A thread overwrites it with an ordinary write that is ordered after only
+// one of them.
 // n = 3
 #include <cuda/atomic>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Lanes of one mask execute two different intrinsics.
+// Lanes that name each other in their mask execute two different warp intrinsics.
 // n = 32
 #include <cuda_runtime.h>
 

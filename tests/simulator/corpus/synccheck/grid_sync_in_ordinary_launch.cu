@@ -1,4 +1,4 @@
-// A grid-wide barrier in a launch that is not cooperative.
+// A kernel calls grid.sync(), but its launch is not cooperative.
 // n = 256
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// The upper half of the warp passes a mask of the lower half.
+// Lanes of the upper half of a warp pass a mask that names only the lower half.
 // n = 32
 #include <cuda_runtime.h>
 

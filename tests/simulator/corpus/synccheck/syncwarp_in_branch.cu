@@ -1,4 +1,4 @@
-// __syncwarp() with a full mask in a branch of even lanes, while odd lanes wait at a barrier.
+// Even lanes call __syncwarp() with a full mask in a branch, while odd lanes wait at a barrier.
 // n = 32
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A tensor map that was never encoded.
+// A copy uses a tensor map that was never encoded.
 // n = 256
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>

@@ -1,4 +1,4 @@
-// A barrier in a loop with a different number of iterations for each thread.
+// A barrier is in a loop whose number of iterations differs between threads.
 // n = 200
 #include <cuda_runtime.h>
 

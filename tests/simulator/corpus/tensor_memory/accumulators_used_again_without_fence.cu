@@ -1,4 +1,5 @@
-// The next mma overwrites loaded accumulators, without tcgen05.fence::before_thread_sync after the loads.
+// The next mma overwrites accumulators after threads have loaded them, but a tcgen05.fence::before_thread_sync is
+// missing after the loads.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

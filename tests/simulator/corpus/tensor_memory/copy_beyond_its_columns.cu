@@ -1,4 +1,4 @@
-// A copy of 256 bits (8 columns) for each lane begins 4 columns before the end of the allocation.
+// A copy to tensor memory writes 8 columns (256 bits per lane), but only 4 allocated columns remain.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

@@ -1,4 +1,4 @@
-// A copy of 128 bits for each lane fills 4 columns, but 8 are loaded.
+// A copy to tensor memory fills 4 columns (128 bits per lane), but the kernel loads 8.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

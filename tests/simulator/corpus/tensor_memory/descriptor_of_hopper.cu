@@ -1,4 +1,4 @@
-// A matrix descriptor in the format of wgmma.
+// A tcgen05.mma gets a matrix descriptor in the format of Hopper's wgmma.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

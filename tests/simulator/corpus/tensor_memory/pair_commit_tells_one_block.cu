@@ -1,4 +1,4 @@
-// The pair's mma is committed only to the first block's mbarrier, but the second block waits for its own.
+// tcgen05.commit of the pair's mma arrives only at the first block's mbarrier, but the second block waits for its own.
 // n = 4096
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"

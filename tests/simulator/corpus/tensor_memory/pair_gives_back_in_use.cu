@@ -23,7 +23,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::tcgen05_commit<2>(&complete);
     }
     __syncwarp();
-    llmk::cluster_sync();  // the mma has started
+    llmk::cluster_sync();  // both blocks know that the mma has started
 #ifndef CLEAN
     if (blockIdx.x == 0)
 #endif

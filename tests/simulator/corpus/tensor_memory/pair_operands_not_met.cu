@@ -12,7 +12,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::mbarrier_init(&complete, 1);
         llmk::fence_mbarrier_init();
     }
-    // Columns and mbarriers of both blocks exist.
+    // Wait until both blocks have allocated columns and initialized mbarriers.
     llmk::cluster_sync();
     for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // finding: within_cluster operands_not_awaited
     for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];   // finding: within_cluster operands_not_awaited
