@@ -75,7 +75,7 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             l += p[j];  // the sum over this lane's keys; the lanes' sums are added at the end
         }
 
-        // Columns lane, lane + kLanes, ... of the output. The weight of key `key` is in a register of lane
+        // Add to columns lane, lane + kLanes, ... of the output. The weight of key `key` is in a register of lane
         // key % kLanes.
 #pragma unroll
         for (int j = 0; j < kKeys / kLanes; ++j) {

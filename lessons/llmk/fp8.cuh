@@ -39,8 +39,8 @@ inline cudaError_t make_tensor_map_u8(CUtensorMap* map, const void* matrix, long
 }
 
 // Store 64 columns of a warp's 16 rows of accumulators, s[32], as bf16: through `target`, 2,048 bytes of shared memory
-// that start at a multiple of 1,024, and from there by TMA. The lanes' commit group holds the copy; before `target` is
-// used again, lane 0 waits for it.
+// that start at a multiple of 1,024, and from there by TMA. Lane 0 commits the copy as a group, and must wait for that
+// group before `target` is used again.
 __device__ __forceinline__ void tma_store_bf16(const CUtensorMap* map, unsigned char* target, const float* s,
                                                int column, int row) {
     const int lane = threadIdx.x % 32, r = lane % 16;

@@ -15,8 +15,8 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 
 using Key = unsigned long long;  // the key of every element is above 0
 
-// The upper half increases with the value: the bits of a positive float already do, those of a negative one are
-// inverted. Adding 0 turns -0 into +0; NaN is above all. The lower half decreases with the column, so the first of
+// The upper half of a key increases with the value: the bits of a positive float already do, those of a negative one
+// are inverted. Adding 0 turns -0 into +0; NaN is above all. The lower half decreases with the column, so the first of
 // equal values wins.
 __device__ Key key_of(float value, int col) {
     const unsigned bits = __float_as_uint(value + 0.0f);

@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
 
         // The online softmax: new maximum, correction of the sums so far, P = exp2(S - m). Chunk tx of a row of P holds
-        // the weights of the thread's keys tx, tx + kLanes, tx + 2 kLanes and tx + 3 kLanes, chunk tx + kLanes of its
-        // next four.
+        // the weights of the thread's keys tx, tx + kLanes, tx + 2 kLanes and tx + 3 kLanes; chunk tx + kLanes holds
+        // those of its next four keys.
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
             float new_m = m[i];

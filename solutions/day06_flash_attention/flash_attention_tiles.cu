@@ -88,8 +88,8 @@ __global__ void attend(const float* q, const float* k, const float* v, float* ou
             }
         }
 
-        // Columns lane, lane + kLanes, ... of the output: a value is read once for kEach queries. The weight of key
-        // `key` is in the registers of lane key % kLanes.
+        // Add to columns lane, lane + kLanes, ... of the output: a value is read once for kEach queries. The weight of
+        // key `key` is in the registers of lane key % kLanes.
 #pragma unroll
         for (int j = 0; j < kKeys / kLanes; ++j) {
             for (int source = 0; source < kLanes; ++source) {

@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(kThreads, Shape<DIM>::kBlocks)
     // Under a causal mask the last queries see the most keys, so they start first.
     const int first_query = (tiles - 1 - static_cast<int>(blockIdx.x % tiles)) * kQueries;
     const long long offset = static_cast<long long>(key_len) - query_len;
-    // A query sees the keys before its limit. `seen` is the limit of this lane's row; no query of the block has a
-    // smaller one than `least`, none a larger one than `key_end`.
+    // A query sees the keys before its limit. `seen` is the limit of this lane's row. `least` and `key_end` bound the
+    // limits of all queries of the block from below and from above.
     auto limit = [&](int query) {
         return causal ? static_cast<int>(min(query + offset + 1, static_cast<long long>(key_len))) : key_len;
     };

@@ -381,7 +381,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ __align__(16) unsigned char shared[];
     unsigned char* stages = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     uint64_t* full = reinterpret_cast<uint64_t*>(stages + kStages * kStageBytes);  // [kStages]: the tile has arrived
-    uint64_t* empty = full + kStages;  // [kStages]: all eight warps have used the tile
+    uint64_t* empty = full + kStages;  // [kStages] mbarriers: all eight warps have used the tile
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
             llmk::mbarrier_init(full + s, 1);

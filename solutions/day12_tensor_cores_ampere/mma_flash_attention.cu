@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
 #pragma unroll
     for (int i = 0; i < S::kStages - 1; ++i) start_copy(i % 2 == 0, i);
 
-    // For row lane / 4 (h = 0) and row lane / 4 + 8 (h = 1) of each stripe:
+    // The state of rows lane / 4 (h = 0) and lane / 4 + 8 (h = 1) of each stripe: output, reference and sum.
     float o[kStripes][2 * kAcross][4] = {};
     float m[kStripes][2],
         l[kStripes][2];  // m: reference of the row's scores; l: this lane's part of the sum of weights
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(Shape<DIM>::kThreads, Shape<DIM>::kBlocks)
     const float to_base_2 = scale * llmk::kLog2E;
 
     for (int first_key = 0; first_key < key_end; first_key += kKeys) {
-        const bool needed = first_key < warp_most;  // does this warp see any key of the tile?
+        const bool needed = first_key < warp_most;  // true if this warp sees a key of the tile
         unsigned weights[kStripes][kKeys / 16][4];
         const T* k_tile = next_tile(true);
         if (needed) {

@@ -44,7 +44,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = tiles + kStages * kStageBytes;
     uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + 16 * kOutBytes);  // [kStages]: the tile has arrived
-    uint64_t* empty = full + kStages;  // [kStages]: both blocks of the cluster have used their tiles
+    uint64_t* empty = full + kStages;  // [kStages] mbarriers: both blocks of the cluster have used their tiles
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
     // Broadcast from one lane, so that nvcc knows that the value is the same in all lanes of a warp.

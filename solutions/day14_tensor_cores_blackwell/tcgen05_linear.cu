@@ -35,7 +35,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out_tiles = tiles + kStages * kStageBytes;
     uint64_t* full =
-        reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages]: both blocks' tiles have arrived
+        reinterpret_cast<uint64_t*>(out_tiles + 8 * kOutBytes);  // [kStages] mbarriers: both blocks' tiles have arrived
     uint64_t* empty = full + kStages;                            // [kStages]: the mma that reads the tiles is complete
     uint64_t* ready = empty + kStages;                           // [2]: a tile of accumulators is complete
     uint64_t* drained = ready + 2;  // [2]: all warps of both blocks have loaded the accumulators

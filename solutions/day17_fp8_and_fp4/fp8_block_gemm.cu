@@ -103,7 +103,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(384, 1)
             int row, column;
             walk.place(row, column);
             row += rank * kTile + warp * 16;
-            // The scales of this thread's two rows, and of the block's columns.
+            // Load the scales of this thread's two rows, and of the block's columns.
             const float* upper = x_scales + static_cast<size_t>(min(row + lane / 4, rows - 1)) * groups;
             const float* lower = x_scales + static_cast<size_t>(min(row + lane / 4 + 8, rows - 1)) * groups;
             const float* columns = w_scales + static_cast<size_t>(column / kTile) * groups;

@@ -87,8 +87,8 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__((1 + kConsume
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     unsigned char* out = tiles + kStages * kStageBytes;
-    uint64_t* full = reinterpret_cast<uint64_t*>(out + kOutBytes);  // [kStages]: the tiles have arrived
-    uint64_t* empty = full + kStages;  // [kStages]: all consumers of the cluster have used the tiles
+    uint64_t* full = reinterpret_cast<uint64_t*>(out + kOutBytes);  // [kStages] mbarriers: the tiles have arrived
+    uint64_t* empty = full + kStages;  // [kStages] mbarriers: all consumers of the cluster have used the tiles
 
     const int block = blockIdx.x % kCluster, cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);

@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int own_chunks = (chunks + split.parts - 1) / split.parts;
     const int first = min(split.part * own_chunks, chunks), end = min(first + own_chunks, chunks);
     const int first_column = first * kChunk + 8 * t;
-    const long long up_rows = static_cast<long long>(inter) * hidden;  // from a row of gate to that of up
+    const long long up_rows = static_cast<long long>(inter) * hidden;  // from a row of gate to its row of up
     auto row_of = [&](int item) {
         const long long row = 2LL * routing.expert[item / tiles] * inter + item % tiles * kTile + i;
         return gate_up + row * hidden;

@@ -88,7 +88,7 @@ template <typename T>
 void moe_router(const T* logits, float* weights, int* ids, int tokens, int experts, int top_k, bool softmax_first,
                 bool normalize, cudaStream_t stream) {
     if (tokens == 0 || top_k == 0) return;
-    const bool over_all = softmax_first && !normalize;  // normalizing cancels the sum over all experts
+    const bool over_all = softmax_first && !normalize;  // with normalize, the sum over all experts cancels
     const int blocks = (tokens - 1) / kWarps + 1;
     const auto kernel = experts <= 64    ? router_kernel<2, T>
                         : experts <= 256 ? router_kernel<8, T>
