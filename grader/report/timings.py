@@ -162,7 +162,7 @@ SAME_BYTES = "same bytes"
 
 
 def _compared(timings: Sequence[Timing]) -> list[str]:
-    """Return the titles of ``_judged``'s columns. Old records lack ``copy_us``, so they lack that column."""
+    """Return the titles of the columns that compare a time with the roofline, with copies and with torch."""
     same = [SAME_BYTES] if any(timing.copy_us for timing in timings) else []
     return ["roofline", "copy", *same, "x torch"]
 

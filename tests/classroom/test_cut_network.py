@@ -65,9 +65,9 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def waits_on_the_far_machine(gates: Path, job: Job) -> Graded:
-    """Block each job on the far machine until the network is restored, and its retry on the head until then, too.
+    """Block each job on the far machine, and its retry on the head, until the network is restored.
 
-    The head also waits until the far machine has a job.
+    After a few jobs, the head waits until the far machine has started one.
 
     """
     import ray

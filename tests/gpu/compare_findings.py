@@ -67,7 +67,7 @@ def watch(program: Path, source: str, tool: str) -> dict[str, Any]:
 
 
 def compare(item: CorpusFile) -> dict[str, Any]:
-    """Run both twins under all tools."""
+    """Run a faulty kernel under all tools, and its correct twin under those that found something."""
     row: dict[str, Any] = {
         "name": item.name,
         "simulator": {str(line): sorted(kinds) for line, kinds in sorted(item.marks.items())},
