@@ -46,7 +46,7 @@ __device__ float2 cos_sin(double turns) {
     return make_float2(c, s);
 }
 
-// Version 3: one block per token.
+// Version 3: one block per token computes the angles once, for all heads.
 __global__ void rope_kernel3(const float* x, const int* positions, float* out, int heads, int half, double log2_theta) {
     extern __shared__ float2 turn[];  // [half]: cosine and sine of the angle of each pair
     for (int pair = threadIdx.x; pair < half; pair += blockDim.x) {

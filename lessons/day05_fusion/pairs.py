@@ -72,7 +72,7 @@ class Pair:
     outputs: tuple[torch.Tensor, torch.Tensor]
     """The outputs of the fused kernel and of the unfused kernels."""
     reference: Callable[[], torch.Tensor]
-    """The exact output in float64, for the first ``len`` rows."""
+    """A function that returns the exact output in float64, perhaps of the first rows only."""
     least_bytes: tuple[int, int]
     """The bytes that the fused and the unfused kernels move, if each kernel moves each of its tensors once."""
 
@@ -166,7 +166,7 @@ def linear_swiglu(machine: Machine, rows: int, in_features: int, hidden: int) ->
 
 
 def scores_softmax(machine: Machine, heads: int, query_len: int, key_len: int, head_dim: int, causal: bool) -> Pair:
-    """Return the pair for scores and softmax, one batch."""
+    """Return the pair for scores and softmax, for a single batch."""
     device = machine.device
     q = numbers(device, heads, query_len, head_dim, scale=1.5, seed=1)
     k = numbers(device, heads, key_len, head_dim, seed=2)

@@ -51,7 +51,7 @@ Run = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def version(file: str) -> Run:
-    """Return a runner of one of the lesson's kernels."""
+    """Return a function that runs one of the lesson's kernels."""
     kernel = load_kernel(HERE / file, device="cuda")
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -65,7 +65,7 @@ def version(file: str) -> Run:
 
 
 def solution() -> Run:
-    """Return a runner of the solution of flash_attention."""
+    """Return a function that runs the solution of flash_attention."""
     kernel = load_kernel(HERE.parents[1] / "solutions" / HERE.name / "flash_attention.cu", device="cuda")
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -78,7 +78,7 @@ def solution() -> Run:
 
 
 def torch_attention(backend: SDPBackend, dtype: torch.dtype) -> Run:
-    """Return a runner of one of torch's attentions."""
+    """Return a function that runs one of torch's attentions."""
 
     def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         with sdpa_kernel(backend):

@@ -15,7 +15,7 @@ __device__ float warp_sum(float x) {
     return x;
 }
 
-// This lane's columns of a row.
+// Loads this lane's columns of a row.
 __device__ void load_row(const float* row, int head_dim, float* x) {
     for (int c = 0; c < kColumns; ++c) {
         const int d = threadIdx.x + 32 * c;

@@ -46,7 +46,7 @@ class Complaint(Exception):
 
 @dataclass
 class Result:
-    """The result of one case: its error, or nothing."""
+    """The result of one case: its error, or an empty string."""
 
     name: str
     wrong: str = ""
@@ -64,7 +64,7 @@ class Driver:
         self.tokens = 0
 
     def do(self, operation: Operation) -> None:
-        """Apply one operation; skip names that do not exist."""
+        """Apply one operation; skip it if its sequence does not exist."""
         kind, name, *more = operation
         if kind == "create":
             self.numbers[name], self.texts[name] = self.allocator.create(), []

@@ -89,7 +89,7 @@ __global__ void paged_kernel1(const float* q, const float* k, const float* v, co
     state.end(out + first_head * head_dim, group, head_dim);
 }
 
-// Version 2: look up every key in the table.
+// Version 2: look up the page of every key in the block table.
 __global__ void paged_kernel2(const float* q, const float* k_cache, const float* v_cache, const int* block_tables,
                               const int* lengths, float* out, int heads, int kv_heads, int head_dim, int page_size,
                               int max_pages, float scale) {
@@ -105,7 +105,7 @@ __global__ void paged_kernel2(const float* q, const float* k_cache, const float*
     state.end(out + first_head * head_dim, group, head_dim);
 }
 
-// Version 3: look up once per page.
+// Version 3: look up each page once, then read all of its keys.
 __global__ void paged_kernel3(const float* q, const float* k_cache, const float* v_cache, const int* block_tables,
                               const int* lengths, float* out, int heads, int kv_heads, int head_dim, int page_size,
                               int max_pages, float scale) {

@@ -11,7 +11,7 @@ class OutOfPages(Exception):
 
 @dataclass
 class Sequence:
-    """One sequence's share of the cache."""
+    """A sequence: its pages, in order, and its number of tokens."""
 
     table: list[int] = field(default_factory=list)
     length: int = 0
@@ -19,7 +19,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Appended:
-    """The work of the kernels for some new tokens."""
+    """The result of an append: the slots to write, and a page to copy before."""
 
     slots: list[int]
     """The slot of each new token's key and value: page * page_size + row."""

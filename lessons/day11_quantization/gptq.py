@@ -35,7 +35,7 @@ class Quantized:
     qzeros: Tensor
     """int32 [groups, N / 8]: zero - 1, packed along N."""
     scales: Tensor
-    """f16 [groups, N]"""
+    """f16 [groups, N]: the size of a step."""
     g_idx: Tensor
     """int32 [K]: the group of each k."""
 

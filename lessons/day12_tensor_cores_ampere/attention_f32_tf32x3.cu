@@ -188,7 +188,7 @@ extern "C" void attention(const float* q, const float* k, const float* v, float*
     launch_for(q, k, v, out, heads, query_len, key_len, scale, causal, stream);
 }
 
-// The same in plain tf32: one matmul of the rounded numbers.
+// The same attention in plain tf32: one matmul of rounded numbers instead of three.
 extern "C" void attention_tf32(const float* q, const float* k, const float* v, float* out, int heads, int query_len,
                                int key_len, int head_dim, float scale, bool causal, cudaStream_t stream) {
     if (heads == 0 || query_len == 0) return;

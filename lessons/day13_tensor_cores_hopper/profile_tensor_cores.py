@@ -68,7 +68,7 @@ SIZES: dict[str, tuple[tuple[str, str], tuple[int, ...]]] = {
 
 
 def linear(n: int) -> tuple[Callable[[], Any], ...]:
-    """Return the solution's and torch's run of y = x w^T of [n, n] in bf16."""
+    """Return two functions that compute y = x w^T of [n, n] in bf16: the solution's and torch's."""
     import torch
 
     from grader import load_kernel
@@ -80,7 +80,7 @@ def linear(n: int) -> tuple[Callable[[], Any], ...]:
 
 
 def attention(batch: int, heads: int, n: int, d: int, causal: bool) -> tuple[Callable[[], Any], ...]:
-    """Return the solution's run of attention in bf16, [batch * n, heads, d], and torch's, [batch, heads, n, d]."""
+    """Return two functions that run attention in bf16: the solution's on [batch * n, heads, d], and torch's."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 

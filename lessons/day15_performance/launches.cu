@@ -6,14 +6,14 @@ __global__ void add_one(float* x) {
     if (threadIdx.x == 0 && blockIdx.x == 0) *x += 1.0f;
 }
 
-// Launch one after another, from C++.
+// Launch the kernel `times` times, from C++.
 extern "C" void launch(float* x, int times, cudaStream_t stream) {
     for (int i = 0; i < times; ++i) add_one<<<1, 32, 0, stream>>>(x);
 }
 
 static cudaGraphExec_t kept = nullptr;
 
-// Capture `nodes` launches for later replay.
+// Capture `nodes` launches in a graph for later replay.
 extern "C" void capture(float* x, int nodes, cudaStream_t) {
     cudaStream_t capturing;
     cudaGraph_t graph;

@@ -49,7 +49,7 @@ PROMPT_FUSED = ("rms_norm_linear", "linear_swiglu", "scores_softmax", "mma_flash
 TOKEN = ("residual_add", "rms_norm", "rope", "swiglu", "linear_decode", "gqa_decode", "kv_cache_append", "rms_norm_qkv")
 
 Launch = Callable[..., None]
-"""launch(exercise, launcher, *arguments)"""
+"""A function that launches a kernel: launch(exercise, launcher, *arguments)."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Run:
         self.zeros = torch.zeros(max(layer.hidden, layer.wide, len(self.p["qkv"])), dtype=torch.float16, device=device)
 
     def __call__(self, how: str) -> Tensor:
-        """Run the layer on [tokens, hidden]."""
+        """Compute the layer's output [tokens, hidden] by one of its versions."""
         self.launches = 0
         return self.token(how) if self.layer.tokens == 1 else self.prompt(how)
 
@@ -168,7 +168,7 @@ class Run:
         return out
 
     def rope(self, x: Tensor) -> Tensor:
-        """Rotate x [tokens, heads, head_dim]."""
+        """Apply RoPE to x [tokens, heads, head_dim]."""
         out = torch.empty_like(x)
         self.launch("rope", x, self.positions, out, *x.shape, x.shape[2], THETA)
         return out

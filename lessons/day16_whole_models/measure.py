@@ -335,7 +335,7 @@ def measure_model(name: str, bandwidth: float) -> dict[str, Any]:
     config = model.config
     keys = PROMPTS[0] + WARMUP + TOKENS // 2
     cache_bytes = 2 * config.layers * config.kv_heads * config.head_dim * model.table.element_size() * keys
-    # An embedding table that is not also the output layer: a token reads one row.
+    # If the embedding table is not the output layer as well, a token reads only one row of it.
     weights = model.nbytes - (0 if config.tied else model.table.nbytes)
     found: dict[str, Any] = {
         "parameters": sum(p.numel() for p in theirs.parameters()),

@@ -82,7 +82,7 @@ def errors(wanted: list[torch.Tensor], found: list[torch.Tensor]) -> dict[str, f
 
 
 def time_in_turns(ways: dict[str, Callable[[], Any]], tokens: int) -> dict[str, float]:
-    """Return the median milliseconds per token of each way; the ways take turns."""
+    """Return the median milliseconds per token of each variant; the variants take turns."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for repeat in range(REPEATS + 1):
         for name, way in ways.items():

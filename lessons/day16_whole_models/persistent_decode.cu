@@ -55,8 +55,8 @@ enum Output { kQueryKeyValue, kAddToX, kGelu, kGateUp, kLogits };
 
 using Word = unsigned long long;
 
-// One entry of the list, 15 numbers; persistent_decode.py has the same names in the same order. Offsets are in
-// elements.
+// One phase in the list of phases: 15 numbers. persistent_decode.py has the same names in the same order. Offsets are
+// in elements.
 struct Phase {
     long long kind;
     long long weights;          // linear: offset of the matrix [rows, columns]; embed: of the table [vocabulary, width]
@@ -555,7 +555,7 @@ template <typename T>
 __device__ Known fetch_known(const Model<T>& model, const Work& work, int i) {
     const int row = work.first + max(0, min(i, work.rows - 2));
     const bool biased = work.bias >= 0;
-    // Load unconditionally; what is not needed is not added.
+    // Both loads are unconditional; the caller ignores an addend that does not apply.
     return {*reinterpret_cast<const float2*>(model.parameters + (biased ? work.bias + row : 0)),
             *reinterpret_cast<const float2*>(work.output == kAddToX ? model.x + row : model.parameters)};
 }

@@ -33,7 +33,7 @@ FLYING = 45 * 1024
 
 @dataclass
 class Phase:
-    """One entry of the list; ``struct Phase`` explains the names."""
+    """One phase in the list of phases; ``struct Phase`` in the kernel file explains the names."""
 
     kind: int
     weights: int = 0
@@ -304,7 +304,7 @@ class PersistentDecoder:
         """Return the bytes that a token reads."""
 
     def launches(self) -> list[tuple[int, int]]:
-        """Return the first phase of each launch of a token, and the end of the last."""
+        """Return the phases of each launch of a token: (first, one past the last)."""
         if self.persistent:
             return [(0, len(self.phases))]
         # A phase that reads what the previous one publishes needs a launch of its own.
@@ -342,7 +342,7 @@ class PersistentDecoder:
         return graph.replay
 
     def begin(self, prompt: list[int]) -> None:
-        """Reset, and store a prompt whose last token is not read yet."""
+        """Start at position 0, and store a prompt; none of its tokens is read yet."""
         self.tokens[: len(prompt)] = torch.tensor(prompt, dtype=torch.int32)
         self.state[0] = 0
 

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) scan_kernel1(const int* x, int* out,
     }
 }
 
-// Version 2: the sum of each tile, a scan of the sums, and then each tile again.
+// Version 2: sum each tile, scan the sums, then scan each tile again, starting from its scanned sum.
 __global__ void __launch_bounds__(kThreads) tile_sums(const int* x, int* sums, int n) {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     int total;

@@ -94,11 +94,11 @@ class _Settings:
         return value
 
     def number(self, name: str, default: float) -> float:
-        """Return a positive number."""
+        """Return a setting that must be a positive number."""
         return self.positive(name, self.get(name, default))
 
     def positive(self, name: str, value: Any) -> float:
-        """Check an integer that was found elsewhere."""
+        """Return the value as a float. Raise ConfigError unless it is a positive number."""
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
             raise ConfigError(f"{name} is {value!r}; it must be a number above 0")
         return float(value)

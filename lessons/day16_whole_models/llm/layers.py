@@ -33,7 +33,7 @@ def hidden_states(model: Model, ids: Sequence[int]) -> list[Tensor]:
 
 
 def layer_errors(exact: Sequence[Tensor], found: Sequence[Tensor]) -> list[LayerError]:
-    """Return the error of every layer against the exact ones."""
+    """Return the error of the output of every layer, compared with the exact outputs."""
     errors = []
     for wanted, got in zip(exact, found, strict=True):
         wanted, got = wanted.double().cpu(), got.double().cpu()

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 NAMES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 HERE = "lessons/day16_whole_models/operators.cu"
 FEW_ROWS = 16
-"""The number of rows up to which a linear layer is bound by reading the weights."""
+"""Up to this number of rows, reading the weights limits a linear layer."""
 WIDE = 16384
-"""The number of columns from which several blocks search for the largest of a row."""
+"""From this number of columns on, several blocks search a row for its largest element."""
 
 KERNELS = {
     "embedding": "day03_positions_and_gates/embedding",
@@ -240,7 +240,7 @@ class Operators:
         return out
 
     def rope(self, x: Tensor, positions: Tensor, rotary_dim: int, theta: float) -> Tensor:
-        """Rotate x [tokens, heads, head_dim] at positions i32 [tokens]."""
+        """Apply RoPE to x [tokens, heads, head_dim] at positions i32 [tokens]."""
         if self.by_torch("rope"):
             return torch_operators.rope(x, positions, rotary_dim, theta)
         out = torch.empty_like(x, memory_format=torch.contiguous_format)

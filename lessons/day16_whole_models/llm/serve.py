@@ -42,9 +42,9 @@ class Served:
     most_at_once: int = 0
     restarts: int = 0
     shared_tokens: int = 0
-    """Number of prompt tokens that were not computed, because the shared beginning had them."""
+    """Number of prompt tokens that were not computed, because a shared beginning already held them."""
     passes: list[tuple[int, int]] = field(default_factory=list)
-    """Sequences and new tokens of each pass through the model."""
+    """The numbers of sequences and of new tokens in each pass through the model."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -57,7 +57,7 @@ class _Running:
     request: int
     """Index in the list of requests."""
     number: int
-    """Number of its sequence in the cache."""
+    """Number of the request's sequence in the cache."""
     todo: list[int]
     """Tokens that the cache does not hold yet: the prompt, or the newest token."""
     generator: torch.Generator

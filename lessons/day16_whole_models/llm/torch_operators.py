@@ -42,7 +42,7 @@ def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def rope(x: Tensor, positions: Tensor, rotary_dim: int, theta: float) -> Tensor:
-    """Rotate x [tokens, heads, head_dim]: channel i of the first rotary_dim pairs with channel i + rotary_dim / 2."""
+    """Apply RoPE to x [tokens, heads, head_dim]. Channels i and i + rotary_dim / 2 of a head are a pair."""
     half = rotary_dim // 2
     kind = wide(x.dtype)
     steps = torch.arange(half, device=x.device, dtype=torch.float64) * (2.0 / rotary_dim)
