@@ -1,4 +1,4 @@
-"""A reference of TMA boxes as PTX and the CUDA programming guide describe them, computed element by element.
+"""A reference for TMA copies of boxes, which computes them element by element as PTX and the CUDA guide describe them.
 
 It is slow and simple, for comparison with the simulator. Dimension 0 is the innermost.
 """
@@ -28,7 +28,7 @@ class Box:
 
     type: str
     size: tuple[int, ...]
-    stride: tuple[int, ...]  # of dimensions 1 and higher
+    stride: tuple[int, ...]  # strides of dimensions 1 and higher
     box: tuple[int, ...]
     step: tuple[int, ...]
     at: tuple[int, ...]
@@ -38,12 +38,12 @@ class Box:
 
     @property
     def item(self) -> int:
-        """Bytes in an element."""
+        """The size of an element in bytes."""
         return storage(self.type).itemsize
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The number of elements copied along each dimension. The step of the innermost dimension is not used."""
+        """The number of elements that are copied along each dimension. The innermost dimension's step has no effect."""
         return (self.box[0], *(-(-b // max(1, s)) for b, s in zip(self.box[1:], self.step[1:], strict=True)))
 
     @property
@@ -69,7 +69,7 @@ class Box:
 
     @property
     def written_extent(self) -> int:
-        """The number of bytes up to the last one that a store may write.
+        """The offset in bytes of the end of the memory that a store may write.
 
         The hardware ends rows at multiples of 16 bytes.
         """
@@ -95,7 +95,7 @@ class Box:
             yield address - start, sum(a * s for a, s in zip(at, strides, strict=True)) if inside else None
 
     def load(self, tensor: np.ndarray, start: int) -> np.ndarray:
-        """Return the box's bytes in shared memory, from the tensor's bytes."""
+        """Return the box's bytes in shared memory after a load from a tensor."""
         tile = np.zeros(self.bytes, dtype=np.uint8)
         nan = np.frombuffer((b"\xf7\x7f" * 4)[: self.item], dtype=np.uint8)
         for place, source in self.elements(start):
@@ -129,7 +129,7 @@ def _to_bfloat16(values: np.ndarray) -> np.ndarray:
 
 
 def reduce(type_: str, name: str, before: np.ndarray, operand: np.ndarray) -> np.ndarray:
-    """Return the result of a reduction on bytes: of the memory's contents and the operand."""
+    """Return the memory's contents, as bytes, after a reduction with an operand."""
     a, b = before.view(storage(type_)), operand.view(storage(type_))
     if type_ == "bf16":
         x, y = _to_float(a), _to_float(b)

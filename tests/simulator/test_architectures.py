@@ -1,4 +1,4 @@
-"""The table of architectures, compared with the table of GPUs for occupancy."""
+"""Tests that the simulator's table of architectures agrees with the grader's table of GPUs for occupancy."""
 
 from __future__ import annotations
 

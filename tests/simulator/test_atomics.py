@@ -1,4 +1,4 @@
-"""Atomic operations: final values, and different returned values for each thread's addition."""
+"""Tests of atomic operations: final values, and a different returned value for each thread's addition."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_half_rounds_to_nearest_even(load):
     cells = np.array([0, 0, 0, 0], dtype=np.float16)
     assert load("atomics")("atomics_half", cells, 1, 1024).error == 0
     assert load("atomics")("atomics_half", cells, 2, 1024).error == 0
-    # 512 + 0.25, 2048 + 1 and 1024 + 0.5 are halfway between two halves and are rounded to the even one.
+    # 512 + 0.25, 2048 + 1 and 1024 + 0.5 are halfway between two f16 numbers, and round to the even one.
     np.testing.assert_array_equal(cells, [512, 2048, 2048, -1024])
 
 
@@ -143,7 +143,7 @@ def test_each_operation_returns_the_old_value(load, name, operation):
     largest = int(np.iinfo(dtype).max) if whole else 100
     values = [0, 1, 5, 7, largest] if whole else [0.5, -3.25, 100.0]
     bits = 8 * np.dtype(dtype).itemsize
-    # GPU threads compute modulo 2^bits.
+    # Atomics on a GPU compute modulo 2^bits.
     signed = whole and np.iinfo(dtype).min < 0
     for cell in values:
         for operand in values:

@@ -1,4 +1,4 @@
-"""Barriers of blocks and grids, and threads that wait for other threads by polling."""
+"""Tests of barriers of blocks and grids, and of threads that poll until another thread acts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thread block clusters: correct kernels give correct results in any order of threads, without findings."""
+"""Tests of thread block clusters: correct kernels give correct results in any order of threads, without findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def identities(grid, cluster, explicit=True):
         index = [b % c for b, c in zip(block, cluster, strict=True)]
         number = [b // c for b, c in zip(block, cluster, strict=True)]
         rank = index[0] + cluster[0] * (index[1] + cluster[1] * index[2])
-        # Any of the 2 x 2 threads may write last, so thread_rank and thread_index are not compared.
+        # All 2 x 2 threads write these values, and any of them may be last, so thread_rank and thread_index are not
+        # compared.
         rows.append([*index, *cluster, *number, *count, rank, size, 1, 1, 1, int(explicit), 4 * size])
     return np.array(rows)
 

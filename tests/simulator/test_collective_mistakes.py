@@ -1,6 +1,6 @@
-"""Mistakes with CUB, WMMA, PTX and cooperative groups are reported with the right kind at the learner's line.
+"""Tests that mistakes with CUB, WMMA, PTX and cooperative groups are reported at the learner's line.
 
-Also the cost of correct kernels: loads and stores of fragments in shared-memory wavefronts.
+Tests of shared-memory wavefronts of fragment loads and stores in correct kernels, too.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_bank_conflicts_of_fragments(load, launcher, dtype, padded, load_request
 
 
 def test_fragments_are_registers(load):
-    """Check that only loads, stores and copies have counters, because fragment elements are registers."""
+    """Check that only loads, stores and copies are counted, because fragment elements are registers."""
     x, out = np.zeros((16, 72), dtype=np.float16), np.zeros((16, 16), dtype=np.float32)
     report = report_of(load("wmma", checks=True), "loads_f16", x, out, 1)
     source = (KERNELS / "wmma.cu").read_text().splitlines()

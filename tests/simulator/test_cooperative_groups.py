@@ -1,4 +1,4 @@
-"""Cooperative groups compared with numpy, under every schedule."""
+"""Tests of cooperative groups, compared with numpy under every schedule."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_votes_and_shuffles(kernel):
     bits = (LANE % 3 == 0).reshape(4, 8) @ (1 << np.arange(8))
     np.testing.assert_array_equal(out[1], np.repeat(bits, 8))
     np.testing.assert_array_equal(out[2], 3 << (LANE % 8 // 2 * 2))
-    assert (out[3] == 0).all()  # all 32 bits, plus one
+    assert (out[3] == 0).all()  # 2^32 - 1 plus 1 wraps around to 0
     tile, rank = LANE // 8 * 8, LANE % 8
     up = np.where(rank == 0, LANE, LANE - 1)
     np.testing.assert_array_equal(out[4], tile + 2 + 100 * up + 10000 * (tile + (rank ^ 5)))

@@ -1,4 +1,4 @@
-"""The checks on the corpus: every fault is reported at its line, and correct twins have no findings.
+"""Tests of the checks on the corpus: every fault is reported at its line, and correct variants have no findings.
 
 The result must not depend on the order of threads, the number of workers, or the compiler.
 """
@@ -36,11 +36,11 @@ def simulation(libsim: Path) -> Simulation:
 
 
 def check(corpus_file: CorpusFile, compiler: str | None = None, **settings: object) -> None:
-    """Run both twins and compare the findings with the marks."""
+    """Run the faulty and the correct variant, and compare the findings with the marks."""
     kernel = library(corpus_file.path.parent.name, compiler)
     sim = simulation(kernel.libsim)
     error, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=True), corpus_file.path, **settings)
-    assert not report.findings, "the clean twin is accused:\n" + "\n".join(map(text, report.findings))
+    assert not report.findings, "the correct variant has findings:\n" + "\n".join(map(text, report.findings))
     assert error == 0
     if corpus_file.marks:
         _, report, _ = sim.run(kernel, corpus_file.n, corpus_file.launcher(clean=False), corpus_file.path, **settings)
@@ -74,7 +74,7 @@ def test_reports_and_outputs_are_the_same_every_time(corpus_file):
         launcher = corpus_file.launcher(clean)
         outcomes = [
             simulation(kernel.libsim).run(kernel, corpus_file.n, launcher, corpus_file.path, workers=workers)
-            for workers in (1, 1, 2, 3)  # a first call, because __device__ variables keep their values
+            for workers in (1, 1, 2, 3)  # the first call only initializes __device__ variables
         ]
         for error, report, out in outcomes[2:]:
             assert (error, report) == outcomes[1][:2]

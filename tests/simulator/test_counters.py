@@ -1,4 +1,4 @@
-"""``counters.def`` is complete: the Python records have its counters, and a report has its totals and no others."""
+"""Tests that ``counters.def`` lists all counters: those of the Python records, and the totals of a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.simulator.harness import KERNELS
 SOURCE = KERNELS / "operations.cu"
 TENSOR = {f"tensor_operations_{kind}" for kind in report_format.TENSOR_TYPES}
 OF_LINES = {"file", "line", "source", "accesses", "constant_requests", "barriers", "worst_ways"}
-"""The fields of a line that are no total of lines."""
+"""The fields of a line that are not summed over the lines of a report."""
 LANES = {"executions", "warp_executions", "possible_lanes"}
 """The fields of a line from which active_lanes is computed."""
 

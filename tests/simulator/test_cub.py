@@ -24,7 +24,7 @@ def kernel(load, schedule, request):
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
 def test_block_reduce(kernel, threads, share):
     x = RNG.integers(-9, 10, (3, threads)).astype(np.float32)
-    x[0] = RNG.choice([-1.0, 1.0, -0.5, 0.5, 2.0], threads)  # products are exact in float
+    x[0] = RNG.choice([-1.0, 1.0, -0.5, 0.5, 2.0], threads)  # so that products are exact in float
     valid = max(1, int(threads * share))
     out, best = np.zeros(5, dtype=np.float32), np.zeros(1, dtype=np.int32)
     run(kernel, "reduce_in_block", x, out, best, threads, valid)

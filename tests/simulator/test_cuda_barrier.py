@@ -1,4 +1,4 @@
-"""cuda::barrier, cuda::pipeline and cuda::atomic_ref, under every schedule and with all checks."""
+"""Tests of cuda::barrier, cuda::pipeline and cuda::atomic_ref, under every schedule and with all checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faulty kernels return a CUDA error, and the process can continue."""
+"""Tests that faulty kernels return a CUDA error, and that the process can continue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_misaligned_vector(faults):
     x, out = np.arange(32, dtype=np.float32), np.zeros(1, dtype=np.float32)
     assert faults("misaligned", x, out, 4).error == 0
     assert out[0] == 4 + 5 + 6 + 7
-    # Without checks, the compiler may split the access, so that it does not fault.
+    # Without checks, the compiler may split the misaligned access, so that it does not fault.
     assert faults("misaligned", x, out, 3).error in (0, MISALIGNED)
 
 
@@ -51,7 +51,7 @@ def test_misaligned_and_wild_atomics(faults):
     assert faults("wild_atomic", ints()).error == ILLEGAL_ADDRESS
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the processor may not trap")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="this system may not trap divisions by zero")
 def test_division_by_zero(faults):
     import platform
 
@@ -71,7 +71,7 @@ def test_a_local_array_that_is_larger_than_the_stack(faults):
 @pytest.mark.parametrize("launcher", ["forever", "stuck", "wait_for_ever", "barrier_for_ever"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_infinite_loops(faults, launcher, workers):
-    """Check only that they end, because the time depends on the machine's load."""
+    """Check only that the kernels end, because their time depends on the machine's load."""
     faults.configure(workers=workers)
     assert faults(launcher, ints()).error == TIMEOUT
 
@@ -156,7 +156,7 @@ ctypes.string_at(8)
 def test_an_interrupt_ends_the_launch(faults):
     faults.configure(watchdog_seconds=1000)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    # A shell that starts the tests in the background makes them ignore SIGINT.
+    # Restore SIGINT, because processes that a shell starts in the background ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

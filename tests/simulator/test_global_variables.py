@@ -1,4 +1,4 @@
-"""``__device__`` and ``__constant__`` variables: their values, and accesses just past the end."""
+"""Tests of ``__device__`` and ``__constant__`` variables: their values, and accesses just past the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""half and bfloat16: all 65536 bit patterns of both, compared with numpy and exact fractions."""
+"""Tests of half and bfloat16: all 65536 bit patterns of each, compared with numpy and exact fractions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_nan(bits: np.ndarray, fmt: str) -> np.ndarray:
 
 
 def from_floats(numbers: np.ndarray, fmt: str) -> np.ndarray:
-    """Return floats rounded to f16 by numpy, or to bfloat16 by torch."""
+    """Return floats rounded to a format: to f16 by numpy, to bfloat16 by torch."""
     if fmt == "f16":
         with np.errstate(over="ignore", invalid="ignore"):
             bits = numbers.astype(np.float16).view(np.uint16)
@@ -101,7 +101,7 @@ def test_rounding_of_floats(load):
     np.testing.assert_array_equal(bits["hp"], bits["h"])
     np.testing.assert_array_equal(bits["b"], from_floats(numbers, "bf16"))
     np.testing.assert_array_equal(bits["bp"], bits["b"])
-    # Directed rounding: the result is on the right side, and its neighbor is on the other side.
+    # Directed rounding: the exact value lies between the result and its neighbor in the other direction.
     finite = np.isfinite(numbers)
     exact = numbers[finite].astype(np.float64)
     zero, up, down = (values(bits[k][finite], f) for k, f in (("hz", "f16"), ("hu", "f16"), ("bd", "bf16")))
@@ -115,7 +115,7 @@ def test_rounding_of_floats(load):
 
 def test_rounding_of_doubles_and_integers(load):
     doubles = RNG.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
-    # Doubles for which rounding to float first gives a wrong result.
+    # Doubles that round incorrectly if they are rounded to float first.
     tricky = values(PATTERNS[:0x7C00:7], "f16") * (1 + 2.0**-11) * (1 + 2.0**-40)
     doubles = np.concatenate([doubles[np.isfinite(doubles)], tricky, -tricky, tricky * (1 - 2.0**-39)])
     integers = RNG.integers(-(2**63), 2**63 - 1, doubles.size, dtype=np.int64) >> RNG.integers(0, 63, doubles.size)
@@ -133,7 +133,7 @@ OPERATIONS = ["add", "sub", "mul", "div", "fma", "max", "min", "max_nan", "neg",
 
 
 def operands(fmt: str, n: int) -> list[np.ndarray]:
-    """Return random patterns, and triples that are close enough for sums to cancel."""
+    """Return operands a, b, c: random bit patterns, and triples in which a * b + c cancels."""
     a, b, c = RNG.integers(0, 65536, (3, n)).astype(np.uint16)
     product = values(a, fmt) * values(b, fmt)
     with np.errstate(all="ignore"):
@@ -144,7 +144,7 @@ def operands(fmt: str, n: int) -> list[np.ndarray]:
 
 
 def expected_result(op: str, x: float, y: float, z: float) -> Fraction | float:
-    """Return the exact result, or a float for infinities and NaN."""
+    """Return an operation's exact result as a fraction, or as a float if it is infinite or NaN."""
     special = not all(map(np.isfinite, (x, y, z)))
     with np.errstate(all="ignore"):
         if op in ("add", "saturate"):
@@ -203,7 +203,7 @@ def test_minimum_maximum_sign(load, fmt):
     np.testing.assert_array_equal(values(results["max_nan"], fmt), np.maximum(x, y))
     np.testing.assert_array_equal(results["neg"], np.where(np.isnan(x), NAN, a ^ 0x8000))
     np.testing.assert_array_equal(results["abs"], np.where(np.isnan(x), NAN, a & 0x7FFF))
-    zeros = (a & 0x7FFF == 0) & (b & 0x7FFF == 0)  # +0 is the larger one
+    zeros = (a & 0x7FFF == 0) & (b & 0x7FFF == 0)  # where both are zeros: +0 counts as the larger one
     np.testing.assert_array_equal(results["max"][zeros], (a & b)[zeros])
     np.testing.assert_array_equal(results["min"][zeros], (a | b)[zeros])
 

@@ -1,4 +1,4 @@
-"""Passing a half by value from memory to a function, or returning it, counts as one access."""
+"""Tests that passing a half by value from memory to a function, or returning it, counts as one access."""
 
 from __future__ import annotations
 

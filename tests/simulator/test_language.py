@@ -1,4 +1,4 @@
-"""Code that nvcc rejects is rejected here as well, so a kernel that runs on the simulator compiles for a GPU.
+"""Tests that the simulator rejects code that nvcc rejects, so that a kernel that runs on it also compiles for a GPU.
 
 Most cases are conversions of half, which are ambiguous in expressions with other types. Each case was compiled with
 nvcc 13.0. kernels/expressions.cu has expressions that nvcc accepts.

@@ -1,4 +1,4 @@
-"""Launches: thread and block indices, forms of launches, and CUDA's limits."""
+"""Tests of launches: thread and block indices, forms of launches, and CUDA's limits."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ def test_launches_of_templates_and_lambdas(load, n):
 def test_configurations_are_refused_as_cuda_refuses_them(load, shape, error):
     out = np.full(1024, -1, dtype=np.int32)
     assert load("identity")("configuration", out, *shape).error == error
-    assert (out[0] == 0) == (error == 0), "a refused launch runs nothing"
+    assert (out[0] == 0) == (error == 0), "a refused launch must not run the kernel"

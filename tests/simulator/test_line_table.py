@@ -1,4 +1,4 @@
-"""The line table of a library: our reader and pyelftools return the same rows."""
+"""Tests of the line table of a library: the simulator's reader and pyelftools return the same rows."""
 
 from __future__ import annotations
 

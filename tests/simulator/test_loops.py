@@ -1,4 +1,4 @@
-"""An infinite loop is identified among the loops around the line where a thread was stopped."""
+"""Tests that the infinite loop is identified among the loops around the line where a thread was stopped."""
 
 from __future__ import annotations
 

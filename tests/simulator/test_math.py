@@ -1,4 +1,7 @@
-"""Device math compared with numpy: exact if CUDA's function is exact, otherwise as inexact as the hardware."""
+"""Tests of device math functions, compared with numpy.
+
+The result must be exact if CUDA's function is exact, and otherwise as inexact as the hardware's.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float64)
 
 
-# The number in math.cu, the scale of the arguments, the function in double, and the maximum relative error.
+# Each row: name, number in math.cu, scale of the arguments, the function in double, maximum relative error.
 ACCURATE = [
     ("rsqrtf", 8, 100, lambda a: 1 / np.sqrt(a), 2.4e-7),
     ("__frcp_rn", 7, 100, lambda a: 1 / a, 6e-8),
@@ -77,7 +80,7 @@ def test_fast_functions_are_accurate_near_zero(load):
 def test_fast_functions_are_inaccurate_for_large_arguments_as_on_a_gpu(load):
     angles = np.arange(131072 - 4096, 131072, dtype=np.float32)
     errors = np.abs(of_floats(load, 4, angles) - np.sin(wide(angles)))
-    assert 1e-4 < errors.max() < 2e-2  # the angle in turns is rounded to a float: half a unit is 2^-10 turns
+    assert 1e-4 < errors.max() < 2e-2  # __sinf rounds the angle in turns to a float, with errors up to 2^-10 turns
     exponents = np.linspace(60, 88, 1000, dtype=np.float32)
     relative = of_floats(load, 0, exponents) / np.exp(wide(exponents)) - 1
     assert 1e-6 < np.abs(relative).max() < 1e-4
@@ -87,7 +90,8 @@ def test_division_clamping_extremes(load):
     a, b = numbers(10), np.roll(numbers(10), 1)
     got, expected = of_floats(load, 6, a, b), (a / b).astype(np.float32)
     small = np.abs(b) < 2.0**126
-    np.testing.assert_allclose(got[small], expected[small], rtol=2.4e-7)  # __fdividef: two units in the last place
+    # __fdividef has errors up to two units in the last place.
+    np.testing.assert_allclose(got[small], expected[small], rtol=2.4e-7)
     assert of_floats(load, 6, [3.0], [2.0**127])[0] == 0
     np.testing.assert_array_equal(of_floats(load, 9, a), np.clip(np.nan_to_num(a, nan=0.0), 0, 1))
     np.testing.assert_array_equal(of_floats(load, 16, a, b), np.fmax(a, b) - np.fmin(a, b))
@@ -98,7 +102,7 @@ def test_division_clamping_extremes(load):
 
 
 def directed(exact: Fraction, mode: str) -> float:
-    """Return the float on the given side of an exact value."""
+    """Return an exact value rounded to float in the given direction."""
     value = np.float32(float(exact))
     while Fraction(float(value)) > exact:
         value = np.nextafter(value, np.float32(-np.inf))

@@ -1,7 +1,4 @@
-"""mbarriers, bulk copies and their groups, setmaxnreg.
-
-Correct kernels give correct results in any order of threads.
-"""
+"""Tests of mbarriers, bulk copies and setmaxnreg: correct kernels give correct results in any order of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The formats of 8, 6 and 4 bits: every pattern and the roundings around it, against tables and torch's float8."""
+"""Tests of floating-point formats of 8, 6 and 4 bits: every bit pattern, and values that round to its neighbors.
+
+References are tables from the formats' definitions, and torch's float8.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NEAREST, ZERO, UP = 0, 1, 2
 
 @dataclass(frozen=True)
 class Format:
-    """A format with a sign, as its specification describes it."""
+    """A signed floating-point format, as its specification defines it."""
 
     number: int
     exponent_bits: int
@@ -33,7 +36,7 @@ class Format:
         return 1 << (self.exponent_bits + self.mantissa_bits)
 
     def table(self) -> list[float]:
-        """Return the value of each pattern without a sign, from the definition of the format."""
+        """Return the value of each bit pattern with sign 0, from the definition of the format."""
         bias = 2 ** (self.exponent_bits - 1) - 1
         values = []
         for pattern in range(self.sign):
@@ -43,19 +46,19 @@ class Format:
         return [v if v <= self.largest else np.inf if p == self.infinity else np.nan for p, v in enumerate(values)]
 
     def encode(self, value: float, saturates: bool, rounding: int, double: bool) -> int:
-        """Return the pattern of a number by search in the table."""
+        """Return the bit pattern to which a number is rounded, by a search in the table."""
         sign = self.sign if np.signbit(value) else 0
         finite = [v for v in self.table() if np.isfinite(v)]
         if np.isnan(value):
             if self.nan is None:
                 return len(finite) - 1
-            if double:  # the sign stays, and in e5m2 the upper two bits of the payload
+            if double:  # NaN keeps its sign, and in e5m2 the upper two bits of its payload
                 return sign | (0x7E if self.infinity else self.nan)
             return self.nan
         size = abs(value)
         below = sum(v <= size for v in finite) - 1
         if below == len(finite) - 1:
-            next_value = finite[-1] + (finite[-1] - finite[-2])  # as if the exponents went on
+            next_value = finite[-1] + (finite[-1] - finite[-2])  # the next value, if there were a larger exponent
             up = rounding == NEAREST and _up(size, finite[-1], next_value, below)
             if not up or saturates or self.nan is None:
                 return sign | below
@@ -65,7 +68,7 @@ class Format:
 
 
 def _up(size: float, below: float, above: float, pattern: int) -> bool:
-    """Return whether a number is nearer to the upper neighbor, or as near and that one is even."""
+    """Return whether a number rounds up: it is nearer to `above`, or halfway and `above` is even."""
     return size > (below + above) / 2 or (size == (below + above) / 2 and pattern % 2 == 1)
 
 
@@ -81,7 +84,7 @@ EACH = pytest.mark.parametrize("name", FORMATS)
 
 
 def numbers(form: Format) -> np.ndarray:
-    """Return every value, every midpoint, their neighbors, and numbers out of range, of both signs, as doubles."""
+    """Return as doubles, with both signs: every value, every midpoint, their neighbors, and numbers out of range."""
     finite = np.array([v for v in form.table() if np.isfinite(v)])
     middle = (finite[1:] + finite[:-1]) / 2
     edge = np.array([finite[-1] + (finite[-1] - finite[-2]) / 2, 2 * finite[-1], 1e30, np.inf, np.nan])
@@ -92,7 +95,7 @@ def numbers(form: Format) -> np.ndarray:
 
 
 def decoded(load: Callable[..., SimulatedKernel], number: int, count: int) -> tuple[np.ndarray, ...]:
-    """Return every pattern as f32, f64, f16 bits, bf16 bits and int."""
+    """Return the simulator's conversions of every bit pattern to f32, f64, f16 bits, bf16 bits and int."""
     bits = np.arange(count, dtype=np.uint8)
     out = (
         np.zeros(count, np.float32),
@@ -108,7 +111,7 @@ def decoded(load: Callable[..., SimulatedKernel], number: int, count: int) -> tu
 def encoded(
     load: Callable[..., SimulatedKernel], number: int, saturates: bool, rounding: int, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the patterns of floats and of doubles."""
+    """Return the bit patterns to which the simulator converts values, from floats and from doubles."""
     from_f32, from_f64 = np.zeros(len(values), np.uint8), np.zeros(len(values), np.uint8)
     singles = values.astype(np.float32)
     outcome = load("narrow_float")(
@@ -142,7 +145,7 @@ def test_numbers_round_as_the_table_says(
 ) -> None:
     form = FORMATS[name]
     if form.nan is not None:
-        rounding = NEAREST  # cuda_fp8.h has no other
+        rounding = NEAREST  # cuda_fp8.h has no other rounding
     values = numbers(form)
     from_f32, from_f64 = encoded(load, form.number, saturates, rounding, values)
     np.testing.assert_array_equal(from_f32, [form.encode(v, saturates, rounding, double=False) for v in values])
@@ -151,7 +154,7 @@ def test_numbers_round_as_the_table_says(
 
 @pytest.mark.parametrize(("name", "dtype"), [("e4m3", torch.float8_e4m3fn), ("e5m2", torch.float8_e5m2)])
 def test_float8_is_that_of_torch(load: Callable[..., SimulatedKernel], name: str, dtype: torch.dtype) -> None:
-    """Every half that is a number and does not overflow, where torch and CUDA agree."""
+    """Check every half that is a number and does not overflow, because torch and CUDA differ for the others."""
     form = FORMATS[name]
     halves = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
     halves = halves[np.abs(halves) <= form.largest]
@@ -181,7 +184,7 @@ def test_e8m0_rounds_magnitudes(load: Callable[..., SimulatedKernel], saturates:
         size = abs(value)
         if size > 2.0**127:
             return 254 if saturates or (rounding == ZERO and np.isfinite(value)) else 255
-        above = int(np.searchsorted(powers, size))  # the first power that is not smaller
+        above = int(np.searchsorted(powers, size))  # index of the smallest power >= size
         return above if rounding == UP or powers[above] == size else max(above - 1, 0)
 
     for got in encoded(load, E8M0, saturates, rounding, values):
@@ -207,7 +210,7 @@ def test_vectors_hold_the_first_value_in_the_lowest_bits(load: Callable[..., Sim
 
 
 def test_instructions_convert_two_at_a_time(load: Callable[..., SimulatedKernel]) -> None:
-    """cvt.e4m3x2 and e5m2x2: the last operand in the lower byte, saturating; relu makes negative numbers 0."""
+    """Check cvt to e4m3x2 and e5m2x2: the last operand is in the lower byte, values saturate, relu clears negatives."""
     e4m3, e5m2 = FORMATS["e4m3"], FORMATS["e5m2"]
     values = np.concatenate([numbers(e4m3), numbers(e5m2)]).astype(np.float32).reshape(-1, 2)
     out = np.zeros((8, len(values)), np.int32)

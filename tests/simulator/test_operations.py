@@ -1,4 +1,4 @@
-"""Floating-point operations and active lanes compared with counts derived by hand, with both compilers."""
+"""Tests of counted floating-point operations and active lanes, with both compilers, against counts derived by hand."""
 
 from __future__ import annotations
 

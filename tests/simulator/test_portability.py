@@ -1,4 +1,4 @@
-"""Processor-dependent parts: one program, run natively, without our assembly code, and on arm64."""
+"""Tests of processor-dependent parts: one program runs natively, without assembly code, and on arm64."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(*command: str, address_space: int | None = None) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
 def test_this_machine(tmp_path, flags):
-    """Link the objects of the simulator's library; only context.cpp has a second way to switch stacks."""
+    """Link the simulator's objects, but compile context.cpp with each of its ways to switch stacks."""
     objects = [
         path
         for path in build_objects(plan_library(), open_cache())
@@ -62,7 +62,7 @@ def test_this_machine(tmp_path, flags):
         objects = [path for path in objects if path.name != "runtime_context.o"] + [RUNTIME / "context.cpp"]
     program = str(build_program(tmp_path, find_cxx().command, objects, *flags))
     check(program)
-    # With a limited address space, like the runner of a submission.
+    # A submission's runner has a limited address space, too.
     check(program, address_space=1 << 30)
     check(program, address_space=400 << 20)
 

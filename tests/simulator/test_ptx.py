@@ -1,4 +1,4 @@
-"""Inline PTX: the result of each instruction, and the lane that holds each element of a matrix."""
+"""Tests of inline PTX: the result of each instruction, and the lane that holds each element of a matrix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(kernel, launcher, *arguments):
 
 
 def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """Return the registers of each lane for the 16 x k matrix A: [lane, register, element]."""
+    """Return each lane's registers for a 16 x k operand A of mma.sync, as [lane, register, element]."""
     registers = []
     for block in range(0, matrix.shape[1], 4 * per_register):
         for row in (GROUP, GROUP + 8):
@@ -45,7 +45,7 @@ def factor_a(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
-    """Return the registers of each lane for the k x 8 matrix B."""
+    """Return each lane's registers for a k x 8 operand B of mma.sync."""
     registers = []
     for block in range(0, matrix.shape[0], 4 * per_register):
         rows = block + per_register * PAIR[:, None] + np.arange(per_register)
@@ -54,7 +54,7 @@ def factor_b(matrix: np.ndarray, per_register: int) -> np.ndarray:
 
 
 def sums(matrix: np.ndarray) -> np.ndarray:
-    """Return the four accumulators of each lane."""
+    """Return each lane's four accumulators of mma.sync, for a 16 x 8 matrix."""
     columns = 2 * PAIR[:, None] + np.array([0, 1])
     return np.hstack([matrix[GROUP[:, None], columns], matrix[GROUP[:, None] + 8, columns]])
 
@@ -126,7 +126,7 @@ def test_matrices_move_between_memory_and_lanes(kernel):
     run(kernel, "move_matrices", tiles, loaded, transposed, two, one, stored, stored_transposed, moved)
 
     def pairs(matrices: np.ndarray) -> np.ndarray:
-        """Return each lane's pair of each 8x8 matrix."""
+        """Return the pair of elements that each lane holds of each 8x8 matrix."""
         picked = matrices[:, GROUP[:, None], 2 * PAIR[:, None] + np.array([0, 1])]
         return np.ascontiguousarray(picked.transpose(1, 0, 2)).view(np.int32)[:, :, 0]
 

@@ -50,7 +50,7 @@ def programs(draw) -> tuple[list[np.ndarray], int]:
 
 
 def truth(accesses: list[np.ndarray], barriers: int) -> tuple[bool, bool]:
-    """Return whether two threads race inside the array, and whether an access is past its end."""
+    """Return whether two threads race in the array, and whether an access is past its end."""
     phases = [0, barriers & 1, (barriers & 1) + (barriers >> 1)]
     done = [
         (phases[number], int(cell), thread, number < 2)

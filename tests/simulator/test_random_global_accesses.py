@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.test_random_accesses import ABSENT, SIZE, indices
 
-READ, WRITE, ADD = range(3)  # as in the kernel
+READ, WRITE, ADD = range(3)  # the same numbers as in the kernel
 T = np.arange(64, dtype=np.int32)
 NO_THREAD = np.full(64, ABSENT, dtype=np.int32)
 
@@ -31,7 +31,7 @@ def kernel() -> SimulatedKernel:
 
 
 class Program(NamedTuple):
-    """Three accesses, each with the cell and the kind of access of each thread."""
+    """The three accesses of each thread: their cells, and the kind of each access."""
 
     cells: list[np.ndarray]
     kinds: tuple[int, int, int]
@@ -58,7 +58,7 @@ class Truth(NamedTuple):
 
 
 def truth(program: Program) -> Truth:
-    """Return the expected result from all pairs of accesses."""
+    """Return the expected findings, from all pairs of accesses."""
     cell, threads = np.concatenate(program.cells), len(program.cells[0])
     thread = np.tile(np.arange(threads), 3)
     block = thread // (threads // program.blocks)
@@ -99,7 +99,7 @@ def test_the_checks_agree_with_the_model(program: Program, schedule: str, worker
     if true.past:  # an access past the end may end the kernel before the race
         return
     assert found <= {"between_blocks", "within_block", "within_warp"}
-    if workers == 1:  # a set of two readers stores the first one completely and only the thread of the other
+    if workers == 1:  # of a set's second reader, the checks store only the thread
         assert true.between or "between_blocks" not in found
         assert true.within or found <= {"between_blocks"}
     assert bool(found) == (true.between or true.within) or true.hidden

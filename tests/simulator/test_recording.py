@@ -1,4 +1,4 @@
-"""Recordings of kernels with known steps: the accesses of each thread, their addresses, and waits."""
+"""Tests of recordings of kernels with known steps: each thread's accesses, their addresses, and waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kernel() -> Kernel:
 @pytest.fixture
 def record(kernel: Kernel) -> Record:
     def run(name: str, *arguments: Any, block: tuple[int, int, int] = (0, 0, 0)) -> Report:
-        kernel._simulator.configure(schedule="forward", workers="1")  # other tests may have changed these
+        kernel._simulator.configure(schedule="forward", workers="1")  # other tests may have changed these settings
         with kernel.recording(block):
             getattr(kernel, f"run_{name}")(*arguments)
         return kernel.report
@@ -107,7 +107,7 @@ def test_values_of_elements_written_twice_and_of_structures(record: Record) -> N
 
 
 def test_requests_are_those_that_are_counted(record: Record) -> None:
-    """Compare the access events with the requests of the counters, lane by lane."""
+    """Compare recorded accesses with the requests that the counters count, lane by lane."""
     for name, size in (("conflicts", 32), ("waits", 96), ("diverges", 128), ("shuffles", 64)):
         report = record(name, torch.zeros(size))
         events = [e for e in recorded(report).events if e.kind in ("read", "write")]
@@ -158,7 +158,7 @@ def test_both_sides_of_a_race(record: Record) -> None:
         warp, lane = divmod(side.thread[0], 32)
         (event,) = [e for e in of(recording, kind, "part") if e.warp == warp and e.line == side.line]
         assert event.offsets[event.lanes.index(lane)] - start == side.memory.offset
-    # Warp 0 ran first, before warp 1 wrote its part. The recording has the values that warp 0 read.
+    # Warp 0 ran first, before warp 1 wrote its part. The recording contains the old values, which warp 0 read.
     first = of(recording, "read", "part")[0]
     assert first.warp == 0 and first.values[0] == b"\xff" * 4
 
@@ -197,7 +197,7 @@ def test_asynchronous_copies_and_when_they_arrive(record: Record) -> None:
         assert [offset - start for offset in event.offsets] == [
             512 * k + 16 * lane for lane in ALL
         ] and event.size == 16
-        assert (event.file, event.line) == ("", 0), "it is of no place"
+        assert (event.file, event.line) == ("", 0), "an asynchronous copy must have no source line"
         held = b"".join(value for value in event.values if value is not None)
         assert struct.unpack("<128f", held) == tuple(x[128 * k : 128 * k + 128].tolist())
 

@@ -1,4 +1,4 @@
-"""Reports: texts of findings, their places, and how findings are merged."""
+"""Tests of reports: texts of findings, their source lines, and how findings are merged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def line_of(text: str) -> int:
 
 
 class Run:
-    """A call with tensors of any shape. While ``inspect`` runs, ``address`` has the address of each tensor."""
+    """A call of a launcher with tensors, and its report. ``inspect`` may read each tensor's ``address``."""
 
     def __init__(self, launcher: str, *arguments: Any, inspect: Any = None, **settings: object) -> None:
         kernel, simulation = built()

@@ -1,4 +1,4 @@
-"""Invalid reports are refused completely, and accepted ones cause no errors in later code."""
+"""Tests of report parsing: invalid reports are refused, and accepted ones cause no errors in later code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WHOLE = {"version": 1, "findings": [FINDING], "sites": [[1, 0, 64]], "modules": 
 
 
 def payload(kind: str) -> dict[str, Any]:
-    """Return the sample payload of a kind in the simulator's format."""
+    """Return the sample payload of a kind of finding, as the simulator writes it."""
     sample = KINDS[kind].sample
     found: dict[str, Any] = msgspec.to_builtins(sample) if sample else {}
     found.pop("of", None)
@@ -169,14 +169,14 @@ def test_control_characters_are_removed() -> None:
     assert whole.modules == ["\ufffd"]
 
 
-# -- accepted reports can be rendered --
+# -- rendering of accepted reports --
 
 NUMBERS = [0, 1, 2, 255, (1 << 32) - 1, (1 << 63) - 1]
 TEXTS = ["", "read", "atomic", "tensor", "__shared__", "global", "0,1", "{site 1 line 2}", *sorted(KINDS)]
 
 
 def places(part: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield all numbers and texts of a report: each container and key."""
+    """Yield the container and key of every number and text in a report."""
     for key, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
         if isinstance(value, (dict, list)):
             yield from places(value)

@@ -1,4 +1,4 @@
-"""The runtime API in launchers and in complete programs."""
+"""Tests of the CUDA runtime API in launchers and in complete programs."""
 
 from __future__ import annotations
 

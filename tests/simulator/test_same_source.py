@@ -1,4 +1,4 @@
-"""The kernels of these tests are valid CUDA: nvcc accepts them if it is installed.
+"""Tests that nvcc, if it is installed, accepts the kernels of the simulator's tests.
 
 Files are compiled together, as namespaces of one file, because nvcc needs longer for the headers than for the kernels.
 """
@@ -37,7 +37,7 @@ HOPPER = ["tensor_*", "*cluster*", "multicast_*", "remote_*", "distributed_*", "
 
 
 def compile_with_nvcc(file: Path, folder: Path, architecture: str) -> None:
-    """Compile to machine code for the GPU.
+    """Compile a file to machine code for the GPU.
 
     nvcc also parses the host code, but g++ does not compile it.
     """
@@ -69,7 +69,7 @@ def test_nvcc_accepts_the_kernels(tmp_path):
 
 
 def test_nvcc_accepts_the_corpus_for_hopper(tmp_path):
-    """Compile both twins, because the faults are errors at run time, not at compile time."""
+    """Compile the faulty and the correct variants, because the faults are errors at run time only."""
     found = {name: sorted(CORPUS.glob(f"*/{name}.cu")) for name in HOPPER}
     assert all(found.values()), found
     file = tmp_path / "corpus.cu"
@@ -79,7 +79,7 @@ def test_nvcc_accepts_the_corpus_for_hopper(tmp_path):
 
 
 def test_nvcc_accepts_the_corpus_for_tensor_memory(tmp_path):
-    """Exclude one fault, which ptxas also rejects."""
+    """Exclude one faulty kernel, which ptxas rejects."""
     refused = CORPUS / "tensor_memory/pair_after_allocating_alone.cu"
     file = tmp_path / "corpus.cu"
     paths = sorted((CORPUS / "tensor_memory").glob("*.cu"))

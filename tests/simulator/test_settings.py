@@ -1,4 +1,4 @@
-"""Settings, device memory, and the simulator in a process with several threads."""
+"""Tests of settings, of device memory, and of the simulator in a process with several threads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_tensors_are_aligned_separate_and_poisoned(load):
         places.append((address, size))
     places.sort()
     for (low, size), (high, _) in itertools.pairwise(places):
-        assert high - (low + size) >= 4096, "red zones lie between tensors"
+        assert high - (low + size) >= 4096, "red zones must lie between tensors"
     sim.sim_reset()
 
 

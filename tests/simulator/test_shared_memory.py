@@ -1,4 +1,4 @@
-"""Shared memory: static and dynamic arrays, and the limits of both."""
+"""Tests of static and dynamic shared memory and its limits."""
 
 from __future__ import annotations
 

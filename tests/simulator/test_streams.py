@@ -1,4 +1,4 @@
-"""Streams, events and CUDA graphs: return values of calls. The corpus tests what they order."""
+"""Tests of streams, events and CUDA graphs: the return values of calls. The corpus tests the order of operations."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_calls_that_a_capture_forbids(load):
         *(UNSUPPORTED, INVALIDATED),  # cudaStreamSynchronize
         *(UNSUPPORTED, INVALIDATED),  # cudaStreamQuery
         *(UNSUPPORTED, INVALIDATED),  # cudaMalloc
-        *(UNSUPPORTED, INVALIDATED),  # cudaMalloc, in this thread
-        *(0, 0),  # cudaMalloc, where that is allowed
+        *(UNSUPPORTED, INVALIDATED),  # cudaMalloc, in a thread-local capture
+        *(0, 0),  # cudaMalloc, in a relaxed capture
         *(IMPLICIT, INVALIDATED),  # cudaMemsetAsync in the default stream
         *(IMPLICIT, INVALIDATED),  # cudaMemcpy
         *(CAPTURED_EVENT, INVALIDATED),  # cudaEventSynchronize
@@ -166,9 +166,9 @@ CORPUS = [
 
 
 def test_nvcc_takes_the_same_files(tmp_path):
-    """Compile the other file; test_same_source.py compiles ``kernels/streams.cu``."""
+    """Compile the corpus files about streams with nvcc. test_same_source.py compiles ``kernels/streams.cu``."""
     if not shutil.which("nvcc"):
-        pytest.skip("no nvcc on the PATH")
+        pytest.skip("nvcc is not on the PATH")
     file = tmp_path / "corpus.cu"
     twins = [f.as_namespace(clean) for f in CORPUS for clean in (False, True)]
     file.write_text("#include <cuda_runtime.h>\n" + "".join(twins))

@@ -53,7 +53,7 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
     _, report, _ = Simulation(kernel.libsim).run(kernel, 8 * THREADS, "read_past_the_end", SOURCE)
     findings = [f for f in report.findings if f.kind == "out_of_bounds"]
     assert findings
-    # g++ reports the line of the call, clang++ that of the parameter.
+    # g++ reports the line of the call, clang++ the line of the parameter.
     call, parameter = (
         next(number for number, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
         for text in ("threadIdx.x + 1", "float scaled(Eight p)")
@@ -67,7 +67,7 @@ def test_the_structure_past_the_end_is_found(compiler: str) -> None:
     ("launcher", "loads"), [("three_apart", 3), ("two_apart", 2), ("pair", 1), ("pack", 1), ("read_scaled", 2)]
 )
 def test_requests_are_those_of_nvcc(launcher: str, loads: int) -> None:
-    """Use g++, because clang++ splits structures into members before instrumentation.
+    """Compare requests with nvcc's. Use g++, because clang++ splits structures into members before instrumentation.
 
     The expected numbers are those of ``ld.global`` in the output of ``nvcc -ptx``. The last one differs: an unaligned
     structure of 32 bytes is read in 16-byte accesses here, and in 4-byte accesses by nvcc.

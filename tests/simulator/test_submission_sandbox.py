@@ -1,4 +1,4 @@
-"""Memory that a submission may access, case by case.
+"""Tests of the memory that a submission may access, case by case.
 
 ``submission_sandbox/calls.cpp`` calls the sandbox directly, without kernels and checks.
 """

@@ -1,4 +1,4 @@
-"""No other library in a process can interpose symbols between a kernel and the simulator, in any load order."""
+"""Tests that no other library can interpose symbols between a kernel and the simulator, in any load order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ROOT = Path(__file__).parents[2]
 # Helper functions that compilers generate for indirect calls have compiler-defined names, which are not exported
 # elsewhere.
 OURS = re.compile(r"_ZN3sim\w+|sim_\w+|__wrap_\w+|__x86_indirect_thunk_\w+|__llvm_external_retpoline_r11")
-# The system's C and C++ libraries, recognized by the versions of their symbols.
+# Versions of symbols by which the system's C and C++ libraries are recognized.
 SYSTEM = re.compile(r"(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(\.\d+)*)")
 # Weak symbols that every shared library references.
 WEAK = ("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize")
 COMPILERS = [pytest.param(compiler, id=compiler.family) for compiler in available_cxx()]
-# Loads the given libraries first, with global visibility, and calls the simulator in all ways.
+# A command that first loads the given libraries with global visibility, then calls the simulator in all ways.
 BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
 
 
@@ -38,7 +38,7 @@ def listed(path: Path, which: str) -> list[str]:
 
 
 def kernel_files() -> list[Path]:
-    """Kernels that import many symbols: the runtime API, the C++ library, tensor cores, copies of structures."""
+    """Return kernel files that import many symbols: runtime API, C++ library, tensor cores, structure copies."""
     names = ("runtime_api", "program", "cooperative_groups", "wmma", "structures_by_value", "math")
     return [*(KERNELS / f"{name}.cu" for name in names), ROOT / "solutions/day02_reductions/softmax.cu"]
 
@@ -73,7 +73,7 @@ def test_kernels_import_only_the_simulator_and_system_libraries(compiler):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_an_older_libstdcxx_that_is_loaded_first_is_sufficient(compiler):
-    """Check libstdc++ of GCC 9, because conda's Python and some wheels bring one that is older than the compiler's."""
+    """Check libstdc++ of GCC 9, because conda's Python and some wheels load one older than the compiler's."""
     newest = {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (9, 0, 0)}
     plan = library.plan_library(compiler)
     libraries = [library.ensure_library(compiler)]
@@ -134,7 +134,7 @@ def cuda_runtime() -> Path:
 
 
 def test_nvidias_runtime_is_loaded_first(cuda_runtime):
-    """Check the precondition of the next tests: this process has NVIDIA's cudaGetLastError visible to all."""
+    """Check the precondition of the next tests: a process can make NVIDIA's CUDA runtime globally visible."""
     program = (
         f"import ctypes; ctypes.CDLL({str(cuda_runtime)!r}, mode=ctypes.RTLD_GLOBAL);"
         "version = ctypes.c_int(); ctypes.CDLL(None).cudaRuntimeGetVersion(ctypes.byref(version)); print(version.value)"

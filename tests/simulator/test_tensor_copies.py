@@ -1,4 +1,4 @@
-"""TMA: boxes of a tensor between global and shared memory, compared with a reference in numpy."""
+"""Tests of TMA: copies of boxes between global and shared memory, compared with a reference in numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.seeds import SEED
 from tests.simulator.harness import KERNELS, SimulatedKernel
 from tests.simulator.tensor_box import FLOATS, REDUCTIONS, TYPES, Box, reduce, storage
 
-#: The reductions of cp.reduce.async.bulk.tensor for each type.
+#: The reductions of cp.reduce.async.bulk.tensor, by element type.
 REDUCES = {
     "u4": ["add", "min", "max", "inc", "dec", "and", "or", "xor"],
     "i4": ["add", "min", "max", "and", "or", "xor"],
@@ -23,7 +23,7 @@ REDUCES = {
     "f4": ["add"],
     "bf16": ["add", "min", "max"],
 }
-#: The forms of cp.reduce.async.bulk, in the order of `run_reduce` in the kernels.
+#: The types and reductions of cp.reduce.async.bulk, in the order in which `reduce_run` of the kernels numbers them.
 RUNS = [
     *[("u4", "add"), ("i4", "add"), ("u8", "add"), ("f4", "add"), ("f8", "add"), ("f2", "add"), ("bf16", "add")],
     *[("i8", "min"), ("u8", "max"), ("f2", "max"), ("bf16", "min"), ("i4", "min")],
@@ -58,7 +58,7 @@ def padded(data: np.ndarray) -> np.ndarray:
 
 @st.composite
 def boxes(draw, reduced: bool = False, stored: bool = False) -> Box:
-    """Draw boxes. Boxes of stores and reductions (``stored``) do not begin before the tensor."""
+    """Draw random boxes. Boxes of stores and reductions (``stored``) do not begin before the tensor."""
     type_ = draw(st.sampled_from(sorted(REDUCES) if reduced else TYPES))
     item = storage(type_).itemsize
     rank = 2 if reduced else draw(st.integers(1, 5))
@@ -88,7 +88,7 @@ SEEDS = st.integers(0, 999).map(lambda seed: np.random.default_rng([SEED, seed])
 
 
 def loaded(box: Box, memory: np.ndarray, offset: int = 0, by: int = 0, checks: bool = False):
-    """Return the bytes in shared memory after the load, and the outcome."""
+    """Return the bytes in shared memory after a load, and the outcome of the call."""
     tile, error = np.zeros(box.bytes, dtype=np.uint8).view(np.int32), np.ones(1, dtype=np.int32)
     outcome = kernel(checks)("run_load", padded(memory), box.numbers(), tile, error, offset, box.bytes, by)
     return tile.view(np.uint8), int(error[0]), outcome
@@ -142,7 +142,7 @@ def test_reductions_of_runs(which, schedule):
     np.testing.assert_array_equal(out.view(np.uint8)[: before.size], before)
 
 
-#: A valid map: 64 x 20 floats, boxes of 32 x 8.
+#: A valid tensor map: 64 x 20 floats, boxes of 32 x 8.
 RIGHT = Box("f4", (64, 20), (256,), (32, 8), (1, 1), (0, 0), swizzle=3)
 
 
@@ -181,7 +181,7 @@ def test_errors_of_encoding_name_the_argument(box, says):
 
 @pytest.mark.parametrize("column", [1, -3, 33])
 def test_a_box_that_is_not_aligned_to_16_bytes_is_a_finding(column):
-    """Such a kernel ends with an illegal instruction on an H200."""
+    """Check that invalid copies are reported. On an H200, they end with an illegal instruction."""
     _, _, outcome = loaded(changed(at=(column, 0)), np.zeros(8192, dtype=np.uint8), checks=True)
     (finding,) = outcome.report["findings"]
     assert (
@@ -194,7 +194,7 @@ def test_a_box_that_is_not_aligned_to_16_bytes_is_a_finding(column):
 @pytest.mark.parametrize(("type_", "wrong"), [("i8", True), ("u8", False), ("i4", False)])
 @pytest.mark.parametrize("name", ["and", "or", "xor"])
 def test_bitwise_reductions_of_signed_64_bit_integers_are_refused(type_, wrong, name):
-    """Such a kernel ends with an illegal instruction on an H200."""
+    """Check that invalid copies are reported. On an H200, they end with an illegal instruction."""
     box = changed(type=type_, box=(8, 8), swizzle=0, reduction=REDUCTIONS.index(name))
     memory = np.zeros(8192, dtype=np.uint8)
     _, _, outcome = stored(box, np.zeros(box.bytes, dtype=np.uint8), memory, checks=True)
@@ -243,7 +243,7 @@ def test_the_driver_s_function_is_found(load):
 
 
 def test_the_driver_s_function_can_be_called_by_name(tmp_path):
-    """Call it like a program that is linked with -lcuda."""
+    """Call cuTensorMapEncodeTiled directly, like a program that is linked with -lcuda."""
     file = tmp_path / "named.cu"
     file.write_text(
         "#include <cuda.h>\n#include <cuda_runtime.h>\n"

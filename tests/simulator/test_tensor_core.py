@@ -1,4 +1,4 @@
-"""mma shapes: each row of the table has the right result and counters, and other numbers are refused."""
+"""Tests of mma shapes: each row of the table gives the right result and counters, and other shapes are refused."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def fragment(matrix: np.ndarray, type_: str) -> np.ndarray:
 
 
 def encode(values: np.ndarray, type_: str) -> np.ndarray:
-    """Return numbers as the bits of registers."""
+    """Return numbers as the register contents that hold them."""
     if type_ == "f64":
         return values.astype(np.float64)
     if type_ in ("f16", "s8", "u8"):
@@ -134,7 +134,7 @@ def every_shape(tmp_path_factory: pytest.TempPathFactory) -> SimulatedKernel:
 
 @EACH_SHAPE
 def test_mma_multiplies_the_matrices_and_is_counted(every_shape: SimulatedKernel, shape: tuple) -> None:
-    """Use integers so small that every format represents them and all sums exactly."""
+    """Use small integers, which every format represents exactly, as well as all sums."""
     m, n, k, d, a, b = shape
     random = np.random.default_rng(SHAPES.index(shape))
     lowest = {"u8": 0}
@@ -173,7 +173,7 @@ def test_unknown_kinds_are_refused_by_name(kernel: SimulatedKernel, kind: int) -
 
 
 def test_the_table_of_loads_is_well_formed() -> None:
-    """Check the format of the table, which is the specification of four kinds of access."""
+    """Check the format of the table in mma.h, which specifies four kinds of fragment access."""
     text = (INCLUDE_DIR / "mma.h").read_text()
     head = text[: text.index("#pragma once")]
     rows = re.findall(r"^//   (\S.*?)  +(\S.*)$", head, re.MULTILINE)

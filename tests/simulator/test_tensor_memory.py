@@ -1,4 +1,4 @@
-"""Tensor memory (tcgen05): allocation, loads, stores and mma on random numbers, and each fault."""
+"""Tests of tensor memory (tcgen05): allocation, loads, stores, mma on random numbers, and each fault."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def kernel() -> SimulatedKernel:
 
 
 def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
-    """Return elements in memory order, as 16-bit numbers."""
+    """Return an operand's elements in the order of their addresses, as 16-bit numbers."""
     numbers = (random.standard_normal(shape) * 2.0 ** random.integers(-6, 4, shape)).astype(np.float32)
     return (
         numbers.astype(np.float16).view(np.uint16) if type_ == "f16" else (numbers.view(np.uint32) >> 16).astype("u2")
@@ -73,7 +73,7 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
 
 
 def layout_of(mn_major: bool, rows: int, swizzle: str) -> Layout:
-    """Return the layout of consecutive operands, each with 16 elements along k."""
+    """Return the layout of operands that follow each other in memory, each with 16 elements along k."""
     if not mn_major:
         return Layout(swizzle, False, 128, 256) if swizzle == "none" else Layout(swizzle, False, 16, 8 * int(swizzle))
     if swizzle == "none":

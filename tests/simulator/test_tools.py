@@ -1,4 +1,4 @@
-"""Programs that read a kernel's library: their output is read up to limits."""
+"""Tests of running the programs that read a kernel's library: their output and time are limited."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Unit tests of the checks' C++ classes.
-
-The cases of ``unit/*.cpp`` are linked with the objects of libsim.
-"""
+"""Unit tests of the checks' C++ classes, linked with the objects of the simulator's library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector types are loaded and stored in one access each, like on a GPU."""
+"""Tests that vector types are loaded and stored in one access each, as on a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(19)
 
 
 def lines_of(kernel, launcher, *arguments):
-    """Return the counters of the lines marked as counted: one line, or those of the load and the store."""
+    """Return the counters of the lines marked "counted": one line, or a load line and a store line."""
     outcome = kernel(launcher, *arguments)
     assert outcome.error == 0 and not outcome.report["findings"], outcome
     report = Report.from_json(json.dumps(outcome.report), kernel.built.library, source=kernel.built.file)

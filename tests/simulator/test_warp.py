@@ -1,4 +1,4 @@
-"""Warp intrinsics compared with numpy."""
+"""Tests of warp intrinsics, compared with numpy."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_active_lanes_share_one_atomic(load, schedule, n):
     assert counter[0] == chosen.sum()
     assert sorted(place[chosen]) == list(range(chosen.sum()))
     warps = len({i // 32 for i in range(n) if chosen[i]})
-    assert counter[1] == warps, "lanes of a warp that run the same code are active together"
+    assert counter[1] == warps, "lanes of a warp that run the same code must be active together"
 
 
 def test_unrolled_intrinsics_are_the_same_place(load, schedule):

@@ -1,4 +1,4 @@
-"""wgmma: each form agrees bit for bit with a reference of layouts, fragments and rounding."""
+"""Tests of wgmma: each form agrees bit for bit with a reference for layouts, fragments and rounding."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def eight_bits(type_: str) -> np.ndarray:
 
 
 def draw(type_: str, shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
-    """Return elements as they are stored in memory."""
+    """Return random elements of a type, as they are stored in memory."""
     if type_ in ("s8", "u8"):
         return random.integers(0, 256, shape).astype(np.uint8)
     if type_ in ("e4m3", "e5m2"):
@@ -101,7 +101,7 @@ def numbers(elements: np.ndarray, type_: str) -> np.ndarray:
 def aligned_sum(left: np.ndarray, right: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Return the sums of c and the products, each cut to 14 bits below the largest exponent among them."""
     terms = np.concatenate([left[:, None, :] * right[None, :, :], c[:, :, None]], axis=2)
-    _, exponent = np.frexp(np.abs(terms).max(axis=2))  # of a number in [1/2, 1)
+    _, exponent = np.frexp(np.abs(terms).max(axis=2))  # terms are fractions in [1/2, 1) times 2^exponent
     unit = 2.0 ** (exponent - 14)
     return (np.trunc(terms / unit[:, :, None]).sum(axis=2) * unit).astype(np.float32)
 
@@ -148,7 +148,7 @@ def layouts(mn_major: bool, rows: int, k_bytes: int = 32) -> list[Layout]:
         elif line == 16:
             found += [Layout(swizzle, False, 128, 256), Layout(swizzle, False, 16 * rows, 128, start=80)]
         else:
-            # Tiles with one line and with several, and every start offset along k.
+            # Tiles with one or several swizzled lines per row, and every start offset along k.
             found += [Layout(swizzle, False, 16, 8 * line, start) for start in range(0, line, k_bytes)]
             found += [Layout(swizzle, False, 0, 16 * line, start=2048)]
     return found
@@ -215,7 +215,7 @@ def test_every_layout(kernel: SimulatedKernel, form: Form) -> None:
 
 
 def test_sums_of_8_bit_products_keep_14_bits(kernel: SimulatedKernel) -> None:
-    """Ones added to 2^13 count. Added to 2^14 they do not: they lie below its 14th bit."""
+    """Check that ones change a sum of 2^13, but not of 2^14, because they lie below its 14th bit."""
     form = Form(24, "f32", "e4m3", "e4m3")
     layout, image = Layout("32", False, 0, 256), np.zeros(192 * 1024, np.uint8)
     one = 0x38
@@ -227,7 +227,7 @@ def test_sums_of_8_bit_products_keep_14_bits(kernel: SimulatedKernel) -> None:
 
 @pytest.mark.parametrize("type_", ["e4m3", "e5m2"])
 def test_every_code_of_8_bits_is_decoded(kernel: SimulatedKernel, type_: str) -> None:
-    """A contains all codes, and B is a part of the identity matrix."""
+    """Check all codes: A contains them, and B is a part of the identity matrix, which copies them to D."""
     form = Form(24, "f32", type_, type_)
     one = {"e4m3": 0x38, "e5m2": 0x3C}[type_]
     layout = Layout("32", False, 0, 256)
@@ -310,7 +310,7 @@ def test_no_layout_has_bank_conflicts(mn_major: bool) -> None:
 
 
 def of_the_corpus(name: str, clean: bool, tmp_path: Path) -> SimulatedKernel:
-    """Run without checks, so that a fault is visible only in the results."""
+    """Return a kernel of the corpus without checks, so that a fault is visible only in the results."""
     file = tmp_path / f"{'clean' if clean else 'faulty'}.cu"
     file.write_text(("#define CLEAN\n" if clean else "") + (CORPUS / f"{name}.cu").read_text())
     return SimulatedKernel(file)
@@ -410,7 +410,7 @@ def test_nvcc_takes_every_form(path: Path) -> None:
 
 @NVCC
 def test_nvcc_takes_the_kernels_of_the_corpus(tmp_path: Path) -> None:
-    """Compile both twins of all kernels, each in a namespace."""
+    """Compile the faulty and the correct variant of all kernels, each in its own namespace."""
     files = [CorpusFile.read(path) for path in sorted(CORPUS.rglob("*wgmma*.cu"))]
     assert len(files) >= 16
     (tmp_path / "corpus.cu").write_text(corpus_text(files))

@@ -1,4 +1,4 @@
-"""WMMA: products of every shape, type and layout compared with numpy, the layout of fragments, and memory accesses."""
+"""Tests of WMMA: products of every shape, type and layout, compared with numpy; fragment layouts; memory accesses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def run(kernel, launcher, *arguments):
 
 
 def bfloat16(x: np.ndarray) -> np.ndarray:
-    """Return floats truncated to 8 bits of precision, which are exact bfloat16 values."""
+    """Return floats truncated to 8 significant bits, which are exact bfloat16 values."""
     return (np.ascontiguousarray(x, dtype=np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def stored(matrix: np.ndarray, ld: int, by_row: bool, dtype) -> np.ndarray:
-    """Return a matrix in memory with rows (or columns) `ld` elements apart, and other values in the gaps."""
+    """Return a matrix as it lies in memory: rows or columns are `ld` elements apart, with other values in gaps."""
     lines = matrix if by_row else matrix.T
     memory = np.full((32, ld), 777, dtype=np.float32)
     memory[: lines.shape[0], : lines.shape[1]] = lines
@@ -83,7 +83,8 @@ def test_the_layout_of_fragments(kernel):
     by_row = np.hstack([16 * (group + row) + pair + column for row, column in places])
     np.testing.assert_array_equal(sums, by_row)
     np.testing.assert_array_equal(a, np.hstack([by_row, by_row]))  # f16 operands are stored twice
-    # matrix_b in row_major: the lane's group is its column; its pair and the first two tiles are along k.
+    # matrix_b in row_major: a lane's group of four gives its column; its pair of elements and the first two tiles are
+    # along k.
     by_column = np.hstack([16 * (pair + k) + group + n for k, n in places])
     np.testing.assert_array_equal(b, np.hstack([by_column, by_column]))
 

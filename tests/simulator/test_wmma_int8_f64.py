@@ -1,4 +1,4 @@
-"""WMMA on 8-bit integers and doubles: products equal numpy's bit for bit, and sums saturate."""
+"""Tests of WMMA on 8-bit integers and doubles: products equal numpy's bit for bit, and sums saturate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LAUNCHERS = ["s8_16x16x16_00", "s8_16x16x16_01", "u8_32x8x16_10", "s8_8x32x16_11
 
 
 def stored(matrix: np.ndarray, by_row: bool) -> np.ndarray:
-    """Return a matrix with rows (or columns) 48 elements apart."""
+    """Return a matrix as it lies in memory, with rows (or columns) 48 elements apart."""
     lines = matrix if by_row else matrix.T
     memory = np.full((32, 48), 77, dtype=matrix.dtype)
     memory[: lines.shape[0], : lines.shape[1]] = lines

@@ -1,6 +1,6 @@
 """Blocks on several OS threads.
 
-Outputs, reports and printed text are byte for byte the same as with one block after another.
+Check that outputs, reports and printed text are byte for byte the same as if blocks run one after another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     },
 }
 UNDEFINED = ("conflict", "locks", "fault", "last_block")
-"""Cases that differ without checks: conflicting plain accesses, or a launch that ends while later blocks run."""
+"""Cases that may differ without checks: non-atomic accesses conflict, or a launch ends while later blocks run."""
 
 
 def outcome(kernel: SimulatedKernel, launcher: str, arguments: tuple[Any, ...], workers: int) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Kernels with one wgmma.mma_async, and a reference of its operands' layouts in shared memory."""
+"""Source text of kernels with one wgmma.mma_async, and a reference for the layouts of its operands in shared memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction. ``from_registers`` is for A; ``transpose_*`` if elements along M or N are contiguous."""
+    """The form of a wgmma instruction.
+
+    ``from_registers``: A is in registers. ``transpose_*``: elements along M or N are contiguous.
+    """
 
     n: int
     d: str
@@ -26,7 +29,7 @@ class Form:
     scale_a: int = 1
     scale_b: int = 1
     immediate: int | None = None
-    """scale-d is an immediate."""
+    """The value of scale-d if it is an immediate, otherwise None."""
     saturates: bool = False
 
     @property
@@ -119,7 +122,7 @@ def source_of(forms: list[Form]) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of an operand with `rows` (along M or N) in shared memory, beginning at `start`."""
+    """The layout of an operand in shared memory: `rows` elements along M or N, from offset `start`."""
 
     swizzle: str
     mn_major: bool
@@ -140,7 +143,7 @@ class Layout:
             step = self.leading if line == 16 else 16
             at = row % 8 * line + row // 8 * self.stride + byte_k // 16 * step + byte_k % 16
         else:
-            k, across = byte_k // 2, line // 2  # elements in a line
+            k, across = byte_k // 2, line // 2  # elements per swizzled line
             if line == 16:
                 at = row // 8 * self.stride + k // 8 * self.leading + k % 8 * 16 + row % 8 * 2
             else:
