@@ -1,4 +1,5 @@
 // Shared memory: one mapping for each block's storage, static arrays first, then the dynamic buffer.
+#include <stdio.h>
 #include <string.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -178,10 +179,18 @@ void* own_shared_address(uint32_t offset) {
 void* shared_window_address(uint32_t address, bool of_cluster) {
     Thread* self = current_thread;
     uint32_t offset = address & ((1u << rank_shift) - 1), rank = address >> rank_shift;
-    if (!self || offset < window_start) return nullptr;
+    if (!self) return nullptr;
     const Block& block = *self->block;
-    if (rank == block.rank) return place_in_window(block, offset);
+    if (rank == block.rank && offset >= window_start) return place_in_window(block, offset);
     self->call_address = __builtin_return_address(0);
+    if (offset < window_start) {
+        static thread_local char text[160];
+        snprintf(text, sizeof text,
+                 "offset %u of shared memory: CUDA reserves the first %u bytes, so take the offset of an array from "
+                 "__cvta_generic_to_shared(array)",
+                 offset, window_start);
+        misused(*self, {}, text);
+    }
     const Cluster& cluster = *block.cluster;
     if (rank >= cluster.size) misused(*self, {}, "the address is outside of the shared memory of the cluster's blocks");
     if (!of_cluster) {

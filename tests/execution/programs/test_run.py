@@ -209,6 +209,31 @@ int main() {
     assert "the grid is too large: at most 2147483647 x 65535 x 65535 blocks, not 1 x 70000 x 1 at large.cu:5" in said
 
 
+def test_offset_0_of_shared_memory_is_no_null_pointer(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "offset.cu"
+    file.write_text(
+        """__global__ void k(int* x) {
+    extern __shared__ int shared[];
+    shared[threadIdx.x] = 1;
+    unsigned at = FROM_0 ? 0 : __cvta_generic_to_shared(shared);
+    asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x[0]) : "r"(at));
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 4);
+    k<<<1, 1, 4>>>(x);
+    cudaDeviceSynchronize();
+}
+"""
+    )
+    assert run(["run", "-D", "FROM_0=0", str(file)]) == 0
+    capfd.readouterr()
+    assert run(["run", "-D", "FROM_0=1", str(file)]) == 1
+    said = " ".join(capfd.readouterr().err.split())
+    assert "offset 0 of shared memory: CUDA reserves the first 1024 bytes" in said and "offset.cu:5" in said
+    assert "null pointer" not in said
+
+
 def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
