@@ -16,5 +16,5 @@
 extern "C" void mxfp4_gemm(const __nv_bfloat16* x, const unsigned char* w, const unsigned char* w_scales,
                            __nv_bfloat16* y, int rows, int in_features, int out_features, cudaStream_t stream) {
     if (rows == 0 || out_features == 0) return;
-    // TODO: launch it, by the number of rows.
+    // TODO: choose the tile of rows by the number of rows, and launch it.
 }

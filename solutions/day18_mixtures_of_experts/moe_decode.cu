@@ -113,7 +113,7 @@ struct Rows {
     int tiles;  // tiles of 16 pairs
     int row[kRowTiles][2];
 
-    // pairs_per_row: neighboring pairs that share a row
+    // pairs_per_row: the number of neighboring pairs that share a row
     __device__ Rows(const Routing& routing, int slot, int i, int pairs_per_row) {
         const int first = routing.first[slot], count = routing.first[slot + 1] - first;
         tiles = (count + 15) / 16;
@@ -139,7 +139,7 @@ struct Chunk {
     }
 };
 
-// Add the products of the pairs' rows of `left` [.., columns] and of a chunk of weights.
+// Multiply the pairs' rows of `left` [.., columns] by a chunk of weights, and add the products to `sums`.
 template <typename T>
 __device__ __forceinline__ void multiply(float (&sums)[kRowTiles][4], const Chunk& chunk, const T* left,
                                          const Rows& rows, int column, int columns) {
