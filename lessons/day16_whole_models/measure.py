@@ -309,7 +309,7 @@ def operator_shares(model: Model) -> dict[str, float]:
 
 
 def graph_microseconds(calls: list[tuple[Callable[..., Any], tuple[Any, ...]]], repeats: int = 20) -> float:
-    """Return the median time of some calls, captured as a CUDA graph, over some repeats."""
+    """Return the time of some calls, captured as one CUDA graph: the median over the repeats."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for function, arguments in calls:

@@ -283,7 +283,7 @@ def measure(size: Size, dtype: str, kernels: Kernels, machine: Machine | None, c
 
 
 def median(functions: list[Callable[[], Any]], flush: int) -> float:
-    """Return microseconds of the device."""
+    """Return the time of a call on the device, in microseconds."""
     return statistics.median(time_on_gpu(functions, RUNS, flush))
 
 
