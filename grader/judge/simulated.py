@@ -23,11 +23,11 @@ def read_report(run: Run, library: Path, source: Path) -> Report | None:
     if not run.report.strip():
         return None
     from grader.simulator.report import Report
-    from grader.simulator.report_format import MadeUp
+    from grader.simulator.report_format import InvalidReport
 
     try:
         return Report.from_json(run.report, library=library, source=source)
-    except MadeUp:
+    except InvalidReport:
         return None
 
 

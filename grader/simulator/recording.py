@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from grader.simulator import report_format
-from grader.simulator.report_format import HAPPENINGS, NAMED, OF_BLOCK
+from grader.simulator.report_format import EVENT_KINDS, NAMED, OF_BLOCK
 from grader.simulator.symbolize import UNKNOWN, Location
 
 LANES = 32
 BLOCK = -1
 """A pseudo warp: the whole block."""
-JOINT = ("arrives", "meets")
+JOINT = ("barrier_wait", "warp_sync")
 """The kinds of events in which lanes of a warp wait for each other."""
 ACCESSES = ("read", "write", "atomic", "async_read", "async_write", "operand_read")
 
@@ -32,7 +32,7 @@ class Event:
     """A simultaneous event of some lanes of a warp."""
 
     kind: str
-    """One of ``HAPPENINGS``; or "waits": lanes that have arrived and wait for others."""
+    """One of ``EVENT_KINDS``; or "warp_wait": lanes that have arrived and wait for others."""
     warp: int
     lanes: list[int]
     file: str = ""
@@ -94,7 +94,7 @@ class _Token(NamedTuple):
 
     time: int
     key: _Key
-    row: report_format.Happened
+    row: report_format.RecordedEvent
     since: int
     """The time of the lane's previous event: from then on it waits, if it synchronizes with others."""
 
@@ -116,16 +116,16 @@ class _Lane:
         self.counts: dict[tuple[str, int, int, int], int] = {}
         self.ahead: set[_Key] = set()
 
-    def add(self, time: int, row: report_format.Happened) -> None:
-        kind = HAPPENINGS[row[0]]
+    def add(self, time: int, row: report_format.RecordedEvent) -> None:
+        kind = EVENT_KINDS[row[0]]
         what = (kind, row[2], row[3], 0 if kind in JOINT else row[5])
         count = self.counts[what] = self.counts.get(what, 0) + 1
         # The participants are known: only some lanes may synchronize at a place, after others.
-        key = _Key(self.part, *what, time if kind == "meets" else count)
+        key = _Key(self.part, *what, time if kind == "warp_sync" else count)
         self.tokens.append(_Token(time, key, row, self.last))
         self.ahead.add(key)
         self.last = time
-        if kind == "arrives" or (kind == "meets" and row[5]):
+        if kind == "barrier_wait" or (kind == "warp_sync" and row[5]):
             self.part += 1
             self.counts.clear()
 
@@ -142,20 +142,20 @@ def merge(data: report_format.Recording, places: Mapping[int, Location]) -> Reco
     of_block: list[_Merged] = []
     arrived: list[int] = []
     for time, row in enumerate(data.events):
-        kind, thread = HAPPENINGS[row[0]], row[1]
-        if kind == "barrier_done":
+        kind, thread = EVENT_KINDS[row[0]], row[1]
+        if kind == "barrier_complete":
             of_block.append(_Merged(time, Event(kind, BLOCK, [], number=row[4])))
             for number in arrived:
                 threads[number].last = time
             arrived.clear()
         elif kind in OF_BLOCK:
             of_block.append(_Merged(time, _event(data, places, BLOCK, {0: row})))
-        elif kind == "meets":
+        elif kind == "warp_sync":
             first = thread - thread % LANES
             for lane in _lanes(row[6]):
                 if first + lane < data.threads:
                     threads[first + lane].add(time, row)
-        elif kind == "arrives":
+        elif kind == "barrier_wait":
             threads[thread].add(threads[thread].last, row)
             arrived.append(thread)
         else:
@@ -206,7 +206,7 @@ def _merge_warp(
             tokens = {number: lanes[number].tokens[lanes[number].next] for number in new}
             time = max(time, *(token.since for token in tokens.values()))
             rows = {number: token.row for number, token in tokens.items()}
-            yield _Merged(time, _event(data, places, warp, rows, "waits"))
+            yield _Merged(time, _event(data, places, warp, rows, "warp_wait"))
         rows = {}
         for number in taking:
             token = lanes[number].take()
@@ -234,12 +234,12 @@ def _event(
     data: report_format.Recording,
     places: Mapping[int, Location],
     warp: int,
-    rows: dict[int, report_format.Happened],
+    rows: dict[int, report_format.RecordedEvent],
     kind: str = "",
 ) -> Event:
     """Return the event of lanes that did the same."""
     first = next(iter(rows.values()))
-    own = HAPPENINGS[first[0]]
+    own = EVENT_KINDS[first[0]]
     place = places.get(first[2], UNKNOWN)
     event = Event(kind or own, warp, [] if warp == BLOCK else list(rows), place.file, place.line, size=first[5])
     if own in NAMED:
@@ -255,5 +255,5 @@ def _event(
     return event
 
 
-def _value(row: report_format.Happened) -> bytes:
+def _value(row: report_format.RecordedEvent) -> bytes:
     return (row[8] | row[9] << 64).to_bytes(16, "little")[: row[5]]

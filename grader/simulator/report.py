@@ -185,7 +185,7 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str, library: Path | str, source: Path | str | None = None) -> Report:
-        """Return the report from libsim's JSON, or raise ``MadeUp``. ``source``: the learner's file."""
+        """Return the report from libsim's JSON, or raise ``InvalidReport``. ``source``: the learner's file."""
         data = report_format.read(text)
         return _Reader(data, Path(library), Path(source) if source is not None else None).read()
 

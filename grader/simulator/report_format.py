@@ -180,7 +180,7 @@ class Traced(_Part, kw_only=True):
 
 NO_THREAD = 0xFFFF
 """The thread of an event that belongs to a whole block."""
-HAPPENINGS = {
+EVENT_KINDS = {
     0: "read",
     1: "write",
     2: "read",
@@ -189,33 +189,33 @@ HAPPENINGS = {
     5: "async_read",
     6: "async_write",
     7: "operand_read",
-    16: "arrives",
-    17: "arrives_only",
-    18: "barrier_done",
-    19: "meets",
-    20: "exits",
-    21: "commits",
-    22: "awaits_copies",
-    23: "copy_arrives",
-    24: "mbarrier_begins",
-    25: "mbarrier_arrival",
-    26: "mbarrier_waits",
-    27: "mbarrier_passed",
-    28: "mbarrier_phase",
+    16: "barrier_wait",
+    17: "barrier_arrive",
+    18: "barrier_complete",
+    19: "warp_sync",
+    20: "thread_exit",
+    21: "cp_async_commit",
+    22: "cp_async_wait",
+    23: "copy_complete",
+    24: "mbarrier_init",
+    25: "mbarrier_arrive",
+    26: "mbarrier_wait",
+    27: "mbarrier_wait_done",
+    28: "mbarrier_phase_complete",
     29: "bulk_read",
     30: "bulk_write",
-    31: "stuck",
-    32: "barrier_passed",
+    31: "blocked",
+    32: "barrier_wait_done",
 }
 """The kinds of recorded events, by their number in the report.
 
-The numbers are those of ``Access`` in ``checks/core/site.h`` and ``Happening`` in ``checks/report/recording.h``.
+The numbers are those of ``Access`` in ``checks/core/site.h`` and ``EventKind`` in ``checks/report/recording.h``.
 """
-NAMED = ("arrives", "meets", "stuck")
+NAMED = ("barrier_wait", "warp_sync", "blocked")
 """The events whose fourth number is the name of what is waited for, not a memory."""
-OF_BLOCK = ("barrier_done", "mbarrier_phase")
+OF_BLOCK = ("barrier_complete", "mbarrier_phase_complete")
 """The events of a whole block."""
-Happened = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
+RecordedEvent = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
 """Kind, thread, site, memory or name (from 1), offset or number, bytes, lanes, whether it has a value, and the two
 halves of the 128-bit value.
 """
@@ -248,13 +248,13 @@ class Recording(_Part):
     cut: Annotated[int, Meta(ge=0, le=1)]
     names: Annotated[list[Name], Meta(max_length=4096)]
     memories: Annotated[list[RecordedMemory], Meta(max_length=1 << 16)]
-    events: Annotated[list[Happened], Meta(max_length=MOST)]
+    events: Annotated[list[RecordedEvent], Meta(max_length=MOST)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.names = [clean(name, 64) for name in self.names]
         for kind, thread, _, memory, _, _, mask, _, low, high in self.events:
-            known = HAPPENINGS.get(kind)
+            known = EVENT_KINDS.get(kind)
             if known is None or memory > len(self.names if known in NAMED else self.memories):
                 raise ValueError("an event with an unknown kind or memory")
             if thread >= self.threads and not (thread == NO_THREAD and known in OF_BLOCK):
@@ -298,7 +298,7 @@ class Report(_Part):
             raise ValueError("a site with an unknown module")
 
 
-class MadeUp(GraderError):
+class InvalidReport(GraderError):
     """The report is not one that libsim could have written."""
 
 
@@ -306,11 +306,11 @@ _decoder = msgspec.json.Decoder(Report)
 
 
 def read(text: str) -> Report:
-    """Return the report, or raise ``MadeUp`` with the reason."""
+    """Return the report, or raise ``InvalidReport`` with the reason."""
     try:
         return _decoder.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MadeUp(
+        raise InvalidReport(
             f"the simulator's report is invalid: {error!s:.300}",
             "The kernel probably overwrote the report, or the memory from which it is made.",
         ) from error

@@ -36,7 +36,7 @@ from grader.execution.runner import answers
 from grader.execution.submission_sandbox.instrumentation_bypass import renumbers_lines
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
-from grader.simulator.report_format import HAPPENINGS
+from grader.simulator.report_format import EVENT_KINDS
 from grader.verdict import Diagnostic
 from tests.attacks.growing import FRONT_END
 
@@ -177,7 +177,7 @@ def seeds(reader: str) -> list[str]:
             '"element_bytes": 4, "offset": 16}'
         )
         finding = f'{{{side}, "check": "memcheck", "kind": "out_of_bounds", "kernel": "k", "count": 1, "bytes": 4, "payload": {{"address": 64}}, "memory": {memory}}}'  # noqa: E501
-        happened = [[kind, 3, 1, 1, 16, 4, 0xFF, 1, 7, 7] for kind in HAPPENINGS]
+        happened = [[kind, 3, 1, 1, 16, 4, 0xFF, 1, 7, 7] for kind in EVENT_KINDS]
         recording = {
             **{"kernel": "k", "launch": 0, "grid": [1, 1, 1], "block": [64, 1, 1], "index": [0, 0, 0], "threads": 64},
             **{"shared_bytes": 64, "cut": 0, "names": ["barrier"], "events": happened * 4},

@@ -20,7 +20,7 @@ import pytest
 
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
-from grader.simulator.report_format import MadeUp
+from grader.simulator.report_format import InvalidReport
 from grader.verdict.findings import KINDS
 from grader.verdict.wording import findings as words
 from tests.attacks import fuzz
@@ -92,7 +92,7 @@ def test_forged_findings_have_texts() -> None:
                 finding["payload"][name] = draw.choice([value, value, draw.choice(values)])
         try:
             report = Report.from_json(json.dumps(data), "no_library.so", "kernel.cu")
-        except MadeUp:
+        except InvalidReport:
             continue
         shown += 1
         assert all(words.text(finding) and words.title(finding) for finding in report.findings)

@@ -106,7 +106,7 @@ def test_playing_and_pausing(opened: Open, races: str) -> None:
 def test_waiting_warps_and_read_values(opened: Open) -> None:
     recording, source, findings = record("waits", torch.arange(96.0))
     page = opened(player.page(recording, source, findings))
-    done = next(number for number, event in enumerate(recording.events, 1) if event.kind == "barrier_done")
+    done = next(number for number, event in enumerate(recording.events, 1) if event.kind == "barrier_complete")
     scrub(page, done - 1)
     rows = page.locator("#warps tr").all_inner_texts()
     assert len(rows) == 3 and all("waits at __syncthreads, line 23" in row for row in rows)

@@ -16,7 +16,7 @@ from grader.execution.in_process.kernel import Kernel
 from grader.setup.errors import GraderError
 from grader.simulator.recording import Event, Recording
 from grader.simulator.report import Report
-from grader.simulator.report_format import MadeUp, read
+from grader.simulator.report_format import InvalidReport, read
 
 FILE = Path(__file__).parent / "kernels/recorded.cu"
 Record = Callable[..., Report]
@@ -130,21 +130,21 @@ def test_bank_conflict_and_values(record: Record) -> None:
 def test_waits_at_a_barrier(record: Record) -> None:
     recording = recorded(record("waits", torch.zeros(96)))
     kinds = [(event.kind, event.warp) for event in recording.events]
-    done = kinds.index(("barrier_done", -1))
-    arrivals = [event for event in recording.events[:done] if event.kind == "arrives"]
+    done = kinds.index(("barrier_complete", -1))
+    arrivals = [event for event in recording.events[:done] if event.kind == "barrier_wait"]
     assert sorted(event.warp for event in arrivals) == [0, 1, 2]
     barrier = line_of("if (threadIdx.x < 32) part") + 1
     assert {(len(event.lanes), event.name, event.line) for event in arrivals} == {(32, "__syncthreads", barrier)}
     # Warps without work arrive before warp 0 has finished its work. No thread reads before all have arrived.
-    assert kinds.index(("arrives", 1)) < kinds.index(("arrives", 0))
-    assert kinds.index(("arrives", 0)) > kinds.index(("write", 0))
+    assert kinds.index(("barrier_wait", 1)) < kinds.index(("barrier_wait", 0))
+    assert kinds.index(("barrier_wait", 0)) > kinds.index(("write", 0))
     reads = [
         i
         for i, event in enumerate(recording.events)
         if event.kind == "read" and recording.memories[event.memory].name == "part"
     ]
     assert len(reads) == 3 and min(reads) > done
-    assert [event.lanes for event in of(recording, "exits")] == [ALL] * 3
+    assert [event.lanes for event in of(recording, "thread_exit")] == [ALL] * 3
 
 
 def test_both_sides_of_a_race(record: Record) -> None:
@@ -169,15 +169,15 @@ def test_lanes_of_both_sides_of_a_branch(record: Record) -> None:
     trips = [[lane for lane in ALL if lane % 4 > k] for k in range(3)]
     assert masks == [ALL[:8], ALL[8:], *trips, ALL]
     # Lanes that exit the loop early wait for the others at the warp's barrier.
-    waiting = [event for event in of(recording, "waits") if event.name == "__syncwarp"]
+    waiting = [event for event in of(recording, "warp_wait") if event.name == "__syncwarp"]
     assert [event.lanes for event in waiting] == [ALL[0:8:4], ALL[8::4], ALL[1::4], ALL[2::4]]
-    (meeting,) = of(recording, "meets")
+    (meeting,) = of(recording, "warp_sync")
     assert meeting.lanes == ALL and meeting.name == "__syncwarp"
 
 
 def test_shuffles_of_all_and_of_some_lanes(record: Record) -> None:
     recording = recorded(record("shuffles", torch.zeros(64)))
-    assert [(event.name, event.lanes) for event in of(recording, "meets")] == [
+    assert [(event.name, event.lanes) for event in of(recording, "warp_sync")] == [
         ("__shfl_xor_sync", ALL),
         ("__shfl_xor_sync", ALL[16:]),
     ]
@@ -188,12 +188,16 @@ def test_shuffles_of_all_and_of_some_lanes(record: Record) -> None:
 def test_asynchronous_copies_and_when_they_arrive(record: Record) -> None:
     x = torch.arange(256.0)
     recording = recorded(record("copies", x, torch.zeros(64)))
-    what = [event.kind for event in recording.events if event.kind not in ("meets", "waits", "read", "write", "exits")]
-    once = ["async_read", "async_write", "commits"]
-    assert what == [*once, *once, "awaits_copies", "copy_arrives", "awaits_copies", "copy_arrives"]
-    assert [event.number for event in of(recording, "awaits_copies")] == [1, 0]
+    what = [
+        event.kind
+        for event in recording.events
+        if event.kind not in ("warp_sync", "warp_wait", "read", "write", "thread_exit")
+    ]
+    once = ["async_read", "async_write", "cp_async_commit"]
+    assert what == [*once, *once, "cp_async_wait", "copy_complete", "cp_async_wait", "copy_complete"]
+    assert [event.number for event in of(recording, "cp_async_wait")] == [1, 0]
     start = next(m.start for m in recording.memories if m.name == "stage")
-    for k, event in enumerate(of(recording, "copy_arrives")):
+    for k, event in enumerate(of(recording, "copy_complete")):
         assert [offset - start for offset in event.offsets] == [
             512 * k + 16 * lane for lane in ALL
         ] and event.size == 16
@@ -211,16 +215,16 @@ def test_atomic_operations_leave_their_results(record: Record) -> None:
 def test_deadlocked_threads(record: Record) -> None:
     report = record("hangs", torch.zeros(64))
     assert [finding.kind for finding in report.findings if finding.check == "synccheck"] == ["deadlock"]
-    (stuck,) = of(recorded(report), "stuck")
+    (stuck,) = of(recorded(report), "blocked")
     assert (stuck.warp, stuck.lanes, stuck.name) == (0, ALL, "bar.sync")
     assert stuck.line == line_of("bar.sync 1, 64")
-    assert [event.warp for event in of(recorded(report), "exits")] == [1]
+    assert [event.warp for event in of(recorded(report), "thread_exit")] == [1]
 
 
 def test_a_long_recording_is_cut_at_a_point_that_all_threads_reached(record: Record) -> None:
     recording = recorded(record("endless", torch.zeros(128), 2000))
     assert recording.cut
-    done = len(of(recording, "barrier_done"))
+    done = len(of(recording, "barrier_complete"))
     assert 400 < done < 2000
     for warp in range(4):
         own = [event for event in recording.events if event.warp == warp]
@@ -281,5 +285,5 @@ HONEST = {
 )
 def test_a_forged_recording_is_refused(change: dict[str, Any]) -> None:
     assert read(json.dumps({"recording": HONEST})).recording is not None
-    with pytest.raises(MadeUp):
+    with pytest.raises(InvalidReport):
         read(json.dumps({"recording": HONEST | change}))

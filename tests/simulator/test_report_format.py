@@ -15,7 +15,7 @@ import pytest
 
 from grader.simulator import report_format
 from grader.simulator.report import Report
-from grader.simulator.report_format import MadeUp, read
+from grader.simulator.report_format import InvalidReport, read
 from grader.verdict.findings import KINDS
 from grader.verdict.wording.findings import message, text
 from tests.seeds import SEED
@@ -107,7 +107,7 @@ def test_reports_of_libsim_are_read_completely() -> None:
     ],
 )
 def test_invalid_reports_are_refused(path: str, value: Any) -> None:
-    with pytest.raises(MadeUp):
+    with pytest.raises(InvalidReport):
         read(changed(path, value))
 
 
@@ -117,7 +117,7 @@ def test_a_finding_has_the_values_of_its_text(kind: str) -> None:
     report["findings"][0] |= {"kind": kind, "check": KINDS[kind].check, "payload": payload(kind), "other": SIDE}
     read(json.dumps(report))
     del report["findings"][0]["memory"]
-    with pytest.raises(MadeUp, match="without its memory"):
+    with pytest.raises(InvalidReport, match="without its memory"):
         read(json.dumps(report))
 
 
@@ -126,14 +126,14 @@ def test_elements_that_are_not_numbers(first: Any) -> None:
     report = copy.deepcopy(WHOLE)
     unwritten = {"missing": 1, "first": first}
     report["findings"][0] |= {"kind": "output_not_written", "check": "initcheck", "payload": unwritten}
-    with pytest.raises(MadeUp, match="output_not_written"):
+    with pytest.raises(InvalidReport, match="output_not_written"):
         read(json.dumps(report))
 
 
 def test_long_texts_of_a_payload_are_refused() -> None:
     report = copy.deepcopy(WHOLE)
     report["findings"][0] |= {"kind": "trap", "check": "fault", "payload": {"reason": "x" * 401}}
-    with pytest.raises(MadeUp, match="trap"):
+    with pytest.raises(InvalidReport, match="trap"):
         read(json.dumps(report))
 
 
@@ -156,7 +156,7 @@ def test_long_texts_of_a_payload_are_refused() -> None:
     ids=range(12),
 )
 def test_texts_that_are_not_a_report(text: str) -> None:
-    with pytest.raises(MadeUp):
+    with pytest.raises(InvalidReport):
         read(text)
 
 
@@ -197,7 +197,7 @@ def test_accepted_reports_can_be_rendered() -> None:
                 holder[key] = random.choice(NUMBERS if isinstance(holder[key], int) else TEXTS)
         try:
             whole = Report.from_json(json.dumps(report), built()[0].library, Path("findings.cu"))
-        except MadeUp:
+        except InvalidReport:
             refused += 1
             continue
         told += 1

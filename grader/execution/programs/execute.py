@@ -17,7 +17,7 @@ from grader.execution.jail.running import BWRAP_BASE, bubblewrap, no_more_namesp
 from grader.execution.jail.staging import as_unprivileged, reachable
 from grader.setup.errors import GraderError
 from grader.simulator.report import Report
-from grader.simulator.report_format import MadeUp
+from grader.simulator.report_format import InvalidReport
 from grader.simulator.symbolize import UNKNOWN, Location, symbolizer
 from grader.verdict import Finding
 from grader.verdict.findings.launches import RefusedCall
@@ -187,7 +187,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
         outcome.place = symbolizer(program).locate([offset])[offset]
     try:
         outcome.report = Report.from_json(text[head.end() :], library=program)
-    except MadeUp as problem:
+    except InvalidReport as problem:
         raise GraderError(problem.message, "The program probably overwrote memory of the simulator.") from None
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.simulator.recording import ACCESSES, BLOCK, LANES, Event, Recording
-from grader.simulator.report_format import HAPPENINGS, RecordedMemory
+from grader.simulator.report_format import EVENT_KINDS, RecordedMemory
 from grader.verdict.finding import Finding, Side
 from grader.verdict.wording.findings import message
 
-KINDS = [*dict.fromkeys(HAPPENINGS.values()), "waits"]
+KINDS = [*dict.fromkeys(EVENT_KINDS.values()), "warp_wait"]
 MOST_EVENTS = 5000
 MOST_PLACES = 100
 """The maximum number of events to consider for each side of a race."""
@@ -268,7 +268,7 @@ def _together(recording: Recording, places: Sequence[Sequence[int]]) -> list[int
     """Return one event for each side of a race: the pair with the fewest barriers, then steps, between them."""
     if len(places) < 2:
         return [own[0] for own in places]
-    barriers = list(itertools.accumulate(event.kind == "barrier_done" for event in recording.events))
+    barriers = list(itertools.accumulate(event.kind == "barrier_complete" for event in recording.events))
 
     def apart(pair: tuple[int, int]) -> tuple[int, int]:
         return abs(barriers[pair[0]] - barriers[pair[1]]), abs(pair[0] - pair[1])

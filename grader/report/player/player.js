@@ -4,14 +4,14 @@
   const el = (id) => document.getElementById(id);
   const KEYFRAME = 250;
   const READS = new Set(["read", "async_read", "operand_read", "bulk_read"]);
-  const WRITES = new Set(["write", "atomic", "async_write", "copy_arrives", "bulk_write"]);
+  const WRITES = new Set(["write", "atomic", "async_write", "copy_complete", "bulk_write"]);
   const VERBS = {
     read: "read", write: "write", atomic: "update atomically", async_read: "copy asynchronously from",
     async_write: "copy asynchronously into", operand_read: "read MMA operands from", bulk_read: "begin a bulk copy from",
-    bulk_write: "begin a bulk copy into", copy_arrives: "receive copied data in", mbarrier_begins: "initialize an mbarrier in",
-    mbarrier_arrival: "arrive at the mbarrier in", mbarrier_waits: "wait at the mbarrier in", mbarrier_passed: "pass the mbarrier in",
+    bulk_write: "begin a bulk copy into", copy_complete: "receive copied data in", mbarrier_init: "initialize an mbarrier in",
+    mbarrier_arrive: "arrive at the mbarrier in", mbarrier_wait: "wait at the mbarrier in", mbarrier_wait_done: "pass the mbarrier in",
   };
-  const ENGINE = new Set(["bulk_read", "bulk_write", "copy_arrives", "mbarrier_begins", "mbarrier_arrival", "mbarrier_waits", "mbarrier_passed"]);
+  const ENGINE = new Set(["bulk_read", "bulk_write", "copy_complete", "mbarrier_init", "mbarrier_arrive", "mbarrier_wait", "mbarrier_wait_done"]);
   const RUNS = 0, WAITS = 1, ENDED = 2;
 
   const events = data.events.map(([kind, warp, mask, line, name, number, memory, size, offsets, values]) => ({
@@ -51,19 +51,19 @@
 
   function apply(state, event) {
     const { kind } = event;
-    if (kind === "barrier_done" || kind === "mbarrier_phase") {
-      if (kind === "barrier_done")
+    if (kind === "barrier_complete" || kind === "mbarrier_phase_complete") {
+      if (kind === "barrier_complete")
         for (let t = 0; t < data.threads; ++t)
           if (state.lanes[t] === WAITS && state.barrier[t] === event.number) state.lanes[t] = RUNS;
       return;
     }
-    const waits = kind === "arrives" || kind === "waits" || kind === "stuck" || kind === "mbarrier_waits";
+    const waits = kind === "barrier_wait" || kind === "warp_wait" || kind === "blocked" || kind === "mbarrier_wait";
     for (const lane of event.lanes) {
       const t = event.warp * 32 + lane;
-      state.lanes[t] = waits ? WAITS : kind === "exits" ? ENDED : RUNS;
+      state.lanes[t] = waits ? WAITS : kind === "thread_exit" ? ENDED : RUNS;
       if (!waits) continue;
       state.why[t] = `${event.name || "the mbarrier " + memoryName(event)}, ${place(event) || "in a header"}`;
-      state.barrier[t] = kind === "arrives" ? event.number : -1;
+      state.barrier[t] = kind === "barrier_wait" ? event.number : -1;
     }
     if (!WRITES.has(kind) || !state.words.has(event.memory)) return;
     const memory = memories[event.memory], words = state.words.get(event.memory), values = state.values.get(event.memory);
@@ -207,17 +207,17 @@
     const verb = (many, single) => one ? single : many;
     const where = place(event) ? `, ${place(event)}` : "";
     switch (event.kind) {
-      case "barrier_done": return "the barrier is complete: its threads continue";
-      case "mbarrier_phase": return `a phase of the mbarrier ${memoryName(event)} is complete`;
-      case "arrives": return `${who}${where}: ${verb("wait", "waits")} at ${event.name}`;
-      case "waits": return `${who}${where}: ${verb("wait", "waits")} at ${event.name} for the other lanes`;
-      case "stuck": return `${who}${where}: still ${verb("wait", "waits")} at ${event.name} when the launch ended`;
-      case "arrives_only": return `${who}${where}: ${verb("arrive", "arrives")} at barrier ${event.number} and ${verb("continue", "continues")}`;
-      case "barrier_passed": return `${who}${where}: ${verb("pass", "passes")} the barrier of the cluster`;
-      case "meets": return `${who}${where}: ${event.name}`;
-      case "exits": return `${who}: ${verb("end", "ends")}`;
-      case "commits": return `${who}${where}: ${verb("commit", "commits")} the copies so far as a group`;
-      case "awaits_copies": return `${who}${where}: ${verb("wait", "waits")} until at most ${plural(event.number, "group")} of copies ${event.number === 1 ? "is" : "are"} in flight`;
+      case "barrier_complete": return "the barrier is complete: its threads continue";
+      case "mbarrier_phase_complete": return `a phase of the mbarrier ${memoryName(event)} is complete`;
+      case "barrier_wait": return `${who}${where}: ${verb("wait", "waits")} at ${event.name}`;
+      case "warp_wait": return `${who}${where}: ${verb("wait", "waits")} at ${event.name} for the other lanes`;
+      case "blocked": return `${who}${where}: still ${verb("wait", "waits")} at ${event.name} when the launch ended`;
+      case "barrier_arrive": return `${who}${where}: ${verb("arrive", "arrives")} at barrier ${event.number} and ${verb("continue", "continues")}`;
+      case "barrier_wait_done": return `${who}${where}: ${verb("pass", "passes")} the barrier of the cluster`;
+      case "warp_sync": return `${who}${where}: ${event.name}`;
+      case "thread_exit": return `${who}: ${verb("end", "ends")}`;
+      case "cp_async_commit": return `${who}${where}: ${verb("commit", "commits")} the copies so far as a group`;
+      case "cp_async_wait": return `${who}${where}: ${verb("wait", "waits")} until at most ${plural(event.number, "group")} of copies ${event.number === 1 ? "is" : "are"} in flight`;
     }
     const space = isShared(event) ? "shared memory" : isGlobal(event) ? "global memory" : memories[event.memory].space + " memory";
     const said = cost(event);
@@ -460,7 +460,7 @@
     step = Math.max(count ? 1 : 0, Math.min(count, to));
     render();
   }
-  const barriers = events.flatMap((event, i) => event.kind === "barrier_done" ? [i + 1] : []);
+  const barriers = events.flatMap((event, i) => event.kind === "barrier_complete" ? [i + 1] : []);
   const nextBarrier = () => barriers.find((other) => other > step);
   function pause() {
     clearInterval(timer);

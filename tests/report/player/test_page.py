@@ -66,7 +66,7 @@ def test_the_sides_of_a_race_are_two_accesses_without_a_barrier_between_them() -
     ((first, second),) = [finding["steps"] for finding in data["findings"]]
     kinds = [data["kinds"][event[0]] for event in data["events"]]
     assert {kinds[first - 1], kinds[second - 1]} == {"read", "write"}
-    assert "barrier_done" not in kinds[first - 1 : second] and "barrier_done" in kinds[: first - 1]
+    assert "barrier_complete" not in kinds[first - 1 : second] and "barrier_complete" in kinds[: first - 1]
 
 
 def test_a_finding_of_another_block_is_not_shown() -> None:

@@ -450,34 +450,34 @@ CASE(what_asynchronous_operations_leave_in_a_recording) {
         barrier.wait(thread);
     }
     struct Expected {
-        Happening kind;
+        EventKind kind;
         uint32_t bytes;
         int64_t offset;
     };
     const int64_t begin = 256 << 10, object = begin + 1024;
     const Expected expected[] = {
-        {Happening::mbarrier_begins, 8, object},
-        {Happening::commits, 0, 0},
-        {Happening::awaits_copies, 0, 3},
-        {Happening::awaits_copies, 0, 0},
-        {Happening::copy_arrives, 16, begin},
-        {Happening::bulk_read, 16, begin},
-        {Happening::bulk_write, 16, 0},
-        {Happening::commits, 0, 0},
-        {Happening::awaits_copies, 0, 2},
-        {Happening::mbarrier_arrival, 8, object},
-        {Happening::bulk_read, 32, 0},
-        {Happening::bulk_write, 32, begin + 64},
-        {Happening::mbarrier_arrival, 8, object},
-        {Happening::mbarrier_waits, 8, object},
-        {Happening::copy_arrives, 16, begin + 32},
-        {Happening::copy_arrives, 32, begin + 64},
-        {Happening::mbarrier_phase, 8, object},
-        {Happening::mbarrier_passed, 8, object},
+        {EventKind::mbarrier_init, 8, object},
+        {EventKind::cp_async_commit, 0, 0},
+        {EventKind::cp_async_wait, 0, 3},
+        {EventKind::cp_async_wait, 0, 0},
+        {EventKind::copy_complete, 16, begin},
+        {EventKind::bulk_read, 16, begin},
+        {EventKind::bulk_write, 16, 0},
+        {EventKind::cp_async_commit, 0, 0},
+        {EventKind::cp_async_wait, 0, 2},
+        {EventKind::mbarrier_arrive, 8, object},
+        {EventKind::bulk_read, 32, 0},
+        {EventKind::bulk_write, 32, begin + 64},
+        {EventKind::mbarrier_arrive, 8, object},
+        {EventKind::mbarrier_wait, 8, object},
+        {EventKind::copy_complete, 16, begin + 32},
+        {EventKind::copy_complete, 32, begin + 64},
+        {EventKind::mbarrier_phase_complete, 8, object},
+        {EventKind::mbarrier_wait_done, 8, object},
     };
     size_t next = 0;
     for (const Recorded& event : recording.events) {
-        if (event.kind < static_cast<uint8_t>(Happening::arrives)) continue;
+        if (event.kind < static_cast<uint8_t>(EventKind::barrier_wait)) continue;
         CHECK(next < sizeof expected / sizeof *expected);
         const Expected& wanted = expected[next++];
         CHECK_EQUAL(event.kind, static_cast<uint8_t>(wanted.kind));

@@ -176,7 +176,7 @@ CASE(what_a_block_does_is_recorded_where_it_is_the_one) {
         grid.complete_cluster(0);
         CHECK_EQUAL(recording.events.size(), before + 2);
         const Recorded& arrives = recording.events[before];
-        CHECK(arrives.kind == static_cast<uint8_t>(Happening::arrives) && arrives.thread == 5);
+        CHECK(arrives.kind == static_cast<uint8_t>(EventKind::barrier_wait) && arrives.thread == 5);
     }
     reset();
     {

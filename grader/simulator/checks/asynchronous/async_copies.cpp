@@ -15,7 +15,8 @@ namespace sim::checks {
 
 namespace {
 
-// Calls visit(address, log2 of the size) for the largest aligned pieces, of at most `most` (log2).
+// Splits the bytes into the largest aligned pieces of at most 1 << `most` bytes. Calls visit(address, log2 of the size)
+// for each.
 template <typename F>
 void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
@@ -85,7 +86,7 @@ void read_source(ThreadState& state, AccessSite& site, uintptr_t from, unsigned 
         access_cells<false>(state, site, from, size_log2);
 }
 
-// The copy completes at some time before the wait: until then no thread may access its destination.
+// The copy may complete at any time before the wait, so no thread may access its destination until then.
 void write_destination(ThreadState& state, AccessSite& site, uintptr_t to, unsigned size_log2) {
     Epoch epoch = state.epoch;
     each_cell_of_piece(site, to, size_log2, [&](ShadowCell& cell) {
@@ -202,7 +203,7 @@ void async_copy(Thread& thread, void* shared, const void* global, size_t bytes, 
 }
 
 void async_commit(Thread& thread) {
-    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    if (is_recorded(*thread.block)) record(thread, EventKind::cp_async_commit, thread.call_address);
     ++extras_of(*state_of(thread)).copy_group;
 }
 
@@ -210,7 +211,7 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
     if (is_recorded(*thread.block))
-        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
+        record_number(thread, EventKind::cp_async_wait, thread.call_address, groups_that_may_be_pending);
     if (!state.extras || !state.extras->copies) return;
     Growable<AsyncCopy>& copies = *state.extras->copies;
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
@@ -219,7 +220,7 @@ void async_wait(Thread& thread, unsigned groups_that_may_be_pending) {
         const AsyncCopy& copy = copies[done];
         if (copy.group + groups_that_may_be_pending >= state.extras->copy_group) break;
         if (is_recorded(*thread.block))
-            record(thread, Happening::copy_arrives, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
+            record(thread, EventKind::copy_complete, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
         each_cell(find_shared(*state.block, copy.shared), copy.shared, copy.bytes, [&](ShadowCell& cell) {
             if (cell.write == pending) cell.write = state.epoch;
         });
@@ -254,7 +255,7 @@ void bulk_store(Thread& thread, const BulkCopy& copy, const void* address) {
 }
 
 void bulk_commit(Thread& thread) {
-    if (is_recorded(*thread.block)) record(thread, Happening::commits, thread.call_address);
+    if (is_recorded(*thread.block)) record(thread, EventKind::cp_async_commit, thread.call_address);
     ++bulk_of(*state_of(thread)).group;
 }
 
@@ -262,7 +263,7 @@ void bulk_wait(Thread& thread, unsigned groups_that_may_be_pending, bool reads_o
     ThreadState& state = *state_of(thread);
     if (state.pending) settle(state, 0, nullptr);
     if (is_recorded(*thread.block))
-        record_number(thread, Happening::awaits_copies, thread.call_address, groups_that_may_be_pending);
+        record_number(thread, EventKind::cp_async_wait, thread.call_address, groups_that_may_be_pending);
     BulkState& bulk = bulk_of(state);
     // Groups complete in the order of their commits.
     auto is_done = [&](size_t i) {

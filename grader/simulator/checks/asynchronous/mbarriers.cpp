@@ -15,24 +15,25 @@ namespace sim::checks {
 
 namespace {
 
-// A write by an operation that will arrive at an mbarrier, and the marks of its cells until a thread waits.
+// A write by an asynchronous operation that will arrive at an mbarrier. Its shadow cells hold the epoch `pending` until
+// the phase is complete and a thread has waited for it, then `arrived`.
 struct Written {
     uintptr_t address;
     uint32_t bytes;
     Epoch pending;
-    Epoch arrived;  // the mark after the write has arrived
+    Epoch arrived;  // the epoch of the cells once a thread has waited
     uint64_t number;
     const void* code;  // place of a bulk copy; null for cp.async
     const ThreadState* by;
     const void* from;           // source in shared memory, or null
-    bool is_done, is_complete;  // the operation; its phase
+    bool is_done, is_complete;  // the operation has finished; its mbarrier phase is complete
 };
 
 // tcgen05.commit: its number is greater than those of all operations that it covers.
 struct Commit {
     const ThreadState* by;
     uint64_t number;
-    bool is_done, is_complete;  // the arrival; its phase
+    bool is_done, is_complete;  // the arrival has happened; its mbarrier phase is complete
 };
 
 // The state that the checks keep for an mbarrier.
@@ -45,7 +46,8 @@ class Phases {
         awaited_arriving_ = awaited_arriving_ || thread.awaited;
         if (thread.block != block_) return add_remote(release_of(thread, thread.time()));
         if (thread.extras) arriving_.add(thread.extras->known);
-        // Lanes of one warp know each other's accesses before their last synchronization without a record.
+        // The accesses of a warp's lanes before its last synchronization are ordered by `sync_time` alone. They are in
+        // no vector clock, so add them here.
         const WarpState& warp = *thread.warp;
         for (unsigned lane = 0; lane < lanes_per_warp && warp.sync_time > thread.barrier_time; ++lane)
             arriving_.add_lane(warp.warp->index, lane, warp.sync_time - 1);
@@ -73,7 +75,7 @@ class Phases {
         awaited_ = awaited_arriving_;
         for (Written& written : written_) written.is_complete = written.is_complete || written.is_done;
         for (Commit& commit : commits_) commit.is_complete = commit.is_done;
-        // A thread's last one subsumes those before it.
+        // A thread's last completed commit covers its earlier ones, so remove those.
         for (size_t i = commits_.size(); i-- > 0;) {
             bool later = false;
             for (size_t k = i + 1; k < commits_.size(); ++k)
@@ -110,7 +112,7 @@ class Phases {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                // For a CTA pair it may be the other block; a thread's own copies have no address here.
+                // With a CTA pair, the write may be in the other block's shared memory. A cp.async has no address here.
                 BlockState* owner = owner_of_shared(*block_, written.address);
                 each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
                           [&](ShadowCell& cell) {
@@ -195,18 +197,19 @@ void free_bulk_state(BulkState* state) {
 
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write) {
     const BlockState& block = *thread.block;
-    // the copy engine wrote it, or an earlier block did
+    // the copy engine or an earlier block did the write
     if (write.atomic() || write.serial() != block.serial) return true;
     uint32_t time = write.time();
     unsigned number = write.thread();
-    // A fence by the writing thread before this thread learned of the write: the earliest one after the write.
+    // First possibility: the writing thread executed a fence after the write, and this thread is ordered after that
+    // fence. The earliest such fence decides.
     if (const BulkState* bulk = bulk_of(block.threads[number])) {
         size_t later = bulk->fences.size();
         while (later > 0 && bulk->fences[later - 1].time >= time) --later;
         bool fenced = later < bulk->fences.size();
         if (fenced && ordered(thread, Epoch(block.serial, bulk->fences[later].time, number))) return true;
     }
-    // Or a fence by this thread, after it had learned of the write.
+    // Second possibility: this thread executed a fence while it was ordered after the write.
     const BulkState* bulk = bulk_of(thread);
     if (!bulk || bulk->fences.empty()) return false;
     const ProxyFence& last = bulk->fences[bulk->fences.size() - 1];
@@ -224,7 +227,7 @@ using namespace sim::checks;
 void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::write, address);
-    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_begins, address, barrier.object, 8);
+    if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_init, address, barrier.object, 8);
     become_exact(*state.block);
 }
 
@@ -237,29 +240,30 @@ void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address) {
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
-    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
+    if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_arrive, address, barrier.object, 8);
     if (!releases) return;
     phases_of(barrier).add(state);
-    // Later accesses are not published.
+    // A new time, so that the thread's later accesses are not part of this release.
     set_time(state, ++state.block->time);
 }
 
 void mbarrier_complete(Mbarrier& barrier) {
     if (is_recorded(*barrier.block))
-        record(*barrier.block->threads, Happening::mbarrier_phase, nullptr, barrier.object, 8);
+        record(*barrier.block->threads, EventKind::mbarrier_phase_complete, nullptr, barrier.object, 8);
     phases_of(barrier).complete();
 }
 
 void mbarrier_waits(Thread& thread, const Mbarrier& barrier) {
-    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_waits, thread.call_address, barrier.object, 8);
+    if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_wait, thread.call_address, barrier.object, 8);
 }
 
 void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, thread.call_address);
-    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_passed, thread.call_address, barrier.object, 8);
+    if (is_recorded(*thread.block))
+        record(thread, EventKind::mbarrier_wait_done, thread.call_address, barrier.object, 8);
     Phases& phases = phases_of(barrier);
-    phases.show_commits(state);  // tcgen05.fence orders those
+    phases.show_commits(state);  // tcgen05.fence orders the commits, whether or not this wait acquires
     if (!acquires) return;
     if (const VectorClock* known = phases.learned(state)) extras_of(state).known = known;
     if (phases.awaited() && !state.awaited) {
@@ -284,7 +288,7 @@ void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number)
 void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void* address) {
     ThreadState& state = *state_of(thread);
     access_object(state, barrier, Access::atomic, address);
-    if (is_recorded(*thread.block)) record(thread, Happening::mbarrier_arrival, address, barrier.object, 8);
+    if (is_recorded(*thread.block)) record(thread, EventKind::mbarrier_arrive, address, barrier.object, 8);
     Phases& phases = phases_of(barrier);
     Epoch pending = state.epoch.with_time(Epoch::time_pending);
     phases.write({0, 0, pending, state.epoch, number, nullptr, &state, nullptr, false, false});

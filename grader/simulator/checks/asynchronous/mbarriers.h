@@ -8,7 +8,7 @@
 
 namespace sim::checks {
 
-// A fence.proxy.async: the writes by the thread, and those it knew of, at the fence.
+// A fence.proxy.async: up to which times the thread knew other threads' writes when it executed the fence.
 struct ProxyFence {
     uint32_t time;
     uint32_t warp_time;
@@ -46,7 +46,7 @@ void each_cell(Region* region, uintptr_t address, size_t bytes, F visit) {
 // further copy of a multicast. The destination is marked as pending with the returned epoch.
 Epoch bulk_copy(ThreadState& thread, const BulkCopy& copy, bool reads, const void* code);
 
-// Returns whether a fence.proxy.async lies between an ordinary write and the bulk copies that the thread starts now.
+// Returns whether a fence.proxy.async makes an ordinary write visible to the bulk copies that the thread starts now.
 bool seen_by_bulk_copies(const ThreadState& thread, Epoch write);
 
 }  // namespace sim::checks

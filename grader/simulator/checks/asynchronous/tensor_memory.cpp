@@ -43,22 +43,22 @@ bool is_transfer(Kind kind) { return kind == Kind::load || kind == Kind::store; 
 // An operation on tensor memory. `thread`: lane 0 of the warp, or the thread that issued the MMA.
 struct Record {
     Kind kind;
-    bool waited;  // a load or store: the warp has waited for it
+    bool waited;  // for a load or store: the warp has waited for it
     ThreadState* thread;
     uint64_t number;  // number of an MMA or copy
-    Epoch done;       // a load or store: time at which the warp had waited
+    Epoch done;       // for a load or store: the time at which the warp's wait ended
     const void* code;
 };
 
 struct Wait {
     Epoch epoch;  // epoch of the thread that waited, with a time of its own
     const ThreadState* issuer;
-    uint64_t number;  // all its operations up to this one were complete
+    uint64_t number;  // the issuer's operations up to this number were complete
 };
 
-// Numbers of records, 0: none.
+// The numbers of the last records that accessed the cell; 0: none.
 struct Cell {
-    uint32_t written, loaded, used;  // used: read by an MMA as its A operand
+    uint32_t written, loaded, used;  // `used`: an MMA read the cell as its A operand
     bool initialized;
 };
 
@@ -174,7 +174,8 @@ Order order(const ThreadState& thread, const Shared& shared, Kind kind, const Re
     return after_wgmma(thread, shared, before);
 }
 
-// How the current operation is ordered after earlier ones, each looked up once: most of its cells share few of them.
+// The order of the current operation after each earlier one. The results are cached, because most cells of an operation
+// have the same few predecessors.
 class Orders {
   public:
     Orders(const ThreadState& thread, const Shared& shared, Kind kind)
@@ -211,7 +212,7 @@ class Checker {
             (is_transfer(kind_) ? cell.loaded : cell.used) = id_;
         });
     }
-    // With `adds` (the MMA accumulates) the previous contents are read, too.
+    // `adds`: the MMA accumulates, so it also reads the previous contents.
     void write(BlockState& block, const events::TensorRange& range, bool adds) {
         each(block, range, [&](Cell& cell, unsigned lane, unsigned column) {
             if (adds && !cell.initialized) uninitialized(lane, column);
@@ -437,7 +438,7 @@ void tensor_released(Thread& thread, unsigned first, unsigned count) {
     ThreadState& state = *state_of(thread);
     BlockTensorMemory& memory = memory_of(*state.block);
     const Shared& shared = *memory.shared;
-    // tcgen05.dealloc is not an access: fences do not matter, but pending operations do.
+    // tcgen05.dealloc is not an access, so it needs no fence. But no operation on the columns may be pending.
     Orders orders(state, shared, Kind::load);
     for (auto& lanes : memory.cells) {
         for (unsigned c = first; c < first + count; ++c) {

@@ -18,7 +18,7 @@ struct TensorThread {
     ProxyFence after;           // the thread's knowledge at its last tcgen05.fence::after_thread_sync
     bool fenced;                // the thread has executed tcgen05.fence::after_thread_sync
     Growable<uint32_t> before;  // times of its tcgen05.fence::before_thread_sync, in ascending order
-    const ThreadState* issuer;  // the thread whose operations it waited for last, and up to which number
+    const ThreadState* issuer;  // the thread waited last for this issuer's operations up to `number`
     uint64_t number;
     Epoch waited;  // time of that wait
 };
@@ -27,11 +27,11 @@ void free_tensor_thread(TensorThread* thread);
 // The thread has waited for an mbarrier on which `issuer` committed its operations up to a number.
 void note_awaited(ThreadState& thread, const ThreadState& issuer, uint64_t number);
 
-// Returns whether the thread's write to shared memory is not ordered after a tcgen05 operation that reads there; if so,
-// the reader.
+// Returns whether a tcgen05 operation that reads this shared memory may still run when the thread writes to it. If so,
+// *reader is the thread that issued it.
 bool overtakes_tensor_operation(const ThreadState& thread, BlockState& owner, uintptr_t address, Epoch* reader);
 
-// All threads of the block have exited.
+// Called when all threads of the block have exited.
 void tensor_memory_at_exit(Block& block);
 void forget_tensor_memory(BlockState& block);
 

@@ -24,7 +24,7 @@ struct Wait {
     Epoch epoch;      // epoch of the first lane; the others have the same time
 };
 
-// The last wgmma that read a piece, and the warps of the warpgroup that did.
+// The number of the last wgmma that read a piece, and a mask of the warps for which it did.
 using LastRead = uint32_t;
 constexpr unsigned number_bits = 28;
 constexpr LastRead number_mask = (1u << number_bits) - 1;
@@ -34,7 +34,7 @@ constexpr LastRead number_mask = (1u << number_bits) - 1;
 struct BlockWgmma {
     LastRead* pieces[max_warpgroups];
     Growable<Wait> waits[max_warps_per_block];
-    // Result of the last overtakes_wgmma: the wgmma up to which a warp's reads are ordered before a writer.
+    // Cache of overtakes_wgmma: each warp's reads by wgmma up to this number are ordered before the writer.
     struct {
         Epoch writer;
         uint64_t number;
@@ -189,7 +189,7 @@ class OperandReader {
     bool fence_missing_ = false;
 };
 
-// Returns whether the thread is ordered after the warp's wait for the wgmma; any lane that waited will do.
+// Returns whether the thread is ordered after a wait for the wgmma by at least one lane of the warp.
 bool comes_after(const ThreadState& thread, BlockWgmma& block_wgmma, unsigned warp, uint64_t number) {
     auto& known = block_wgmma.ordered[warp];
     if (known.writer == thread.epoch && number <= known.number) return true;
@@ -248,7 +248,8 @@ bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader
         if (!block.wgmma->pieces[group]) continue;
         LastRead last = block.wgmma->pieces[group][piece];
         unsigned first = group * warps_per_group, warps = last >> number_bits;
-        // A wgmma and its group belong to the whole warpgroup: when one warp's wait is over, all of it is complete.
+        // A wgmma group belongs to the whole warpgroup: when the wait of one warp ends, the wgmma is complete for all
+        // warps.
         bool complete = !warps;
         for (unsigned w = 0; w < warps_per_group && !complete; ++w)
             complete = comes_after(thread, *block.wgmma, first + w, last & number_mask);

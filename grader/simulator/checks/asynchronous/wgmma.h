@@ -14,7 +14,7 @@ namespace sim::checks {
 // Adjacent variables.
 struct AccumulatorRun {
     uintptr_t begin, end;
-    uint32_t* values;     // values after the last wgmma, or at the last fence after that
+    uint32_t* values;     // values at the end of the last wgmma, or at a later fence
     const void* wgmma;    // the last wgmma that used them
     const void* touched;  // the thread's last access to them without a later fence; null: none
     Access touch;
@@ -29,14 +29,14 @@ struct WatchedRegisters {
 };
 void free_registers(WatchedRegisters* registers);
 
-// The epoch that marks a cell as read by wgmma: it equals no thread's epoch, and no reader set's in shared memory.
+// The epoch that marks a cell as read by wgmma. Neither a thread nor a reader set in shared memory has this epoch.
 inline Epoch operand_mark(const BlockState& block) {
     return Epoch(block.serial, Epoch::time_pending).with_sharing(many_blocks);
 }
 inline bool is_operand_mark(Epoch reads) { return reads.pending() && reads.sharing() == many_blocks; }
 
-// Returns whether the thread's write to shared memory is not ordered after a wgmma that reads there; if so, one lane
-// that reads.
+// Returns whether a wgmma that reads this shared memory may still run when the thread writes to it. If so, *reader is
+// one lane of a warp that reads.
 bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader);
 
 void forget_wgmma(BlockState& block);

@@ -25,39 +25,40 @@ SIM_ALWAYS_INLINE bool is_local(const ThreadState& thread, uintptr_t address) {
 // Prepares the site for an access that it does not expect: the address is elsewhere, another thread is at the site, or
 // its log is full. Returns null when nothing is left to do: the address is invalid, or local.
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2);
-// As above, for an access that does not come from a hook of its size (atomics, asynchronous copies). Also logs it.
+// As above, for an access without a hook of that size (atomics, asynchronous copies). Also logs the access.
 AccessSite* prepare_and_log(ThreadState& thread, uintptr_t address, Access access, unsigned size_log2,
                             const void* code);
 
-// Makes the worker's sites look the region up again, because its cells change or end.
+// Makes the worker's sites look the region up again, because its shadow cells are replaced or freed.
 void forget_sites(WorkerState& worker, const Region& region);
 
 // --- wgmma.cpp ---
 void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
 
 // --- local_arrays.cpp ---
-// An access on the stack next to a red-zone word: a finding if it is to the red zone of a local array.
+// Called for an access to the stack that touches a red-zone word. Reports it if it is in the red zone of a local array.
 void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access access, const void* code);
-// An access of one or two bytes may lie in front of the zone, if the array does not end at a multiple of four.
+// Returns whether the access may touch a red zone. Words are 4 bytes, but an array need not end at a multiple of 4, so
+// the words around a smaller access count as well.
 SIM_ALWAYS_INLINE bool may_be_red(uintptr_t address, size_t bytes) {
     auto word = reinterpret_cast<const uint32_t*>(address & ~uintptr_t(3));
     return word[0] == red_word || (bytes != 4 && word[bytes < 4 ? 1 : bytes / 4 - 1] == red_word);
 }
 
 // --- pending.cpp ---
-// Called before an access of a thread with a pending write or index.
+// Called before an access by a thread with a pending write or a pending out-of-bounds index.
 void before_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
-// Records a race with the cell's last write. It is no race if the write stores the value that is already there, which
-// is known only afterwards.
+// Records a possible race with the cell's last write. It is no race if the write stores the value that is already
+// there, which is known only after the write.
 void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, size_t bytes, Epoch other,
                 uint16_t other_site, Access other_access);
-// Whether a race between writes of the same value is a finding; it is none by default.
+// Sets whether unordered writes of the same value are reported as a race; by default they are not.
 void report_same_value(bool reports);
 void forget_writes(ThreadExtras& extras);
-// Decides what was left open at the last access: `address` and `code` are of the next access, or 0 and null when the
-// thread does something else.
+// Decides the thread's pending questions: did a racing write change the value, was an index out of bounds a finding?
+// `address` and `code` describe the thread's next access; they are 0 and null if it does something else.
 void settle(ThreadState& thread, uintptr_t address, const void* code);
-// Reports the pending index out of bounds, whatever became of the access.
+// Reports the pending out-of-bounds index, whether or not the access itself was reported.
 void report_index(ThreadState& thread);
 
 // --- races.cpp: orders that a single comparison cannot decide ---
@@ -66,7 +67,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site);
 void write_conflict(ThreadState& thread, ShadowCell& cell, const AccessSite& site, uintptr_t address);
 // How an atomic or volatile operation accesses memory.
 struct AtomicAccess {
-    bool reads = true;  // needs a value that was written before
+    bool reads = true;  // the memory must have been written before
     bool stores = true;
     bool block_scope = false;
 };
@@ -74,9 +75,8 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
 // The last atomic store since the cell's last ordinary write, or `never`.
 Epoch last_atomic_store(const ShadowCell& cell);
 
-// Returns whether a set of ordinary reads is known by its extent alone and already includes the thread: lanes of its
-// warp since the warp last synchronized, several warps of its block since the last block barrier, or threads of several
-// blocks.
+// Returns whether the set `reads` already includes the thread, as far as its extent says. The set may be lanes of the
+// thread's warp since the warp last synchronized, warps of its block since the last block barrier, or several blocks.
 SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& site, Epoch reads) {
     if (reads.reach() != thread.covered) return reads.without_lane() == thread.warp_covered;
     if (reads.same_block(thread.epoch) && !(reads < thread.floors[shared_window].end())) return true;
@@ -85,7 +85,7 @@ SIM_ALWAYS_INLINE bool has_reader(const ThreadState& thread, const AccessSite& s
 
 SIM_ALWAYS_INLINE void read_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     const EpochRange& floor = thread.floors[site.window];
-    // Written by some thread, before the last barrier.
+    // The usual case: a thread wrote the cell before the last barrier.
     if (SIM_UNLIKELY(!floor.contains(cell.write))) read_conflict(thread, cell, site);
     Epoch reads = cell.reads;
     if (reads < floor.end()) {
@@ -118,7 +118,7 @@ SIM_ALWAYS_INLINE void access_cells(ThreadState& thread, AccessSite& site, uintp
     }
 }
 
-// Shadow cells that other workers use too.
+// As access_cells, for shadow cells that other workers use at the same time.
 template <bool Write>
 SIM_ALWAYS_INLINE void access_cells_guarded(ThreadState& thread, AccessSite& site, uintptr_t address,
                                             unsigned size_log2) {

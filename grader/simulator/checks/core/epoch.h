@@ -2,17 +2,16 @@
 // PLDI 2009).
 //
 // clang-format off
-//   serial    27 bits   the block; numbered over all launches, so that a smaller serial is an earlier launch
-//   time      24 bits   the clock c: of one thread, and greater after each synchronization in which it takes part
+//   serial    27 bits   number of the block, counted over all launches: blocks of earlier launches have smaller serials
+//   time      24 bits   the clock c of the thread; it increases at each synchronization in which the thread takes part
 //   atomic     1 bit    the accesses were atomic operations
-//   sharing    2 bits   one lane, several lanes of a warp, several warps of a block, several blocks
-//   thread    10 bits   number in the block; of several threads, the first
+//   sharing    2 bits   who made the accesses: one lane, lanes of one warp, warps of one block, or several blocks
+//   thread    10 bits   number of the thread in its block; with several threads, the first one
 // clang-format on
 //
-// Serial and thread together are the t. A barrier gives all its threads the same time, greater than any before. So
-// within a block, "happened before the last barrier" is one comparison of whole words with the barrier's time, and most
-// accesses need no more. Where FastTrack would keep a vector of reads, `sharing` gives their extent, or a reader set
-// (reader_set.h) lists them.
+// Serial and thread together are the t of c@t. A barrier gives all its threads the same new time. Within a block,
+// "happened before the last barrier" is therefore one comparison of whole words, and most accesses need no more.
+// FastTrack keeps a vector of reads. Here `sharing` gives their extent, or a reader set (reader_set.h) lists them.
 #pragma once
 
 #include <stddef.h>
@@ -40,15 +39,16 @@ class Epoch {
 
   public:
     static constexpr uint32_t serial_limit = Serial::largest + 1;
-    // An asynchronous copy that no thread has waited for: later than everything, so ordered before nothing.
+    // The time of an asynchronous copy that no thread has waited for. It is later than all others, so that no access is
+    // ordered after the copy.
     static constexpr uint32_t time_pending = Time::largest;
-    // The latest time of anything else; a clock that reaches it stops.
+    // The maximum of all other times. A clock that reaches it stops.
     static constexpr uint32_t time_limit = time_pending - 1;
 
     Epoch() = default;
     constexpr Epoch(uint32_t serial, uint32_t time, unsigned thread = 0)
         : word_(Serial::make(serial) | Time::make(time) | Thread::make(thread)) {}
-    // Equal to no epoch, nor to any part of one.
+    // A value that no epoch has, and no part of an epoch (without_lane(), reach()) either.
     static constexpr Epoch none() { return Epoch(~uint64_t(0)); }
 
     constexpr uint32_t serial() const { return static_cast<uint32_t>(Serial::get(word_)); }
@@ -86,7 +86,7 @@ class Epoch {
 static_assert(sizeof(Epoch) == sizeof(uint64_t), "an epoch is one word");
 
 constexpr Epoch never = {};
-// Memory that was written by the host, or in a launch that is long over. Below every epoch of a block.
+// The epoch of memory that the host wrote, or a launch so old that its serial is gone. Less than every block's epochs.
 constexpr Epoch written_before = Epoch(0, 0, 1);
 
 // The epochs in [begin, end).
@@ -98,7 +98,7 @@ class EpochRange {
     }
     constexpr Epoch begin() const { return begin_; }
     constexpr Epoch end() const { return Epoch(begin_.word_ + span_); }
-    // One comparison: smaller words wrap around to a large number.
+    // One comparison suffices: for an epoch below begin_ the unsigned difference wraps around to a large number.
     constexpr bool contains(Epoch epoch) const { return epoch.word_ - begin_.word_ < span_; }
 
   private:

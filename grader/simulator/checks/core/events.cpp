@@ -22,7 +22,8 @@ using namespace sim::checks;
 
 namespace {
 
-// Decides what a thread left open, because it now does something other than access memory.
+// Decides the thread's pending questions (checks/memory/pending.cpp), because it does something other than a memory
+// access.
 inline void settle_if_pending(ThreadState& thread) {
     if (SIM_UNLIKELY(thread.pending)) settle(thread, 0, nullptr);
 }
@@ -189,7 +190,7 @@ void thread_begin(Thread&) {}
 
 void thread_exit(Thread& thread) {
     if (ThreadState* state = state_of(thread)) settle_if_pending(*state);
-    if (is_recorded(*thread.block)) record(thread, Happening::exits, nullptr);
+    if (is_recorded(*thread.block)) record(thread, EventKind::thread_exit, nullptr);
 }
 
 // --- synchronization ---
@@ -219,7 +220,7 @@ void barrier(Block& block, unsigned barrier, const unsigned* participants) {
 void barrier_arrive(Thread& thread, unsigned barrier) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
-    if (is_recorded(*thread.block)) record_number(thread, Happening::arrives_only, thread.call_address, barrier);
+    if (is_recorded(*thread.block)) record_number(thread, EventKind::barrier_arrive, thread.call_address, barrier);
     arrived(state, barrier);
 }
 
@@ -247,7 +248,8 @@ void tensor_core_mma(Warp&, TensorType type, unsigned operations, const void* ad
 void cluster_arrive(Thread& thread, bool releases) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
-    if (is_recorded(*thread.block)) record_number(thread, Happening::arrives_only, thread.call_address, cluster_number);
+    if (is_recorded(*thread.block))
+        record_number(thread, EventKind::barrier_arrive, thread.call_address, cluster_number);
     barrier_of(*thread.block->cluster).arrive(state, releases);
 }
 
@@ -268,7 +270,7 @@ void cluster_waited(Thread& thread) {
     ThreadState& state = *state_of(thread);
     settle_if_pending(state);
     if (is_recorded(*thread.block))
-        record_number(thread, Happening::barrier_passed, thread.call_address, cluster_number);
+        record_number(thread, EventKind::barrier_wait_done, thread.call_address, cluster_number);
     barrier_of(*thread.block->cluster).wait(state);
 }
 
@@ -295,7 +297,8 @@ void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope s
     ThreadState& state = *state_of(thread);
     unsigned size_log2 = static_cast<unsigned>(__builtin_ctzll(bytes));
     bool reads = op != AtomicOp::store && op != AtomicOp::exchange;
-    // If no other block arrives, it covers every thread.
+    // An atomic operation of block scope on shared memory reaches all threads that can access it, so its scope is not
+    // too narrow. In a cluster, other blocks can access that memory as well.
     bool alone = state.block->cluster_size == 1;
     bool shared = alone && in_shared(*state.block, reinterpret_cast<uintptr_t>(data));
     bool narrow = (scope == Scope::block || (scope == Scope::cluster && alone)) && !shared;
@@ -371,7 +374,7 @@ void shared_array(Launch&, const void* slot, size_t offset, size_t bytes, const 
     array.slot = slot;
     array.offset = offset;
     array.bytes = bytes;
-    // Equal in every launch, so that findings are merged.
+    // The same id in every launch of the kernel, so that equal findings are merged.
     array.id = static_cast<uint32_t>(mix(reinterpret_cast<uint64_t>(slot) + the_launch.kernel)) | 1u << 31;
     strncpy(array.name, name ? name : "", sizeof array.name - 1);
     the_launch.arrays.push(array);
@@ -426,7 +429,7 @@ int writer(const void* data, unsigned writer[6]) {
     if (!region || !region->cells) return 0;
     const ShadowCell& cell = region->cells[(address - region->base) >> region->shift];
     Epoch epoch = cell.write;
-    // A later ordinary write has replaced the atomic operation, or has a later time.
+    // The cell keeps an atomic store beside the last ordinary write. The later of the two is the writer.
     Epoch stored = last_atomic_store(cell);
     if (stored != never && stored.not_earlier_than(epoch)) epoch = stored;
     if (epoch.serial() == 0) return 0;

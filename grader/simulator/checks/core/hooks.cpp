@@ -80,7 +80,7 @@ SIM_ALWAYS_INLINE void hook(const void* data, const void* code) {
     on_access<SizeLog2, Write>(*state, address, code);
 }
 
-// The same for less frequent hooks: one function for all sizes.
+// A hook for less frequent accesses: one function serves all sizes.
 template <bool Write>
 SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* code) {
     uintptr_t address = reinterpret_cast<uintptr_t>(data);
@@ -109,7 +109,7 @@ SIM_NOINLINE void hook_any(const void* data, unsigned size_log2, const void* cod
         access_cells<Write>(*state, *site, address, size_log2);
 }
 
-// Any number of bytes, in the largest aligned pieces of at most 1 << widest.
+// Checks any number of bytes, in the largest aligned pieces of at most 1 << widest bytes.
 template <bool Write>
 void hook_range(const void* data, size_t bytes, const void* code, unsigned widest = 4) {
     const char* next = static_cast<const char*>(data);
@@ -127,7 +127,7 @@ void hook_range(const void* data, size_t bytes, const void* code, unsigned wides
     if (state) state->hooked[Write] = whole;
 }
 
-// Host threads pass flags this way.
+// Host threads may synchronize through volatile and atomic variables: a write releases, a read acquires.
 template <bool Write>
 void host_synchronizes(const void* data) {
     if (Write)
@@ -136,7 +136,7 @@ void host_synchronizes(const void* data) {
         host_threads::acquire_later(data);
 }
 
-// In shared memory, volatile accesses race like any other.
+// In global memory a volatile access counts as relaxed atomic. In shared memory it races like an ordinary access.
 template <bool Write>
 void hook_volatile(const void* data, unsigned size_log2, const void* code) {
     Thread* thread = current_thread;
@@ -195,7 +195,7 @@ namespace sim {
 
 namespace {
 
-// Before any piece is accessed: a finding for one piece below may let the kernel continue.
+// Called before hook_range checks the copy piece by piece: after a finding for one piece, the kernel may continue.
 void is_own(void* to, size_t bytes, const void* code) { sandbox::copies_to(to, bytes, code); }
 
 void copied(void* to, const void* from, size_t bytes, const void* code) {
@@ -378,7 +378,7 @@ namespace sim::events {
 
 namespace {
 
-// Returns whether host code may access the place only under the rules that its hooks apply.
+// Returns whether accesses by host code to this memory must be checked.
 bool host_watches(uintptr_t address, size_t bytes) {
     GlobalVariable variable;
     return address - host_view.arena_base < host_view.arena_bytes ||

@@ -46,7 +46,7 @@ bool find_segment(uintptr_t address, Segment* found) {
     return dl_iterate_phdr(visit_library, &query) != 0;
 }
 
-// Returns the __device__ or __constant__ variable next to the address.
+// Returns the __device__ or __constant__ variable that an access to this address most likely missed, or null.
 Region* missed_variable(uintptr_t address) {
     constexpr uintptr_t reach = 4096;
     GlobalVariable list[256];
@@ -66,8 +66,8 @@ Region* missed_variable(uintptr_t address) {
     return best ? find_region(reinterpret_cast<uintptr_t>(best->base)) : nullptr;
 }
 
-// Returns whether the address is where compilers put constant tables. Writable memory there belongs to the host, to the
-// simulator, or to a __device__ variable that the access has missed.
+// Returns whether the address is in a read-only segment, where compilers put constant tables. Writable segments belong
+// to the host, the simulator, or a __device__ variable that the access missed.
 bool is_table(WorkerState& worker, uintptr_t address) {
     if (address - worker.tables.base < worker.tables.bytes) return !in_zone(reinterpret_cast<const void*>(address));
     if (address - worker.virtual_tables.base < worker.virtual_tables.bytes) return true;
@@ -101,13 +101,13 @@ void write_inside(ThreadState& thread, Region& region, uintptr_t address, size_t
         region.cells[(byte - region.base) >> region.shift].write = thread.epoch;
 }
 
-// The address is in no region. Returns if the launch can continue.
+// Reports an address that is in no region. Returns only if the launch can continue.
 void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address, Access access, unsigned size_log2) {
     if (address < 65536) {
         report(thread, site, FindingKind::null_pointer, access, size_log2, address, nullptr);
         kill_launch(cudaErrorIllegalAddress);
     }
-    // The memory behind a mapping's last byte may belong to anything.
+    // An access that crosses the end of a mapping may change memory that is not the submission's.
     bool sticks_out = sandbox::confined && (is_write(access) || access == Access::atomic) &&
                       !sandbox::writable(reinterpret_cast<void*>(address), size_t(1) << size_log2, SIM_FRAME);
     BlockState* owner = owner_of_shared(*thread.block, address);
@@ -196,8 +196,8 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
     site = thread.worker->sites.variant(site, own ? region->space : Space::distributed, access, size_log2);
     uintptr_t origin = region->base & ~uintptr_t(31);
     if (region->space == Space::shared) {
-        origin = thread.block->shared
-                     ->base;  // other blocks' memory has the same origin: one request may access several blocks
+        origin =
+            thread.block->shared->base;  // also for other blocks' memory, because one request may access several blocks
     } else {
         ArenaRange arena = arena_range();
         if (address - reinterpret_cast<uintptr_t>(arena.base) < arena.bytes)
@@ -225,7 +225,7 @@ AccessSite* point_at(ThreadState& thread, AccessSite* site, uintptr_t address, A
 
 AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Access access, unsigned size_log2) {
     for (;;) {
-        // In bounds, with the expected size and kind: a site has bounds only for those.
+        // A site's bounds are valid for one access size and one kind of access.
         if (address - site->base >= site->limit || (address & ((uintptr_t(1) << size_log2) - 1)) ||
             site->access != access || site->size_log2 != size_log2 ||
             (thread.block->cluster_size > 1 && site->block != thread.block)) {
@@ -234,7 +234,7 @@ AccessSite* prepare(ThreadState& thread, AccessSite* site, uintptr_t address, Ac
         }
         if (site->owner != &thread) bind_log(*site, thread);
         if (site->next != site->end) return site;
-        // Other threads run in the meantime, and may point the site elsewhere.
+        // log_full() runs other threads, which may point the site at other memory. So repeat the tests.
         log_full(*site, thread);
     }
 }

@@ -72,7 +72,7 @@ Region* variable_region(const GlobalVariable& variable) {
     Region* region = new_region();
     region->base = base;
     region->bytes = variable.bytes;
-    // independent of the order in which blocks reach them
+    // the id does not depend on the order in which blocks access the variables
     region->id = static_cast<uint32_t>(mix(base) >> 34) | 1u << 30;
     region->space = variable.constant ? Space::constant : Space::global;
     region->kind = variable.constant ? RegionKind::constant_variable : RegionKind::device_variable;
@@ -124,7 +124,7 @@ void unmap_cells(ShadowCell* cells, size_t count) {
     if (cells) munmap(cells, bytes_to_map(count));
 }
 
-// `from` may equal `to`: the last cells are split first.
+// Splits each cell into 1 << by cells. Begins with the last one, so that `from` may equal `to`.
 void split_cells(ShadowCell* to, const ShadowCell* from, size_t count, unsigned by) {
     unsigned copies = 1u << by;
     for (size_t i = count; i-- > 0;) {
@@ -171,7 +171,7 @@ Region& add_allocation(const events::Allocation& allocation) {
             region->kind = RegionKind::pinned_host;
             break;
     }
-    // Host code writes to these without notification.
+    // Host code writes to managed and pinned memory without a call of the runtime.
     region->initialized = region->kind == RegionKind::managed || region->kind == RegionKind::pinned_host;
     region->ndim = allocation.ndim < 8 ? allocation.ndim : 8;
     for (int i = 0; i < region->ndim; ++i) region->shape[i] = allocation.shape[i];
@@ -207,7 +207,7 @@ void mark_written(uintptr_t address, size_t bytes) {
     }
     uintptr_t end = address + bytes - region->base;
     unsigned cell_bytes = 1u << region->shift;
-    // A part of a cell would count as all of it.
+    // The range begins or ends inside a cell. Split the cells, because a write to a part would mark the whole cell.
     if ((address - region->base) % cell_bytes != 0 || (end % cell_bytes != 0 && end < region->bytes))
         refine(*region, 0);
     track(*region);

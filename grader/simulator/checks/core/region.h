@@ -11,7 +11,7 @@
 
 namespace sim::checks {
 
-// distributed: the shared memory of another block of the cluster.
+// `distributed` is the shared memory of another block of the cluster.
 enum class Space : uint8_t { shared, global, constant, distributed };
 
 enum class RegionKind : uint8_t {
@@ -29,13 +29,13 @@ enum class RegionKind : uint8_t {
     local_array,  // a thread's array, named in findings only
 };
 
-// Per kind of memory, the accesses that are known to be older: an index into ThreadState::floors.
+// The kinds of memory with an own entry in ThreadState::floors, which says up to when accesses are ordered before now.
 enum Window : uint8_t { shared_window, global_window, initialized_window, windows };
 
 struct Region {
     uintptr_t base;
     size_t bytes;
-    ShadowCell* cells;  // null: not tracked, because no thread may write to it
+    ShadowCell* cells;  // null: accesses are not recorded, because no thread may write to the region
     uint8_t shift;      // log2 of the bytes per cell
     Space space;
     RegionKind kind;
@@ -50,7 +50,7 @@ struct Region {
     char name[64];
     char dtype[16];
     const void* allocated_at;   // return address of the cudaMalloc call
-    uint32_t allocated_serial;  // serial of its cudaMallocAsync; else 0
+    uint32_t allocated_serial;  // serial of the cudaMallocAsync; 0 for other memory
     const void* freed_at;
 
     Window window() const {
@@ -69,10 +69,10 @@ void mark_written(uintptr_t address, size_t bytes);
 void mark_read_only(uintptr_t base);
 void mark_expected(uintptr_t base);
 void forget_regions();
-// Clears the order of accesses, when block serials start again.
+// Forgets which block made which access, because block serials start again at 1. Keeps what is initialized.
 void age_regions();
 
-// Returns whether host code may access it, too.
+// Returns whether host code may access the region, too.
 inline bool host_shares(const Region& region) {
     return region.kind == RegionKind::managed || region.kind == RegionKind::pinned_host;
 }
@@ -83,19 +83,19 @@ Region* find_region(uintptr_t address);
 Region* nearest_region(uintptr_t address);
 // Calls visit(region) for every allocation, sorted by address.
 void each_allocation(void (*visit)(Region&, void*), void* context);
-// As above, for the __device__ variables that kernels have accessed.
+// Calls visit(region) for every __device__ variable that kernels have accessed.
 void each_variable(void (*visit)(Region&, void*), void* context);
 
 // Makes a region's cells smaller, because a piece smaller than a cell is accessed.
 void refine(Region& region, unsigned shift);
-// Creates a region's cells, if it has none yet and may be written.
+// Creates the cells of a region that may be written, unless it has them already.
 void track(Region& region);
 
 // Returns null when the process cannot get more memory: accesses there are then not checked, and the report says so.
 ShadowCell* map_cells(size_t count);
 bool cells_were_refused();
 void unmap_cells(ShadowCell* cells, size_t count);
-// Repeats each of `count` cells 1 << by times, in place.
+// Replaces each of `count` cells by 1 << by copies, in place.
 void split_cells(ShadowCell* cells, size_t count, unsigned by);
 
 uint32_t new_region_id();

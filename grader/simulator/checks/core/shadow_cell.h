@@ -8,8 +8,8 @@
 
 namespace sim::checks {
 
-// The 32 bits of a shadow cell beside its epochs. Either a second reader, the last one that widened the set, for
-// findings in which the first one is ordered; or the number of a reader set (reader_set.h).
+// The 32 bits of a shadow cell beside its epochs. They hold the number of a reader set (reader_set.h), or else a second
+// reader: the last one that widened the set. A finding names the second reader if the first one is ordered.
 class SecondReader {
     using Site = BitField<uint32_t, 0, 16>;
     using Thread = BitField<uint32_t, Site::end, 10>;
@@ -30,7 +30,7 @@ class SecondReader {
     unsigned thread() const { return Thread::get(word_); }
     void set(uint16_t site, unsigned thread) { word_ = (word_ & flags) | Thread::make(thread) | Site::make(site); }
 
-    // The extent of the first block's set when other blocks joined it: parallel_blocks.h.
+    // How many threads of the first block had read the cell when another block read it: parallel_blocks.h.
     Sharing before_others() const { return static_cast<Sharing>(BeforeOthers::get(word_)); }
     void set_before_others(Sharing sharing) { word_ = BeforeOthers::replace(word_, sharing); }
 
@@ -38,15 +38,16 @@ class SecondReader {
     uint32_t number() const { return Number::get(word_); }
     void set_list(uint32_t number) { word_ = (word_ & flags) | Listed::make(1) | Number::make(number); }
 
-    // Returns whether the atomic operations have block scope only.
+    // Returns whether all atomic operations recorded in the cell have block scope.
     bool block_scope() const { return BlockScope::get(word_) != 0; }
     void set_block_scope(bool only_block) { word_ = BlockScope::replace(word_, only_block); }
 
-    // Returns whether the atomic operations are loads only.
+    // Returns whether all atomic operations recorded in the cell are loads.
     bool only_loads() const { return OnlyLoads::get(word_) != 0; }
     void set_only_loads(bool only) { word_ = OnlyLoads::replace(word_, only); }
 
-    // Returns whether the location is one through which threads synchronize, as long as it is allocated: volatiles.h.
+    // Returns whether threads synchronize through the location (volatiles.h). This stays true until the memory is
+    // freed.
     bool synchronizes() const { return Synchronizes::get(word_) != 0; }
     void set_synchronizes() { word_ |= Synchronizes::mask; }
 
@@ -54,12 +55,13 @@ class SecondReader {
     uint32_t word_;
 };
 
-// One granule: 4 bytes, or 2 or 1 if the kernel accesses such small pieces. FastTrack's shadow state of a variable.
+// The record of accesses to one granule: FastTrack's shadow state of a variable. A granule is 4 bytes, or 2 or 1 if the
+// kernel accesses such small pieces.
 struct ShadowCell {
-    // last ordinary write, or an epoch older than the block when atomic operations came first; else `never`
+    // The last ordinary write, or `never`. If atomic operations were the first accesses: an epoch older than the block.
     Epoch write;
-    Epoch reads;          // reads, or atomic operations, since then that are not ordered one after another
-    uint16_t write_site;  // the places of those: numbers of sites
+    Epoch reads;          // the reads or atomic operations since that write that are not ordered among themselves
+    uint16_t write_site;  // number of the site of the write; the next field is that of the reads
     uint16_t read_site;
     SecondReader second;
 };

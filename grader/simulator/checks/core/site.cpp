@@ -10,7 +10,7 @@ SpinLock lock;
 HashMap<uint16_t> ids;
 Growable<const void*> addresses;  // code addresses by site number
 
-constexpr uint8_t unused = 0xff;  // the size of a site that was never used
+constexpr uint8_t unused = 0xff;  // the value of size_log2 in a site without an access so far
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// Sites: the places in kernel code that access memory, identified by the return address of their calls of the checks.
+// Sites: the places in kernel code that access memory. A site is identified by the return address of its hook call.
 //
-// Each worker has its own record of a site with all that the next access needs: the bounds of the region that it
-// accessed last, that region's cells, and the log of the warp that is at the site.
+// Each worker has its own record of a site, with the data for a fast check of the next access: the bounds and the
+// shadow cells of the region that the site accessed last, and the log of the warp that executes the site.
 #pragma once
 
 #include <stdint.h>
@@ -36,28 +36,28 @@ constexpr bool is_write(Access access) {
 
 struct alignas(64) AccessSite {
     const void* address;  // the return address
-    // Fast path: is the access inside the region, and does `next` belong to this thread?
+    // Fields of the fast path, which tests that the access is inside the region and that `next` belongs to this thread.
     uintptr_t base;
     size_t limit;  // offsets below it are in bounds for this access size; 0 while there is no region
     ShadowCell* cells;
-    ThreadState* owner;  // the thread whose log entries `next` continues
+    ThreadState* owner;  // the thread to whose log `next` points
     uint32_t* next;
     uint32_t* end;
-    uintptr_t origin;  // base of the offsets in log entries
+    uintptr_t origin;  // the address from which offsets in log entries count
     uint8_t shift;     // log2 of the bytes per cell of the region
     uint8_t size_log2;
     Window window;
     bool guarded;  // the cells are shared with other workers
     uint16_t id;
-    // The rest.
+    // Fields that the fast path does not need.
     Space space;
     Access access;
     bool touched;  // the site is in the worker's list of sites with a log
     Region* region;
-    // of the thread that was pointed at the region: shared memory is its own block's or another's
+    // the block of the last thread: in a cluster, one address is own shared memory or that of another block
     const BlockState* block;
     RequestLog* log;
-    AccessSite* first;    // first variant of this place, which may access several kinds of memory
+    AccessSite* first;    // first variant: a place that accesses several kinds of memory has one variant for each
     AccessSite* sibling;  // the next variant
     Counters counters;
     uint8_t traced[32];  // requests recorded so far, per warp of the launch's first block
@@ -75,7 +75,7 @@ class SiteTable {
         Slot& slot = slots_[place(address)];
         return __builtin_expect(slot.address == address, true) ? slot.site : find_slowly(address);
     }
-    // Makes the site's variant for this kind of memory the one that find() returns.
+    // Returns the site's variant for this kind of access. From now on find() returns it, too.
     AccessSite* variant(AccessSite* site, Space space, Access access, unsigned size_log2);
     template <typename F>
     void each(F visit) {
@@ -102,12 +102,12 @@ class SiteTable {
     Growable<AccessSite*> sites_;
 };
 
-// Returns a number that is the same on all workers. 0 is no site.
+// Returns the number of a site, which is the same on all workers. 0 stands for no site.
 uint16_t site_id(const void* address);
 const void* site_address(uint16_t id);
 bool is_site(const void* address);
 size_t site_count();
-// Forgets all but the first `kept`.
+// Forgets all site numbers except the first `kept`.
 void forget_site_ids(size_t kept = 0);
 
 }  // namespace sim::checks

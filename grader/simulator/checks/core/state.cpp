@@ -22,10 +22,10 @@ namespace {
 SpinLock workers_lock;
 WorkerState* workers[64];
 unsigned worker_count = 0;
-// The launch of each serial, to name the blocks in findings and the writers of memory.
+// The launch to which each serial belongs. Findings name blocks with it.
 Growable<PastLaunch> past;  // sorted by first serial
 uint32_t next_serial = 1;
-// Reserved for grid barriers, each of which uses as many serials as there are blocks.
+// Serials reserved for grid barriers: each barrier gives every block of the launch a new serial.
 constexpr uint32_t serial_reserve = Epoch::serial_limit / 4;
 
 }  // namespace
@@ -77,7 +77,8 @@ void set_floors(ThreadState& thread) {
     Epoch launch(open, 0);
     // Once a block's clock has stopped, all its accesses count as ordered.
     uint32_t time = thread.barrier_time < Epoch::time_limit ? thread.barrier_time : Epoch::time_pending;
-    // Other blocks of a cluster, whose serials may be smaller, may have written there.
+    // In a cluster, blocks with smaller serials may have written to this block's shared memory. So no access to it is
+    // ordered by its serial alone.
     if (block.cluster_size > 1)
         thread.floors[shared_window] = {never, never};
     else
@@ -88,7 +89,8 @@ void set_floors(ThreadState& thread) {
 
 namespace {
 
-// A site's state is valid for one launch: tensors are allocated and freed, shared arrays move.
+// Clears the worker's sites. They are valid for one launch: between launches, tensors are allocated and freed, and
+// shared arrays move.
 void prepare_worker(WorkerState& worker) {
     if (worker.launch == the_launch.launch->id) return;
     worker.launch = the_launch.launch->id;
@@ -151,7 +153,8 @@ BlockState& begin_block(Block& block) {
         state->warps[w] = {&block.warps[w], state, 1, nullptr};
         block.warps[w].checks = &state->warps[w];
     }
-    // Kernels of many small blocks spend much of their time here: the state common to a warp's threads is built once.
+    // Kernels with many small blocks spend much of their time here. So build the state that a warp's threads share
+    // once.
     ThreadState pattern = {};
     pattern.block = state;
     pattern.worker = &worker;
@@ -230,7 +233,8 @@ constexpr size_t shared_extent = size_t(512) << 10;
 void fill_region(Region& region, const SharedArray& array, SharedMemory& shared) {
     region.base = shared.base + array.offset;
     region.bytes = array.bytes;
-    region.cells = shared.cells ? shared.cells + array.offset : nullptr;  // room for one cell per byte
+    region.cells =
+        shared.cells ? shared.cells + array.offset : nullptr;  // the array's first cell; one cell per byte is reserved
     region.shift = 2;
     region.space = Space::shared;
     region.kind = array.slot ? RegionKind::shared_array : RegionKind::dynamic_shared;
@@ -238,7 +242,7 @@ void fill_region(Region& region, const SharedArray& array, SharedMemory& shared)
     memcpy(region.name, array.name, sizeof array.name);
 }
 
-// Returns the regions of this launch's arrays that are known by now.
+// Returns the regions of this launch's shared arrays that have been placed so far.
 Growable<Region*>& regions_of(BlockState& block) {
     SharedMemory& shared = *block.shared;
     if (!shared.cells) shared.cells = map_cells(shared_extent);
@@ -273,7 +277,7 @@ Region* nearest_shared(BlockState& block, uintptr_t address) {
     for (size_t i = 0; i < block.shared->known; ++i) {
         Region* region = regions[i];
         uintptr_t end = region->base + region->bytes;
-        if (address - region->base < region->bytes) return region;  // the access crosses its end
+        if (address - region->base < region->bytes) return region;  // the access begins inside and crosses the end
         uintptr_t distance = address >= end ? address - end : region->base - address;
         if (distance >= best_distance) continue;
         best = region;
@@ -294,7 +298,7 @@ bool begin_serials(PastLaunch launch) {
         return true;
     }
     if (next_serial == 1) return false;  // too many blocks for one launch
-    // All serials are used: what happened so far becomes "long ago", without names.
+    // All serials are used. Start again at 1: earlier accesses stay ordered before later ones but lose their names.
     next_serial = 1;
     past.clear();
     age_regions();

@@ -17,8 +17,8 @@ struct WorkerState;
 struct RequestLog;
 struct Overwritten;
 
-// A write to memory that another thread wrote, unordered. It is a race unless both wrote the same value, which is known
-// only after the write.
+// A write that is not ordered after another thread's write to the same memory. It is a race unless both wrote the same
+// value, which is known only after the write.
 struct PendingWrite {
     const void* address;
     size_t bytes;
@@ -32,7 +32,8 @@ struct PendingWrite {
     Region* region;
 };
 
-// An index out of bounds that -fsanitize=bounds reported: of a local array, or of an array that is checked by address.
+// An out-of-bounds index that -fsanitize=bounds reported. The array may be local, or in memory that is checked by
+// address.
 struct PendingIndex {
     const void* code_address;
     long long index;
@@ -45,15 +46,15 @@ struct VolatileRead {
     const void* code;
 };
 
-// What a thread did last of volatile and atomic operations and fences: volatiles.h.
+// The thread's last operation among fences and atomic or volatile reads, for volatiles.h.
 enum class LastStrong : uint8_t { none, fence, atomic_read, volatile_read };
 
 struct AsyncCopy {
     uintptr_t shared;
     uint32_t bytes;
     uint32_t group;
-    uint64_t operation;  // number of the arrival at an mbarrier when the copy is complete; 0: none
-    bool overtaken;      // its thread has waited for an older copy, but not for this one
+    uint64_t operation;  // number of the mbarrier arrival that follows the copy; 0: none
+    bool overtaken;      // the thread has waited for an older copy, but not for this one
 };
 
 struct BulkState;
@@ -63,14 +64,15 @@ struct TensorThread;
 struct BlockTensorMemory;
 struct RemoteAccess;
 
-// State of a thread beyond its own epoch; most threads never need it.
+// Rarely needed state of a thread. It is allocated when first needed.
 struct ThreadExtras {
-    const VectorClock* known;        // knowledge in effect
-    const VectorClock* acquired;     // read through atomics, in effect after the next fence
-    const Release* released[3];      // published by the last fence of each scope: block, cluster, device or wider; null
-                                     // if a later one has a wider scope
-    Growable<PendingWrite>* writes;  // null: none is pending
-    const void* piece_code;          // the last hook since a write became pending, and its address
+    const VectorClock* known;     // accesses of other threads that are ordered before this thread's next access
+    const VectorClock* acquired;  // what atomic reads observed; ordered before this thread only after its next fence
+    const Release* released[3];   // what the last fence of each scope (block, cluster, device or wider) published; null
+                                  // if a later one has a wider scope
+    Growable<PendingWrite>* writes;  // pending writes; null: none
+    const void*
+        piece_code;  // return address of the last hook since a write became pending; `piece`: the memory address
     uintptr_t piece;
     PendingIndex index;
     VolatileRead last_read;
@@ -82,7 +84,7 @@ struct ThreadExtras {
     bool has_index;
 };
 
-// What a hook has reported last.
+// The memory that the last hook reported.
 struct Hooked {
     uintptr_t address;
     size_t bytes;
@@ -91,22 +93,23 @@ struct Hooked {
 
 struct alignas(64) ThreadState {
     Epoch epoch;
-    EpochRange floors[windows];  // accesses in these are ordered before what the thread does now; below: never written
-    Epoch covered;               // the reach of a reader set to which this thread need not be added
-    Epoch warp_covered;          // the set of several lanes of this warp at this time, without the lane
+    EpochRange
+        floors[windows];  // per window: epochs inside are ordered before now; smaller ones count as never written
+    Epoch covered;        // a reader set of this reach may already include the thread: has_reader()
+    Epoch warp_covered;   // a reader set of this warp at this time, in the form of without_lane()
     WorkerState* worker;
     WarpState* warp;
     BlockState* block;
     Thread* thread;
-    Hooked hooked[2];       // a read, a write
+    Hooked hooked[2];       // the last read, the last write
     ThreadExtras* extras;   // null if the thread needs none
-    uint32_t barrier_time;  // accesses of the block's threads before it are ordered before what this thread does now
+    uint32_t barrier_time;  // accesses of the block before this time are ordered before now
     uint8_t lane;
     LastStrong last_strong;
-    bool awaited;   // has waited for the previous grid, where this launch may overlap with it
-    bool pending;   // extras->writes or has_index, or recorded: to be settled before anything else
+    bool awaited;   // has executed griddepcontrol.wait, in a launch that may overlap with the previous one
+    bool pending;   // `recorded` is set, or a write or index is pending: the next access calls before_access()
     bool recorded;  // the thread's accesses are recorded: recording.h
-    bool watches;   // extras->registers: local variables of the thread are accumulators
+    bool watches;   // local variables of the thread are accumulators (extras->registers)
 
     uint32_t time() const { return epoch.time(); }
 };
@@ -115,7 +118,7 @@ struct WarpState {
     Warp* warp;
     BlockState* block;
     uint32_t sync_time;  // time of the last __syncwarp of all lanes
-    RequestLog* parked;  // logs that were displaced by another warp's
+    RequestLog* parked;  // logs of sites that another warp uses now
 };
 
 // The shared memory of one block: regions of its arrays, and their shadow cells.
@@ -124,7 +127,7 @@ struct SharedMemory {
     uint64_t launch;  // launch for which `regions` are valid
     ShadowCell* cells;
     size_t known;               // number of valid regions
-    Growable<Region*> regions;  // one region per array of the launch, reused
+    Growable<Region*> regions;  // one region per array of the launch; reused by later launches
     SharedMemory* next;
 };
 
@@ -139,19 +142,19 @@ struct BlockState {
     uint32_t serial;
     uint32_t cluster_first;  // serial of the first block of its cluster
     uint32_t cluster_size;
-    HashMap<RemoteAccess>* remote;     // the last access of each thread of another block to this one's shared memory
-    uint32_t time;                     // the last one assigned
-    uint32_t barrier_time;             // assigned at the last barrier of all threads
-    const VectorClock* barrier_known;  // common knowledge of all threads after that barrier
+    HashMap<RemoteAccess>* remote;     // the last access by each thread of other blocks to this block's shared memory
+    uint32_t time;                     // the latest time that a thread of the block has
+    uint32_t barrier_time;             // the time that the last barrier of all threads assigned
+    const VectorClock* barrier_known;  // what all threads know since that barrier
     bool extras;                       // some thread of the block has extras
     bool exact;                        // reader sets list every member
-    bool fenced;                       // a thread has published something since the last barrier
+    bool fenced;                       // a thread has executed a fence or a release since the last barrier
     bool exit_reported;
-    const VectorClock* arrivals[named_barriers];  // knowledge of the threads that have arrived and do not wait
+    const VectorClock* arrivals[named_barriers];  // what threads that arrived without waiting have published
     BlockWgmma* wgmma;                            // wgmma.h
     BlockTensorMemory* tensor_memory;             // tensor_memory.h
     uint8_t* swizzles;                            // swizzles.h
-    void* executed;  // what its threads executed, if that is counted: checks/counting/executed.h
+    void* executed;  // execution counts of its threads, if requested: checks/counting/executed.h
     BlockState* next;
 };
 
@@ -172,10 +175,10 @@ struct WorkerState {
     Growable<AccessSite*> touched;  // sites with log entries
     RequestLog* free_logs;
     BlockState* free_blocks;
-    Growable<BlockState*> blocks;      // running
+    Growable<BlockState*> blocks;      // the running blocks
     SharedMemory* shared;              // shared memory of all slots
     Pool pool;                         // freed when the launch ends
-    HashMap<uint32_t> known_barriers;  // results of known_barrier(), plus 1, by knowledge and block
+    HashMap<uint32_t> known_barriers;  // cache: known_barrier() + 1, by vector clock and block
     TouchedSectors* sectors;
     NumberSet* numbers;                 // scratch space for counting requests
     Segment tables;                     // the last segment in which constants of a kernel library were found
@@ -195,18 +198,18 @@ struct SharedArray {
 
 struct LaunchState {
     Launch* launch;
-    uint32_t first_serial;  // serial of the first block; grows at a grid barrier by the number of blocks
+    uint32_t first_serial;  // serial of the first block; each grid barrier adds the number of blocks
     uint32_t
-        open_serial;  // smaller serials are ordered before; those from here to first_serial are looked up (streams.h)
+        open_serial;  // accesses with smaller serials are ordered before this launch; streams.h decides for larger ones
     uint32_t
-        overlap_first;  // for a programmatic launch: the serials of the previous launch in its stream, which may still
-    uint32_t overlap_serials;  // run for threads that have not waited for it; 0: none
+        overlap_first;  // for a programmatic launch: first serial of the previous launch in its stream, which may still
+    uint32_t overlap_serials;  // run until a thread has waited for it; the number of these serials, 0: none
     uint32_t blocks;
     uint32_t cluster_size;
     uint32_t start_serial;  // first_serial at the start
     unsigned kernel;        // index into the kernels of the report
     bool concurrent;        // more than one worker
-    size_t sites_before;    // number of site numbers that existed before it
+    size_t sites_before;    // number of site numbers that existed before the launch
     uint64_t async_before, prefetched_before;
     bool exact;  // a fence was executed: reader sets list every member
     bool has_dynamic_array;
@@ -241,12 +244,12 @@ void set_time(ThreadState& thread, uint32_t time);
 // Called after a change of block.barrier_time or of the serials.
 void set_floors(ThreadState& thread);
 
-// Returns the block of its cluster whose shared memory holds the address, or null.
+// Returns the block of the same cluster whose shared memory holds the address, or null.
 BlockState* owner_of_shared(BlockState& block, uintptr_t address);
 // Returns the region of the block's shared memory that holds the address, or null.
 Region* find_shared(BlockState& block, uintptr_t address);
 Region* nearest_shared(BlockState& block, uintptr_t address);
-bool in_shared(const BlockState& block, uintptr_t address);  // tests the shared memory of the block's cluster
+bool in_shared(const BlockState& block, uintptr_t address);  // whether it is shared memory of the block's cluster
 
 // The launch, or the copy, that a serial stands for.
 struct PastLaunch {
@@ -255,7 +258,7 @@ struct PastLaunch {
     uint32_t grid[3];
     uint32_t block[3];
     uint32_t cluster[3];
-    // Its name and its place in the order of streams.
+    // The name of the operation, and its position in the order of its stream.
     unsigned kernel;
     const char* call;  // name of the API function; null for a kernel
     const void* address;
@@ -267,8 +270,8 @@ struct PastLaunch {
 bool begin_serials(PastLaunch launch);
 void end_serials();
 void forget_names();
-const PastLaunch* past_launch(uint32_t serial);  // returns null if the launch is long over
-// The launches since the first one that the host does not know to be complete.
+const PastLaunch* past_launch(uint32_t serial);  // returns null if the launch is no longer stored
+// The stored launches and copies, sorted by first serial.
 Growable<PastLaunch>& past_launches();
 // Returns false when the serial stands for no block.
 bool name_thread(uint32_t serial, unsigned thread, uint32_t block_index[3], uint32_t thread_index[3]);

@@ -18,7 +18,7 @@ bool is_scratch(const Region& region) {
            region.kind == RegionKind::managed;
 }
 
-// Calls visit(list) for each counter that is kept per place only.
+// Calls visit(list) for each list of counts that are kept by place in the code.
 template <typename F>
 void each_places(KernelRecord& record, F visit) {
     visit(record.barrier_sites);

@@ -56,29 +56,29 @@ uint64_t scratch_bytes();  // peak of the bytes allocated at once, plus the __de
 void forget_scratch();
 
 // --- the host's accesses to device memory ---
-// A copy by cudaMemcpy: null is host memory. Memory that the host accesses directly: null is not device memory.
+// Returns whether one side of a copy is host memory: managed, pinned, or pageable (null).
 bool is_host(const Region* region);
 void count_copy(const Region* to, const Region* from, size_t bytes);
 void count_fill(const Region* to, size_t bytes);  // by cudaMemset
-// An access by host code to memory that both sides can access.
+// Counts an access by host code to managed or pinned memory.
 void count_host_access(size_t bytes);
-// device memory that the host read, and bytes of tensors that it wrote: work not done by a kernel
+// bytes of device memory that the host read, and bytes of tensors that it wrote, instead of a kernel
 uint64_t host_bytes();
 uint64_t copied_bytes();  // bytes of global memory that copies read and wrote
 void forget_copies();
 
 // --- submitted operations, and prefetched bytes ---
-// An operation that the host submitted to a stream: a launch, a copy, a fill; a graph launch counts as one.
+// Counts an operation that the host submitted to a stream: a launch, a copy, a fill, or a graph launch.
 void count_submission();
 void count_graph();
 uint64_t submissions();
 uint64_t graphs();  // number of instantiated graphs
-// Bytes of cp.async, and the part of them that was still in flight after the thread had waited for older copies.
+// Counts bytes of cp.async, and those still in flight after the thread waited for older copies (prefetched).
 void count_async_copy(size_t bytes);
 void count_prefetched(size_t bytes);
 uint64_t async_bytes();
 uint64_t prefetched_bytes();
 void forget_submissions();
-void return_async_bytes(uint64_t copied, uint64_t prefetched);  // resets both counts after a launch was rolled back
+void return_async_bytes(uint64_t copied, uint64_t prefetched);  // restores both counts after a launch was rolled back
 
 }  // namespace sim::checks

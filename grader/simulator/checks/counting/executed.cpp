@@ -11,7 +11,8 @@ namespace sim::checks {
 
 namespace {
 
-// One thread's execution counts, by code address. A thread has few basic blocks: the table grows from 64.
+// The execution counts of one thread, by code address. A hash table that starts with 64 entries, because most kernels
+// have few basic blocks.
 struct Executions {
     struct Entry {
         const void* address;
@@ -62,7 +63,7 @@ void collect_warp(Executions* lanes, unsigned existing) {
         for (size_t i = 0; i < lanes[lane].capacity; ++i) {
             const void* address = lanes[lane].entries[i].address;
             if (!address || lanes[lane].entries[i].count == 0) continue;
-            uint64_t sum = 0, most = 0;  // earlier lanes have not executed it, or it would not be new here
+            uint64_t sum = 0, most = 0;  // start at this lane: earlier lanes have not executed this basic block
             for (unsigned other = lane; other < existing; ++other) {
                 if (!lanes[other].capacity) continue;
                 uint64_t& count = lanes[other].find(address).count;

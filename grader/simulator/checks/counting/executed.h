@@ -16,8 +16,8 @@ struct ExecutedCode {
     const void* address;
     unsigned kernel;
     uint64_t executions;       // executions by threads
-    uint64_t warp_executions;  // the minimum for a warp: per warp, the largest count of one lane, summed
-    // lanes that those executions could have had; only existing lanes count, so a partial warp can be full
+    uint64_t warp_executions;  // lower bound: the largest count of one lane of each warp, summed over warps
+    // Executions if all existing lanes of the warps had taken part. Lanes past the block's end do not exist.
     uint64_t lanes;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned banks = simulated.banks;
 
-// The consecutive words of an access.
+// The 4-byte words that one access touches.
 struct Words {
     uint32_t first;
     unsigned count;
@@ -29,8 +29,8 @@ Words words_of(uint32_t entry, unsigned size_log2) {
     return {entry << (size_log2 - 2), 1u << (size_log2 - 2)};
 }
 
-// Returns the wavefronts of some lanes of a request that are served together: the number of distinct words in the
-// busiest bank.
+// Returns the wavefronts of those lanes of a request that are served together. This is the number of distinct words in
+// the bank with the most of them.
 unsigned wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, unsigned first, unsigned last,
                     unsigned* words) {
     unsigned load[banks] = {}, most = 0;
@@ -62,8 +62,9 @@ bool neighbors_agree(const Request& request, unsigned distance) {
     return true;
 }
 
-// 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. Two neighboring parts are served
-// together for reads whose neighbors agree in the whole warp. `parts`: how many have active lanes.
+// Returns the wavefronts of a request. 8-byte accesses are served by half warps, 16-byte accesses by quarter warps. Two
+// adjacent parts of a read are served together if neighbors_agree() in the whole warp. *parts: the number of parts with
+// active lanes.
 unsigned shared_wavefronts(NumberSet& seen, const Request& request, unsigned size_log2, bool write, unsigned* words,
                            unsigned* parts) {
     unsigned lanes = size_log2 < 3 ? 32 : size_log2 == 3 ? 16 : 8, sum = 0;
@@ -103,7 +104,7 @@ unsigned RequestCounter::distinct(const Request& request) {
     return count;
 }
 
-// Ideal is the unavoidable minimum: 32 words at a time, with lanes that change the same word one after another.
+// The ideal number of wavefronts: at most 32 words in each, and lanes that change the same word take turns.
 void RequestCounter::count_shared_atomic(const Request& request) {
     unsigned size_log2 = site_.size_log2, words = 0;
     unsigned load[banks] = {}, wavefronts = 0, same_word = 0;
@@ -135,14 +136,15 @@ void RequestCounter::count_shared(const Request& request) {
         words = words_each;
         counters_.bytes += 1u << size_log2;
     } else if (request.even && size_log2 == 2) {
-        // Lanes at a constant distance of d words use 32 / gcd(d, 32) banks in turn.
+        // With a constant distance of d words between lanes, the request uses 32 / gcd(d, 32) banks.
         unsigned step = static_cast<unsigned>(request.step < 0 ? -request.step : request.step);
         unsigned used = step & 31 ? banks >> __builtin_ctz(step & 31) : 1;
         wavefronts = (request.count + used - 1) / used;
         words = request.count;
         counters_.bytes += 4u * words;
     } else if (request.even && has_formula(request.count, request.step)) {
-        // Contiguous: 8-byte accesses in two halves, 16-byte accesses in four quarters.
+        // The accesses are contiguous: 8-byte accesses take one wavefront per half warp, 16-byte ones one per quarter
+        // warp.
         wavefronts = words_each;
         words = request.count * words_each;  // an upper bound: small accesses may share words
         counters_.bytes += uint64_t(request.count) << size_log2;

@@ -12,12 +12,13 @@ struct Request {
     unsigned count;      // active lanes
     unsigned lane[32];   // numbers of the active lanes
     uint32_t entry[32];  // entries of the active lanes, in lane order
-    bool even;  // entries grow by `step` from lane to lane; if a formula applies, only the first entry and the first
-                // and last lane are filled in
+    bool even;           // entries grow by `step` from lane to lane; if has_formula(), only entry[0] and the first
+                         // and last element of `lane` are set
     int32_t step;
 };
 
-// A set of at most 64 numbers (the words of 16 lanes' 16-byte accesses) that is cleared by incrementing its round.
+// A set of at most 64 numbers (the words of 16 accesses of 16 bytes). clear() only increments `round_`: entries of
+// earlier rounds do not count.
 class NumberSet {
   public:
     void clear() { ++round_; }
@@ -46,8 +47,7 @@ class RequestCounter {
   public:
     RequestCounter(AccessSite& site, WorkerState& worker);
 
-    // Returns whether an even request can be counted from its first entry and its step; else all entries and lanes are
-    // needed.
+    // Returns whether the wavefronts and sectors of an even request follow from its first entry and its step alone.
     bool has_formula(unsigned lanes, int32_t step) const {
         if (site_.space == Space::shared && site_.access == Access::atomic) return false;
         if (site_.space != Space::shared || site_.size_log2 == 2) return true;

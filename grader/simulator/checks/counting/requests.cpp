@@ -19,7 +19,7 @@ RequestLog* take_log(WorkerState& worker) {
     return log;
 }
 
-// Returns whether no lane of the warp can run now, so that no lane adds to its log before the others have.
+// Returns whether no lane of the warp can run now. Then every lane has logged all its accesses up to this point.
 bool settled(const Warp& warp) { return !(warp.ready | warp.unstarted | warp.spinning | warp.paused); }
 
 void save_count(AccessSite& site) {
@@ -29,7 +29,7 @@ void save_count(AccessSite& site) {
     site.owner = nullptr;
 }
 
-// The entries of the lanes that have some.
+// The log entries of the lanes that have any.
 struct Rows {
     const uint32_t* entries[lanes_per_warp];
     unsigned lane[lanes_per_warp];
@@ -173,7 +173,7 @@ void bind_log(AccessSite& site, ThreadState& thread) {
 
 void log_full(AccessSite& site, ThreadState& thread) {
     let_others_run();
-    // Unless another lane has done so in the meantime.
+    // Another lane may have bound the site or counted the log in the meantime.
     if (site.owner != &thread) bind_log(site, thread);
     if (site.next == site.end) flush_warp(*thread.warp);
 }

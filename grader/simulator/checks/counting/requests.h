@@ -1,4 +1,4 @@
-// Combines the accesses of single threads to the requests of warps.
+// Combines the accesses of single threads into requests of warps.
 //
 // Lanes run one after another. On a GPU, the k-th accesses of all lanes at the same place in the code happen at once:
 // they are one request, which global memory serves in 32-byte sectors and shared memory in wavefronts. So each lane's
@@ -15,7 +15,7 @@ constexpr unsigned log_entries = 256;
 constexpr unsigned log_row = log_entries + 16;
 
 struct RequestLog {
-    WarpState* warp;  // null: empty
+    WarpState* warp;  // null: the log is empty
     AccessSite* site;
     RequestLog* next;  // next log in the list of free or parked logs
     uint16_t count[lanes_per_warp];
@@ -25,14 +25,14 @@ struct RequestLog {
 
 // Points site.next at the thread's next entry.
 void bind_log(AccessSite& site, ThreadState& thread);
-// The thread's row is full: lets the other lanes catch up, counts, and unbinds the site.
+// Called when the thread's row is full. Runs the other lanes until they have caught up, then counts the entries.
 void log_full(AccessSite& site, ThreadState& thread);
 
 // Counts what the warp's lanes have logged.
 void flush_warp(WarpState& warp);
 void flush_block(BlockState& block);
 void flush_site(AccessSite& site);
-// Drops all logs without counting: the launch was aborted.
+// Drops all logs without counting them, because the launch was aborted.
 void drop_logs(WorkerState& worker);
 
 }  // namespace sim::checks

@@ -10,8 +10,8 @@ namespace sim::checks {
 
 namespace {
 
-// Sectors touched since the report began, by earlier launches or by the host: as many words as a worker has. Null: not
-// needed yet.
+// The sectors that earlier launches or the host have touched since the report began. The size is that of a worker's
+// `bits`; null until it is needed.
 struct Remembered {
     uint64_t* bits;
     size_t words;

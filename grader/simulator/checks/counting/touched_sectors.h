@@ -37,15 +37,15 @@ struct SectorTotals {
     uint64_t read;
     uint64_t written;
     uint64_t either;
-    // Sectors that are read, not written in the same launch, and not touched by an earlier launch or by the host since
-    // the report began. A cold cache cannot hold them, in whatever order threads run.
+    // Sectors that the launch reads and does not write, and that nothing has touched since the report began. They must
+    // come from DRAM: no cache can hold them, in whatever order the threads run.
     uint64_t first_read;
 };
 
 void begin_sectors(WorkerState& worker);
 SectorTotals end_sectors();                              // returns the totals of all workers, and clears their bits
 void drop_sectors();                                     // clears the bits of a launch that was rolled back
-void remember_sectors(uintptr_t address, size_t bytes);  // the host writes there
+void remember_sectors(uintptr_t address, size_t bytes);  // called when the host writes there
 void forget_sectors();
 
 }  // namespace sim::checks

@@ -1,4 +1,4 @@
-// Synchronization errors, faults and refused calls, as the runtime reports them.
+// Findings for synchronization errors, faults and refused calls that the runtime reports.
 #include "checks/memory/errors.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ using namespace sim::checks;
 
 namespace {
 
-// Kinds of findings, indexed by SyncError.
+// The kind of finding for each SyncError.
 constexpr FindingKind sync_errors[] = {
     FindingKind::deadlock,
     FindingKind::barrier_sites_differ,
@@ -51,7 +51,7 @@ constexpr FindingKind sync_errors[] = {
     FindingKind::instruction_misused,
 };
 
-// Kinds of findings, indexed by FaultKind.
+// The kind of finding for each FaultKind.
 constexpr FindingKind faults[] = {
     FindingKind::illegal_address,  FindingKind::misaligned,
     FindingKind::division_by_zero, FindingKind::illegal_instruction,
@@ -72,7 +72,7 @@ MbarrierPhase phase_of(const Thread& thread) {
     return {true, barrier.phase, barrier.pending, barrier.expected, barrier.bytes};
 }
 
-// Where the threads of a deadlocked block wait: those at one call together.
+// Lists where the threads of a deadlocked block wait. Threads at the same call are one entry.
 void describe_waits(const Block& block, Finding& finding) {
     BlockedThreads blocked = {};
     Waits& waits = blocked.waits;
@@ -129,7 +129,7 @@ void sync_error(SyncError kind, Block& block, Thread* thread, const char* detail
 
 namespace {
 
-// Returns whether the address is that of an instruction which a signal interrupted.
+// Returns whether `fault.address` is the faulting instruction itself, rather than a return address.
 bool is_exact(const Fault& fault) {
     switch (fault.kind) {
         case FaultKind::illegal_address:
@@ -149,8 +149,8 @@ bool same_library(const void* a, const void* b) {
     return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-// The exact end of the stack is arbitrary: within a check, or in code without a line. The place nearest to it is more
-// useful: the last access, or else the last call in the kernel's library.
+// Returns the place to report for a stack overflow. The instruction that overflows is arbitrary: it may be inside a
+// check or have no source line. So report the kernel's place nearest to the end of the stack: its last access or call.
 const void* last_place_on_stack(const Fault& fault) {
     auto* word = reinterpret_cast<const void* const*>(fault.thread->fiber->low);
     auto* end = reinterpret_cast<const void* const*>(fault.thread->fiber->top);
@@ -169,7 +169,7 @@ void fault(Launch& launch, const Fault& fault) {
     FindingKind kind = faults[static_cast<unsigned>(fault.kind)];
     auto data = reinterpret_cast<uint64_t>(fault.data);
     if (fault.kind == FaultKind::illegal_address && data < 65536) kind = FindingKind::null_pointer;
-    // An index out of bounds of a local array may be the cause: then it is reported instead.
+    // An out-of-bounds index of a local array may have caused the fault. Report the index instead of the fault.
     ThreadState* state = fault.thread ? state_of(*fault.thread) : nullptr;
     if (state && state->pending && state->extras && state->extras->has_index) {
         report_index(*state);
@@ -177,7 +177,8 @@ void fault(Launch& launch, const Fault& fault) {
         return;
     }
     const void* address = fault.address;
-    // A return address points behind its call; that of a faulting instruction points at it. Readers expect the former.
+    // Readers of findings expect return addresses, which point behind the call. The address of a faulting instruction
+    // points at it, so add 1.
     if (is_exact(fault)) address = static_cast<const char*>(address) + 1;
     if (fault.kind == FaultKind::stack_overflow && fault.thread) {
         if (const void* place = last_place_on_stack(fault)) address = place;

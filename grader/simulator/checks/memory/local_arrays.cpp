@@ -12,7 +12,7 @@ namespace {
 
 uint32_t word_at(uintptr_t address) { return *reinterpret_cast<const uint32_t*>(address); }
 
-// Fills in the array next to a red zone with this word, and returns its name; null if there is none.
+// Finds the local array whose red zone contains this word. Fills in `array` and returns the array's name, or null.
 const char* find_array(const Fiber& fiber, uintptr_t word, Region& array) {
     uintptr_t low = reinterpret_cast<uintptr_t>(fiber.low), top = reinterpret_cast<uintptr_t>(fiber.top);
     constexpr uintptr_t zone = 4 * red_words;
@@ -43,7 +43,7 @@ void red_access(ThreadState& thread, uintptr_t address, size_t bytes, Access acc
         const char* name = find_array(*thread.thread->fiber, word, array);
         if (!name || array.contains(address, bytes)) continue;
         if (sandbox::confined)
-            // a submission that writes a red zone may write any address
+            // a submission can forge a red zone with any address as the name
             sandbox::check(name, 1, false, code, SIM_FRAME);
         strncpy(array.name, name, sizeof array.name - 1);
         Finding finding = finding_at(FindingKind::out_of_bounds, thread, code);

@@ -1,5 +1,5 @@
-// What can only be decided after an access: whether a racing write changed the value, and whether an index out of
-// bounds was of a local array.
+// Questions that are decided only after an access: did an unordered write change the value, and was the array with an
+// out-of-bounds index a local one?
 #include "checks/core/access.h"
 #include "checks/report/findings.h"
 #include "checks/core/hook_names.h"
@@ -37,18 +37,18 @@ long long index_value(const TypeDescriptor& type, uintptr_t value) {
     return static_cast<long long>(static_cast<uint64_t>(value) << unused) >> unused;
 }
 
-// A hook for a structure, or for memcpy, accesses several pieces before anything is moved. So does a loop over an
-// array; after this many elements each is checked by itself.
 bool same_value_races = false;
 
 constexpr size_t widest_piece = 16, max_pieces = size_t(1) << 16;
 
+// Returns whether the access is the next piece of the pending write. The hook for a structure or for memcpy reports
+// several pieces before the data is moved. A loop over an array looks the same, so the number of pieces is limited.
 bool goes_on(const ThreadExtras& extras, uintptr_t address, const void* code) {
     return code == extras.piece_code && address - extras.piece - 1 < widest_piece && extras.writes->size() < max_pieces;
 }
 
-// Returns whether the question stays open. For a structure copy, both hooks (write and read) come before the move: at
-// the next access the write may not have happened yet.
+// Reports the write as a race if it changed the value. Returns whether the question stays open: for a structure copy
+// both hooks (write and read) come before the move, so at the next access the write may not have happened yet.
 bool settle_write(ThreadState& thread, PendingWrite& write, bool final) {
     if (!same_value_races && memcmp(write.before, write.address, write.bytes) == 0)
         return !final && ++write.attempts < 2;
@@ -67,8 +67,9 @@ void settle_writes(ThreadState& thread, bool final) {
     if (writes.empty()) forget_writes(*thread.extras);
 }
 
-// Arrays in shared and global memory are checked by address, at the access that follows directly. Without such an
-// access the array is local, and an index past its end would overwrite the thread's own stack: the launch ends.
+// Reports the pending out-of-bounds index. For an array in shared or global memory, the access follows directly and is
+// checked by its address. Without such an access the array is local. The launch then ends, because the access would
+// overwrite the thread's own stack.
 void settle_index(ThreadState& thread, uintptr_t address, const void* code) {
     report_index(thread);
     ptrdiff_t after = static_cast<const char*>(code) - static_cast<const char*>(thread.extras->index.code_address);
@@ -130,7 +131,7 @@ void report_index(ThreadState& thread) {
     Finding finding = finding_at(FindingKind::index_out_of_bounds, thread, index.code_address);
     const char* type = index.type;
     size_t length = strlen(type);
-    if (length > 1 && type[0] == '\'') {  // compilers quote it
+    if (length > 1 && type[0] == '\'') {  // compilers put the type's name in quotes
         ++type;
         length -= 2;
     }

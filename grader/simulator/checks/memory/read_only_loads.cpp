@@ -8,7 +8,7 @@ namespace sim::checks {
 
 namespace {
 
-// The first load of an address in one place of the code.
+// The first read-only load of an address by one place in the code.
 struct Load {
     uintptr_t address;
     const void* code;
@@ -19,7 +19,7 @@ struct Load {
 constexpr size_t max_loads = size_t(1) << 20;
 HashMap<Load> loads;  // by address and code
 
-// Returns the cell's last write, if it is by the running launch, else `never`.
+// Returns the cell's last write if the running launch made it, else `never`.
 Epoch written_now(const ShadowCell& cell, uint16_t* site) {
     Epoch stored = last_atomic_store(cell), write = cell.write;
     bool atomic = stored != never && stored.not_earlier_than(write);

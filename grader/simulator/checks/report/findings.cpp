@@ -14,7 +14,8 @@ SpinLock lock;
 size_t limit = 1000;
 uint64_t dropped;
 
-// Findings with different texts are different. Numbers are not part of the identity: the first finding's are shown.
+// Hashes the texts of a payload. Findings that differ in a text are different. Findings that differ only in numbers are
+// equal, and the first one's numbers are shown.
 struct TextHash {
     uint64_t& key;
     void operator()(const char*, const char* text) {
@@ -28,7 +29,7 @@ uint64_t key_of(const Finding& f) {
     uint64_t key = mix(static_cast<uint64_t>(f.kind) + 1);
     uint64_t here = mix(reinterpret_cast<uintptr_t>(f.side.address) * 31 + f.side.access);
     uint64_t there = mix(reinterpret_cast<uintptr_t>(f.other.address) * 31 + f.other.access);
-    // Sorts the two sides, because the schedule decides which access of a race runs first.
+    // The hash must not depend on the order of the two sides, because the schedule decides which access runs first.
     key = mix(key + (here ^ there) + (here + there));
     key = mix(key + f.place.id);
     visit_payload(f.payload, [&key](const auto& payload) { payload.each(TextHash{key}); });
@@ -97,7 +98,7 @@ Place place_of(const Region* region, uintptr_t address) {
 
 void add_finding(const Finding& made) {
     Finding finding = made;
-    // A kernel in a library's header: the program's own line is the one that calls the library.
+    // If the kernel is in a library's header, the finding shows the line of the program that calls the library.
     const Launch* launch = the_launch.launch;
     if (!finding.side.fallback && launch && finding.launch == launch->id) finding.side.fallback = launch->caller;
     in_block_order_unlocked("there are findings");

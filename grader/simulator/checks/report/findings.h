@@ -9,7 +9,7 @@
 
 namespace sim::checks {
 
-// The memory that a finding is about, as it was at that moment.
+// The memory that a finding is about, in its state at the time of the finding.
 struct Place {
     bool known;
     RegionKind kind;
@@ -30,11 +30,11 @@ struct Side {
     bool has_thread;
     uint32_t serial;   // serial of the block; 0 when unknown
     uint32_t thread;   // number of the thread in its block
-    uint32_t line;     // line that the source passed, for barriers and warp intrinsics; 0 when unknown
-    bool block_known;  // the runtime gave `block` itself, without a serial
+    uint32_t line;     // __LINE__ of the call, for barriers and warp intrinsics; 0 when unknown
+    bool block_known;  // `block` is set directly, and `serial` is unknown
     uint32_t block[3];
     uint32_t index[3];
-    // The operation and its stream, for findings about the order of streams.
+    // For findings about the order of streams: the stream and the operation.
     bool in_stream;
     unsigned stream;
     const char* call;  // name of a runtime API function, or "the host"; null for the kernel

@@ -12,10 +12,10 @@ const Block* recorded_block = nullptr;
 
 namespace {
 
-constexpr unsigned max_events = 3u << 16;  // events of all threads together; each thread may have an equal share
+constexpr unsigned max_events = 3u << 16;  // limit for all threads together; each thread gets an equal share
 constexpr unsigned least_share = 256;
 
-// A value in shared memory to be read later: after the access has happened, or after the copy has been performed.
+// A value in shared memory that the recording reads later, when the access or the copy has been performed.
 struct Awaited {
     size_t event;
     const void* address;
@@ -38,7 +38,7 @@ struct {
 BlockState* state = nullptr;  // state of the recorded block
 unsigned share;
 bool full;            // some thread has used its share
-unsigned full_warps;  // warps that record no more events
+unsigned full_warps;  // mask of the warps that record no more events
 uint16_t counts[max_threads_per_block];
 const void* waits_at[max_threads_per_block];  // mbarrier at which the thread waits, if that is its last event
 Growable<Awaited> awaited;
@@ -49,14 +49,15 @@ void read_value(Recorded& event, const void* address, unsigned bytes) {
     event.has_value = true;
 }
 
-// A write happens after its hook. For a structure copy both hooks (read and write) run before the move, so its value is
-// read at the thread's second later event, or earlier if the next event accesses the same bytes.
+// Reads the values of earlier writes, each of which happens after its hook. For a structure copy both hooks (read and
+// write) run before the move. So the value is read at the thread's second later event, or at the next one if that
+// accesses the same bytes.
 void settle_values(uint16_t thread, unsigned kind, uintptr_t address, unsigned bytes) {
-    bool access = kind < static_cast<unsigned>(Happening::arrives);
+    bool access = kind < static_cast<unsigned>(EventKind::barrier_wait);
     size_t kept = 0;
     for (Awaited& value : awaited) {
         const Recorded& event = recording.events[value.event];
-        bool copy = event.kind == static_cast<uint8_t>(Happening::copy_arrives);
+        bool copy = event.kind == static_cast<uint8_t>(EventKind::copy_complete);
         bool same = event.thread == thread && (copy ? kind == event.kind : access);
         uintptr_t at = reinterpret_cast<uintptr_t>(value.address);
         bool overlaps = address < at + value.bytes && at < address + bytes;
@@ -87,7 +88,7 @@ Recorded* add(uint16_t thread, unsigned kind, const void* code, uintptr_t addres
     return &recording.events.push(event);
 }
 
-Recorded* add(const Thread& thread, Happening kind, const void* code) {
+Recorded* add(const Thread& thread, EventKind kind, const void* code) {
     return add(thread.linear, static_cast<unsigned>(kind), code);
 }
 
@@ -195,12 +196,12 @@ void record_block(BlockState& block) {
 }
 
 void end_recording() {
-    settle_values(no_thread, static_cast<unsigned>(Happening::exits), 0, 0);
+    settle_values(no_thread, static_cast<unsigned>(EventKind::thread_exit), 0, 0);
     const Block& block = *recorded_block;
     for (unsigned i = 0; i < block.thread_count; ++i) {
         const Thread& thread = block.threads[i];
         if (thread.state != State::waiting) continue;
-        if (Recorded* event = add(thread, Happening::stuck, thread.call_address))
+        if (Recorded* event = add(thread, EventKind::blocked, thread.call_address))
             event->memory = name_number(what_it_waits_for(thread));
     }
     // Also lists shared arrays that were never accessed. Looking an array up registers it for this launch.
@@ -232,38 +233,39 @@ void record_access(ThreadState& thread, uintptr_t address, unsigned size_log2, A
         awaited.push({recording.events.size() - 1, data, static_cast<uint8_t>(bytes), 0});
 }
 
-void record(Thread& thread, Happening kind, const void* code, const void* shared, uint32_t bytes) {
+void record(Thread& thread, EventKind kind, const void* code, const void* shared, uint32_t bytes) {
     uint16_t number = thread.linear;
-    bool none = kind == Happening::barrier_done || kind == Happening::mbarrier_phase;
-    if (kind == Happening::mbarrier_waits && waits_at[number] == shared) return;
+    bool none = kind == EventKind::barrier_complete || kind == EventKind::mbarrier_phase_complete;
+    if (kind == EventKind::mbarrier_wait && waits_at[number] == shared) return;
     Recorded* event = add(none ? no_thread : number, static_cast<unsigned>(kind), code);
     if (event && shared) {
         locate(*event, reinterpret_cast<uintptr_t>(shared));
         event->bytes = bytes;
     }
-    if (kind == Happening::mbarrier_waits) waits_at[number] = shared;
-    if (event && kind == Happening::copy_arrives && bytes <= sizeof event->value)
+    if (kind == EventKind::mbarrier_wait) waits_at[number] = shared;
+    if (event && kind == EventKind::copy_complete && bytes <= sizeof event->value)
         awaited.push({recording.events.size() - 1, shared, static_cast<uint8_t>(bytes), 0});
 }
 
-void record_number(Thread& thread, Happening kind, const void* code, int64_t number) {
+void record_number(Thread& thread, EventKind kind, const void* code, int64_t number) {
     if (Recorded* event = add(thread, kind, code)) event->offset = number;
 }
 
 void record_barrier(const Block& block, unsigned barrier) {
-    // Later events would be out of step with those of other threads.
+    // A thread has used its share: stop all warps at this barrier, so that no warp's events continue without the
+    // others'.
     if (full) full_warps = ~0u;
     for (unsigned w = 0; w < block.warp_count; ++w) {
         const Warp& warp = block.warps[w];
         for (unsigned rest = warp.at_barrier[barrier].waiting; rest; rest &= rest - 1) {
             const Thread& thread = warp.threads[__builtin_ctz(rest)];
-            if (Recorded* event = add(thread, Happening::arrives, thread.call_address)) {
+            if (Recorded* event = add(thread, EventKind::barrier_wait, thread.call_address)) {
                 event->offset = barrier;
                 event->memory = name_number(what_it_waits_for(thread));
             }
         }
     }
-    if (Recorded* event = add(no_thread, static_cast<unsigned>(Happening::barrier_done), nullptr))
+    if (Recorded* event = add(no_thread, static_cast<unsigned>(EventKind::barrier_complete), nullptr))
         event->offset = barrier;
 }
 
@@ -271,7 +273,7 @@ void record_meeting(Warp& warp, unsigned participants) {
     const Thread& first = warp.threads[__builtin_ctz(participants)];
     for (unsigned rest = participants; full && rest; rest &= rest - 1)
         if (counts[warp.threads[__builtin_ctz(rest)].linear] >= share) full_warps |= 1u << warp.index;
-    if (Recorded* event = add(first, Happening::meets, first.call_address)) {
+    if (Recorded* event = add(first, EventKind::warp_sync, first.call_address)) {
         event->mask = participants;
         event->bytes = participants == (warp.existing & ~warp.exited);
         event->memory = name_number(what_it_waits_for(first));
@@ -287,10 +289,10 @@ void record_bulk(Thread& thread, const BulkCopy& copy, bool to_shared, bool read
     each_row(copy, [&](bool inside, uint32_t, const char* row, uint32_t) {
         if (inside && !global) global = row;
     });
-    if (!to_shared) record(thread, Happening::bulk_read, code, copy.shared, copy.bytes());
+    if (!to_shared) record(thread, EventKind::bulk_read, code, copy.shared, copy.bytes());
     if (global && reads)
-        record(thread, to_shared ? Happening::bulk_read : Happening::bulk_write, code, global, copy.bytes());
-    if (to_shared) record(thread, Happening::bulk_write, code, copy.shared, copy.bytes());
+        record(thread, to_shared ? EventKind::bulk_read : EventKind::bulk_write, code, global, copy.bytes());
+    if (to_shared) record(thread, EventKind::bulk_write, code, copy.shared, copy.bytes());
 }
 
 void note_copy(uint64_t number, uintptr_t shared, uint32_t bytes) { copies.push({number, shared, bytes}); }
@@ -302,7 +304,7 @@ void record_arrival(Thread& thread, uint64_t number) {
             copies[kept++] = copy;
             continue;
         }
-        record(thread, Happening::copy_arrives, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
+        record(thread, EventKind::copy_complete, nullptr, reinterpret_cast<const void*>(copy.shared), copy.bytes);
     }
     copies.truncate(kept);
 }

@@ -14,30 +14,30 @@ struct Mbarrier;
 
 namespace sim::checks {
 
-// Numbers in the report. Smaller numbers are those of `Access`.
-enum class Happening : uint8_t {
-    arrives = 16,       // at a barrier, and waits there; recorded once the barrier completes
-    arrives_only = 17,  // at a barrier, without waiting (bar.arrive)
-    barrier_done = 18,  // belongs to no thread
-    meets = 19,         // the lanes of `mask` at a warp intrinsic; `bytes` 1: all lanes that have not exited
-    exits = 20,
-    commits = 21,          // its cp.async copies, as a group
-    awaits_copies = 22,    // `offset`: number of groups that may be pending
-    copy_arrives = 23,     // copied data has arrived in shared memory
-    mbarrier_begins = 24,  // initialization; here and below, `offset` is that of the mbarrier
-    mbarrier_arrival = 25,
-    mbarrier_waits = 26,   // starts to wait
-    mbarrier_passed = 27,  // found its phase complete
-    mbarrier_phase = 28,   // a phase completed; belongs to no thread
-    bulk_read = 29,        // source of a bulk copy of `bytes` bytes
-    bulk_write = 30,       // destination of a bulk copy
-    stuck = 31,            // still waits when the launch ends
-    barrier_passed = 32,   // passes the cluster barrier after an arrival
+// The kinds of recorded events, with their numbers in the report. Numbers below 16 are those of `Access`.
+enum class EventKind : uint8_t {
+    barrier_wait = 16,      // arrives at a barrier and waits; recorded when the barrier completes
+    barrier_arrive = 17,    // arrives at a barrier without waiting (bar.arrive)
+    barrier_complete = 18,  // a barrier completed; belongs to no thread
+    warp_sync = 19,         // the lanes of `mask` execute a warp intrinsic; `bytes` is 1 if these are all live lanes
+    thread_exit = 20,
+    cp_async_commit = 21,  // commits the thread's copies as a group
+    cp_async_wait = 22,    // waits until at most `offset` groups are pending
+    copy_complete = 23,    // copied data has arrived in shared memory
+    mbarrier_init = 24,    // in this and the next four kinds, `offset` is that of the mbarrier
+    mbarrier_arrive = 25,
+    mbarrier_wait = 26,            // starts to wait for a phase
+    mbarrier_wait_done = 27,       // finds that phase complete
+    mbarrier_phase_complete = 28,  // a phase completed; belongs to no thread
+    bulk_read = 29,                // source of a bulk copy of `bytes` bytes
+    bulk_write = 30,               // destination of a bulk copy
+    blocked = 31,                  // the thread still waits when the launch ends
+    barrier_wait_done = 32,        // passes the cluster barrier, after a barrier_arrive
 };
 constexpr uint16_t no_thread = 0xffff;
 
 struct Recorded {
-    uint8_t kind;  // Access or Happening
+    uint8_t kind;  // Access or EventKind
     bool has_value;
     uint16_t thread;
     uint16_t site;
@@ -90,8 +90,8 @@ void end_recording();                  // the block or its launch has ended
 // Call before the access is checked. Local memory and constant tables of the compiler are not recorded.
 void record_access(ThreadState& thread, uintptr_t address, unsigned size_log2, Access access, const void* code);
 // `shared`: an address in shared memory, or null.
-void record(Thread& thread, Happening kind, const void* code, const void* shared = nullptr, uint32_t bytes = 0);
-void record_number(Thread& thread, Happening kind, const void* code, int64_t number);
+void record(Thread& thread, EventKind kind, const void* code, const void* shared = nullptr, uint32_t bytes = 0);
+void record_number(Thread& thread, EventKind kind, const void* code, int64_t number);
 void record_barrier(const Block& block,
                     unsigned barrier);  // has completed; threads that wait there are still marked as waiting
 void record_meeting(Warp& warp, unsigned participants);

@@ -19,7 +19,7 @@ namespace {
 
 bool launch_failed = false;
 
-// A writer of JSON text, front to back.
+// Builds a JSON text by appending.
 class Writer {
   public:
     void begin() {
@@ -131,7 +131,8 @@ int kind_of(const SiteCounters& counted) {
     return static_cast<int>(counted.space) << 16 | static_cast<int>(counted.access) << 8 | counted.size;
 }
 
-// Numbers sites in the order of their appearance in the report, which does not depend on the workers.
+// The number of each site in the report. Sites are numbered when they first appear in it, so that the numbers do not
+// depend on the workers.
 uint16_t number_of[65536];
 Growable<uint16_t> used_sites;
 
@@ -145,7 +146,7 @@ uint64_t use_site(uint16_t id) {
 
 uint64_t use_site(const void* address) { return use_site(address ? site_id(address) : uint16_t(0)); }
 
-// Calls visit(item) for each item, in the order of the code.
+// Calls visit(item) for each item, in the order of the items' code addresses.
 template <typename T, typename F>
 void each_in_order(const Growable<T>& items, F visit) {
     Growable<const T*> ordered;
@@ -504,7 +505,7 @@ void write_sites() {
 
 // --- findings that are known only at the end ---
 
-// Outputs with elements that were never written.
+// Reports elements of an output tensor that no kernel wrote.
 void find_unwritten(Region& region) {
     if (!region.expected || region.initialized || region.freed || launch_failed) return;
     size_t element = region.element_bytes ? region.element_bytes : size_t(1) << region.shift;

@@ -6,7 +6,7 @@ namespace sim::checks {
 // Valid until the next call. grader/simulator/report.py describes the contents.
 const char* write_report();
 void forget_report();
-// A launch was refused or aborted: its unwritten outputs are not reported.
+// Called when a launch was refused or aborted. The report then does not list unwritten outputs.
 void note_failed_launch();
 
 }  // namespace sim::checks

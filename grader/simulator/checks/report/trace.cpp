@@ -27,7 +27,8 @@ void keep_request(AccessSite& site, const WarpState& warp, const Request& reques
         kept.lanes |= 1u << request.lane[i];
         intptr_t entry = request.entry[i];
         if (site.space == Space::distributed)
-            entry = static_cast<int32_t>(request.entry[i]);  // signed: the other block may lie before this one
+            entry = static_cast<int32_t>(
+                request.entry[i]);  // negative if the other block's shared memory lies before this block's
         uintptr_t address = site.origin + (static_cast<uintptr_t>(entry) << site.size_log2);
         kept.offset[request.lane[i]] = static_cast<int64_t>(address - base);
     }

@@ -1,4 +1,4 @@
-// Complete requests, for pictures of which thread accesses which address.
+// Stores single requests, for pictures that show which thread accesses which address.
 #pragma once
 
 #include "checks/counting/request.h"

@@ -5,7 +5,7 @@
 
 namespace sim::checks {
 
-// A cluster barrier orders what the threads did before they arrived before what they do after their wait.
+// A cluster barrier orders the threads' accesses before they arrive before their accesses after the wait.
 class ClusterBarrier {
   public:
     explicit ClusterBarrier(const Cluster& cluster);
@@ -29,9 +29,9 @@ class ClusterBarrier {
     };
     Arrivals arrivals_[max_cluster_blocks];
     const VectorClock* complete_ = nullptr;
-    // an arrived thread has waited for the previous grid (griddepcontrol.wait)
+    // one of the arrived threads has executed griddepcontrol.wait
     bool awaited_ = false, awaited_arriving_ = false;
-    // Threads with the same knowledge get the same result.
+    // Cache: threads with equal vector clocks get the same result.
     const VectorClock* asked_ = nullptr;
     const VectorClock* asked_with_ = nullptr;
     const VectorClock* answer_ = nullptr;
@@ -46,9 +46,10 @@ struct RemoteAccess {
     uint8_t access;
     uint8_t size_log2;
 };
-// An access to the shared memory of another block, which must not have ended.
+// Records an access to the shared memory of another block, which must not have ended.
 void note_remote(ThreadState& thread, const AccessSite& site, uintptr_t address);
-// The block has ended: it must know of all accesses by others to its shared memory.
+// Called when the block has ended. Reports accesses of other blocks to its shared memory that are not ordered before
+// its end.
 void check_remote(BlockState& block);
 void forget_remote(BlockState& block);
 

@@ -99,8 +99,8 @@ const VectorClock* VectorClockBuilder::finish(bool keep_rows) {
     return known;
 }
 
-// Breadth-first search through what is known, what the releases in known logs knew, and so on: the answer is usually
-// near.
+// Breadth-first search through vector clocks: the thread's own, those of the releases in its known logs, and so on. The
+// answer is usually near.
 class Search {
   public:
     Search(uint32_t serial, unsigned thread, uint32_t time, const void* variable)
@@ -113,7 +113,7 @@ class Search {
         return false;
     }
 
-    // Returns the greatest barrier time of the block in all that is known.
+    // Returns the latest barrier time of the block that any reachable vector clock contains.
     uint32_t latest_barrier(const VectorClock* start) {
         barriers_only_ = true;
         run(start);
@@ -130,10 +130,11 @@ class Search {
         return false;
     }
 
-    // `block` has acquired the prefix.
+    // Searches a log prefix that `block` has acquired.
     bool visit(const LogPrefix& prefix, uint32_t block) {
         SyncLog& log = *prefix.log;
-        // For two prefixes of a log, the longer subsumes the shorter, as far as the same entries reach both blocks.
+        // For two prefixes of a log, the longer subsumes the shorter. If scopes are narrow, this holds only for the
+        // same acquiring block and scope, so these are part of the key.
         uint64_t key = reinterpret_cast<uint64_t>(&log);
         if (log.narrow_ || prefix.scope < Scope::device)
             key = mix(key + (uint64_t(block) << 2) + static_cast<uint64_t>(prefix.scope));

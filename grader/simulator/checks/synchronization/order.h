@@ -1,12 +1,13 @@
-// What a thread knows to have happened before, beyond what barriers imply.
+// Vector clocks: which accesses are ordered before a thread, beyond the order that barriers imply.
 //
 // Whole-block and whole-warp barriers are plain times (epoch.h). Everything else that orders memory (partial
 // __syncwarp, named barriers, atomics with fences) is kept here as FastTrack's vector clocks. Only the part that goes
 // beyond the barriers is stored:
 //
 // clang-format off
-//   VectorClock   what a thread has learned: times up to which it knows the lanes of its block, and prefixes of logs
-//   Release       what a thread publishes: all that it knows at a fence or a releasing operation
+//   VectorClock   what a thread has acquired: for lanes of its block the time of their last ordered access, and
+//                 prefixes of logs
+//   Release       what a thread publishes at a fence or a releasing operation: its own and all acquired accesses
 //   SyncLog       the releases that one read of an atomic variable observes: those of a store and of the
 //                 read-modify-write operations that follow it. The next store begins another log. FastTrack would join
 //                 them into one vector clock of the variable, with an entry for each thread of the grid
@@ -15,8 +16,9 @@
 // All are immutable once made, shared freely, and live until the launch ends.
 //
 // A release and an acquire synchronize if the scope of each includes the thread of the other (PTX ISA, "Memory
-// Consistency Model": morally strong). So an entry of a log has the scope of its release, a known prefix that of its
-// acquire. Both are compared with the block that acquired: what this block then publishes includes what it learned.
+// Consistency Model": morally strong). So each log entry stores the scope of its release, and each known prefix the
+// scope of its acquire. Both scopes must include the acquiring block. That block's later releases pass on what it
+// acquired.
 #pragma once
 
 #include "checks/core/containers.h"
@@ -33,7 +35,7 @@ struct Release {
     uint32_t warp_time;     // last full barrier of the warp: all lanes' accesses before it are covered
     uint32_t barrier_time;  // last barrier of the block: all threads' accesses before it are covered
     uint16_t thread;
-    Scope scope;  // of the fence or the operation
+    Scope scope;  // scope of the fence or of the releasing operation
     const VectorClock* known;
 };
 
@@ -41,10 +43,10 @@ class SyncLog {
   public:
     explicit SyncLog(const void* variable) : variable_(variable) {}
 
-    // `scope` is that of the atomic operation itself; so are `thread` and `time`, if there was one: a thread that sees
+    // `scope`, `thread` and `time` are those of the atomic operation that published the release. A thread that acquires
     // the release is also ordered after that operation.
     void append(const Release* release, Scope scope, unsigned thread = 0, uint32_t time = 0);
-    // Appends the entries of another log by this thread.
+    // Appends those entries of another log that this thread made.
     void append_own(const SyncLog& log, uint32_t serial, unsigned thread);
     uint32_t length() const { return static_cast<uint32_t>(entries_.size()); }
     const void* variable() const { return variable_; }
@@ -53,16 +55,16 @@ class SyncLog {
     friend class Search;
     struct Entry {
         const Release* release;
-        Scope scope;  // the narrower one of its release and its operation
+        Scope scope;  // the narrower of two scopes: of the release, and of the atomic operation
         uint32_t thread;
         uint32_t time;
-        uint32_t previous;  // entry of the same block, plus 1; 0 when there is none
+        uint32_t previous;  // index + 1 of the previous entry by the same block; 0: none
     };
     const void* variable_;
     bool narrow_ = false;  // some entry does not reach the whole device
     Growable<Entry> entries_;
-    HashMap<uint32_t> last_of_block_;  // serial -> entry plus 1
-    // What entries know from other sources than this log, with the entry that introduced it.
+    HashMap<uint32_t> last_of_block_;  // serial of a block -> index + 1 of its last entry
+    // The vector clock of an entry, if it contains more than this log, with the index of the entry.
     struct Foreign {
         const VectorClock* known;
         uint32_t entry;
@@ -70,7 +72,7 @@ class SyncLog {
     Growable<Foreign> foreign_;
 };
 
-// The times up to which the accesses of a warp's lanes are known.
+// For each lane of a warp, the time of its last access that is ordered before the owner of the clock.
 struct WarpTimes {
     uint32_t time[32];
 };
@@ -78,7 +80,7 @@ struct WarpTimes {
 struct LogPrefix {
     SyncLog* log;
     uint32_t length;
-    Scope scope;  // of the acquire
+    Scope scope;  // scope of the acquire
 };
 
 struct VectorClock {
@@ -98,7 +100,8 @@ class VectorClockBuilder {
   public:
     VectorClockBuilder(Pool& pool, uint32_t serial) : pool_(pool), serial_(serial) {}
     void add(const VectorClock* known);
-    // The logs of `acquired` as a fence of this scope acquires them, and those of which such a fence leaves a part.
+    // add_logs adds the part of `acquired` that a fence of this scope acquires. add_wider_logs adds the logs of which
+    // such a fence leaves a part.
     void add_logs(const VectorClock* acquired, Scope scope);
     void add_wider_logs(const VectorClock* acquired, Scope scope);
     void add_lane(unsigned warp, unsigned lane, uint32_t time);
@@ -110,7 +113,7 @@ class VectorClockBuilder {
     Pool& pool_;
     uint32_t serial_;
     uint32_t warp_mask_ = 0;
-    const VectorClock* last_ = nullptr;  // consecutive threads often know the same
+    const VectorClock* last_ = nullptr;  // the clock added last: consecutive threads often have the same one
     Growable<LogPrefix> logs_;
     WarpTimes rows_[32];
 };
@@ -118,11 +121,12 @@ class VectorClockBuilder {
 // Returns whether the serials belong to two blocks of one cluster.
 bool same_cluster(uint32_t one, uint32_t other);
 
-// Returns the latest known barrier of the block `serial`: `known` covers its threads' accesses before that time.
+// Returns the time of the latest barrier of the block `serial` in `known`, which covers all accesses of that block
+// before this time.
 uint32_t known_barrier(const VectorClock* known, uint32_t serial);
 
-// Returns whether `known` covers the access by `thread` of the block `serial` at `time`. `variable`: if the access was
-// an atomic operation, its variable.
+// Returns whether `known` covers the access by `thread` of the block `serial` at `time`. `variable`: the address if the
+// access was an atomic operation, else null.
 bool covers(const VectorClock* known, uint32_t serial, unsigned thread, uint32_t time, const void* variable = nullptr);
 
 }  // namespace sim::checks

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* conflict = "its blocks access the same memory, and some write to it";
 constexpr size_t max_overwritten = size_t(1) << 24;  // per worker; half a gigabyte of records
 
-// One lock for the cells of 64 bytes; an access needs only one, because it is aligned.
+// A lock for the cells of each 64 bytes of memory. An access needs only one lock, because it is aligned.
 struct alignas(64) Stripe {
     SpinLock lock;
 };
@@ -21,7 +21,7 @@ void release(WorkerState& worker) {
     worker.held = nullptr;
 }
 
-// Held for one access, from the first call of lock() on.
+// Holds the lock of an access from the first call of lock() to the end of the access.
 class CellsLock {
   public:
     CellsLock(WorkerState& worker, uintptr_t address) : worker_(worker), address_(address) {}
@@ -39,7 +39,7 @@ class CellsLock {
     uintptr_t address_;
 };
 
-// Another worker may write it at this moment.
+// Returns the epoch, which another worker may write at the same time.
 Epoch seen(const Epoch& epoch) {
     Epoch value;
     __atomic_load(&epoch, &value, __ATOMIC_RELAXED);
@@ -58,7 +58,8 @@ bool written_by(const ThreadState& thread, const ShadowCell& cell) {
     return seen(cell.write).serial() == thread.block->serial;
 }
 
-// Nothing is left to do: the block has already read the cell like this thread, or an earlier block has read it.
+// Returns whether this read changes nothing: the cell already records such a read by this block, or a read by an
+// earlier block.
 bool read_before(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site) {
     Epoch reads = seen(cell.reads);
     if (!thread.floors[site.window].contains(seen(cell.write)) || !of_this_launch(reads)) return false;
@@ -83,7 +84,7 @@ void read_first(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     }
 }
 
-// The block is about to own the cell.
+// Called before the first write of a block to a cell, which the block then owns. Rolls back if another block used it.
 void prepare_to_write(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     bool read_by_others = of_this_launch(cell.reads) &&
                           (cell.reads.sharing() == many_blocks || cell.reads.serial() != thread.block->serial);

@@ -15,8 +15,8 @@ namespace {
 
 bool knows(const ThreadState& thread, uint32_t serial, unsigned other, uint32_t time, const void* variable) {
     if (!thread.extras || !thread.extras->known) return false;
-    // What the last barrier taught concerns other blocks only: in its own block, everything before that barrier is
-    // ordered anyway.
+    // The clock of the last block barrier tells nothing new about the thread's own block: barrier_time already orders
+    // all accesses of the block before that barrier.
     if (serial == thread.block->serial && thread.extras->known == thread.block->barrier_known) return false;
     return covers(thread.extras->known, serial, other, time, variable);
 }
@@ -32,9 +32,10 @@ struct Conflict {
     uint16_t site;
     Kind kind;
 };
-constexpr Epoch of_another_block = never;  // the block is not known
+constexpr Epoch of_another_block = never;  // some unknown thread of another block
 
-// A set known only by its extent: every lane of the warp, or every thread of the block, may be a member.
+// Returns whether all possible members of a set are ordered before the thread. Only the extent of the set is known, so
+// every lane of the warp, or every thread of the block, may be a member.
 bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
     uint32_t serial = set.serial(), time = set.time();
     unsigned first = 0, last = 0;
@@ -54,7 +55,7 @@ bool all_known(const ThreadState& thread, Epoch set, const void* variable) {
     return true;
 }
 
-// `kinds`: with members of these kinds the access conflicts.
+// Returns a member of the cell's set that conflicts with the access. `kinds`: the kinds of members that conflict.
 Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, const AccessSite& site, unsigned kinds) {
     const BlockState& block = *thread.block;
     Epoch set = cell.reads;
@@ -87,9 +88,9 @@ Conflict conflict_with_set(const ThreadState& thread, const ShadowCell& cell, co
     }
     if (all_known(thread, set, variable)) return conflict;
     conflict.unordered = true;
-    // The first member represents the set, unless it is ordered (or the thread itself): then the last one that widened
-    // the set does. The same if the first is in the thread's own warp: the barrier that orders the others orders it as
-    // well.
+    // The finding names the first member of the set. It names the last one that widened the set instead if the first
+    // member is ordered, is the thread itself, or is in the thread's own warp: a barrier that orders the other warps
+    // orders the own warp as well.
     bool nearer = set.sharing() == one_block && set.warp() == thread.warp->warp->index;
     if (serial == block.serial && (nearer || ordered(thread, set.with_sharing(one_lane), variable))) {
         conflict.epoch = set.sharing() == many_blocks ? of_another_block : set.with_thread(cell.second.thread());
@@ -116,7 +117,7 @@ void report_cell_race(const ThreadState& thread, const ShadowCell& cell, const A
                 other_site, other_access);
 }
 
-// Adds the thread to the set of readers or of atomic operations, which has unordered members already.
+// Adds the thread to a set of readers or of atomic operations, by widening the set's extent.
 void share(ThreadState& thread, ShadowCell& cell, uint16_t site) {
     Epoch set = cell.reads;
     Sharing sharing = one_warp;
@@ -133,14 +134,14 @@ void share(ThreadState& thread, ShadowCell& cell, uint16_t site) {
     cell.reads = set.with_sharing(sharing).with_time(time);
 }
 
-// Returns whether every member of the set happened before the thread's last step, so that the thread alone can
-// represent it.
+// Returns whether every member of the set is ordered before the thread, so that the thread alone can replace the set.
 bool superseded(const ThreadState& thread, const ShadowCell& cell) {
     Epoch set = cell.reads;
     if (set.sharing() == one_lane) return ordered(thread, set);
     uint32_t serial = set.serial();
     if (serial < the_launch.open_serial && !overlaps(thread, serial)) return true;
-    // Its members may belong to several launches, not all of which are ordered before.
+    // The set is of an earlier launch. If it has a list, members may be of several launches, and `serial` is only that
+    // of the first one: another may still be unordered.
     if (serial < the_launch.first_serial) return !members_of(cell) && came_before(thread, serial);
     if (serial != thread.block->serial || set.sharing() == many_blocks) return false;
     if (set.time() < thread.barrier_time) return true;
@@ -154,12 +155,12 @@ void become_set(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind)
     cell.second.set_block_scope(false);
 }
 
-// A write has no sharing, so a write with one represents an atomic operation.
+// An ordinary write is always by one lane. So a write whose `sharing` is `one_warp` stands for an atomic operation.
 constexpr Sharing by_atomic = one_warp;
 bool is_by_atomic(Epoch write) { return write.sharing() == by_atomic; }
 
-// Atomic stores of the set are about to be replaced by a read, after which all of them are. One of them stays as the
-// last write, for readers of other blocks; if the members are known, one of another block than the reader's.
+// Called before a read that is ordered after all atomic stores of the set replaces them. Keeps one of the stores as the
+// cell's last write, because readers of other blocks may not be ordered after it. Prefers a store by another block.
 void keep_atomic_as_write(const ThreadState& thread, ShadowCell& cell) {
     Epoch kept = cell.reads;
     uint16_t site = cell.read_site;
@@ -192,7 +193,8 @@ void check_last_write(ThreadState& thread, const ShadowCell& cell, const AccessS
         if (conflicts && !ordered(thread, write, variable))
             report_cell_race(thread, cell, site, access, write, cell.write_site, access_of(cell, atomic_store));
     } else if (!ordered(thread, write)) {
-        // A bulk copy wrote it; other threads have waited for that copy, but not this thread.
+        // If the write is marked as atomic, a bulk copy did it. Another thread has waited for that copy, but not this
+        // one.
         Access other = write.atomic() ? Access::async_write : Access::write;
         report_cell_race(thread, cell, site, access, write, cell.write_site, other);
     }
@@ -214,7 +216,7 @@ bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t tim
     if (time == Epoch::time_pending) return false;
     const BlockState& block = *thread.block;
     if (serial == block.serial) return time < thread.barrier_time;
-    if (time == 0) return true;  // belongs to no thread
+    if (time == 0) return true;  // memory that has a value from the start of the launch
     if (!thread.extras || !thread.extras->known) return false;
     const VectorClock* known = thread.extras->known;
     uint32_t& answer = thread.worker->known_barriers.at(mix(reinterpret_cast<uint64_t>(known)) + serial);
@@ -299,7 +301,7 @@ void add_reader(ThreadState& thread, ShadowCell& cell, const AccessSite& site) {
     if (stale(thread, site, set)) {
         become_set(thread, cell, site.id, ordinary_read);
     } else if (is_operand_mark(set)) {
-        // Keep the mark: without it, writes would not look for the wgmma that read here.
+        // Keep the mark. Without it, writes would not be compared with the wgmma that read here.
     } else if (set.atomic() && (kinds_of(cell) & atomic_store)) {
         Conflict conflict = conflict_with_set(thread, cell, site, atomic_store);
         if (conflict.unordered)
@@ -363,7 +365,7 @@ void atomic_cell(ThreadState& thread, ShadowCell& cell, const AccessSite& site, 
     if (!floor.contains(cell.write)) {
         if (never_written(thread, cell, site)) {
             if (access.reads) report_uninitialized(thread, site, cell);
-            // From now on it has a value, which every thread may treat as older than anything else.
+            // The cell counts as written from now on, with an epoch that is ordered before every access.
             cell.write = site.window == shared_window ? Epoch(thread.block->first_serial, 0) : written_before;
         } else {
             check_last_write(thread, cell, site, site.access);

@@ -6,16 +6,16 @@
 
 namespace sim::checks {
 
-// Returns whether one thread's access happened before what `thread` does now. Not for shared memory of other blocks.
-// `variable`: if the access was an atomic operation, its variable.
+// Returns whether one thread's access happened before what `thread` does now. Do not use it for the shared memory of
+// other blocks. `variable`: the address if the access was an atomic operation, else null.
 bool ordered(const ThreadState& thread, Epoch access, const void* variable = nullptr);
 // Returns whether barriers order all accesses of the block before its time `time` before what `thread` does now.
 bool ordered_by_barrier(const ThreadState& thread, uint32_t serial, uint32_t time);
 // Returns whether the serial belongs to a block of this one's cluster, now or before a grid barrier.
 bool is_own(const BlockState& block, uint32_t serial);
 
-// Returns what the accesses of this kind in the cell's set were. Atomic operations make a location one through which
-// threads synchronize; otherwise they were volatile accesses.
+// Returns the type of access for members of this kind. They are atomic operations if threads synchronize through the
+// location; otherwise they are volatile accesses.
 Access access_of(const ShadowCell& cell, unsigned kind);
 
 // Reports a race between the thread's access and an earlier one.
@@ -26,31 +26,32 @@ void report_race(const ThreadState& thread, const void* code, Access access, uin
 void report_missing_proxy_fence(const ThreadState& thread, const AccessSite& site, const ShadowCell& cell,
                                 uintptr_t address);
 
-// --- what orders ---
+// --- events that order accesses ---
 void block_joined(BlockState& block);                      // all live threads have synchronized
 void some_joined(BlockState& block, unsigned barrier);     // the threads that wait at the barrier
 void arrived(ThreadState& thread, unsigned barrier);       // bar.arrive: releases, does not acquire
 void warp_joined(WarpState& warp, unsigned participants);  // __syncwarp
 void grid_joined();
-// From now on its threads have times of their own, and reader sets list every member.
+// From now on each thread of the block has a time of its own, and reader sets list every member.
 void become_exact(BlockState& block);
 void fenced(ThreadState& thread, Scope scope, MemoryOrder order = MemoryOrder::acq_rel);
-// The thread has read the variable by a strong operation. `in_effect`: by an acquiring one; otherwise a fence of the
-// thread puts what it read into effect.
+// The thread has read the variable by an atomic or volatile operation. `in_effect`: the operation acquires. Otherwise
+// the thread acquires what it read at its next fence.
 void acquire(ThreadState& thread, const void* variable, Scope scope = Scope::device, bool in_effect = false);
-// The thread has stored to the variable by a strong operation of this order. `begins`: the operation did not read the
-// variable, so a later reader learns nothing from earlier ones.
+// The thread has stored to the variable by an atomic or volatile operation of this order. `begins`: the operation did
+// not read the variable, so a later reader learns nothing from earlier stores.
 void release(ThreadState& thread, const void* variable, Scope scope = Scope::device,
              MemoryOrder order = MemoryOrder::relaxed, bool begins = false);
 // Returns the log of the releases that a read of this variable observes now, or null.
 const SyncLog* log_of(const void* variable);
-// Returns what a thread publishes: what it and others did up to that time of its own.
+// Returns what a release by the thread publishes: its accesses before `time`, and all accesses ordered before those.
 Release release_of(const ThreadState& thread, uint32_t time);
 // Creates the log of the releases through this variable. With several workers, the caller holds the launch's lock.
 SyncLog& new_log(const void* variable);
-// Adds what the thread knows, and what it read from atomics and volatile variables, as a fence of this scope does.
+// Adds what the thread knows, and what it read from atomic and volatile variables if a fence of this scope acquires
+// that.
 void add_acquired(VectorClockBuilder& builder, const ThreadState& thread, Scope scope);
-// Leaves what a fence of this scope did not acquire to a wider one.
+// Keeps what a fence of this scope could not acquire, for a later fence of a wider scope.
 void keep_acquired(ThreadState& thread, Scope scope);
 void forget_order();  // call it at the end of a launch
 

@@ -7,7 +7,7 @@ namespace sim::checks {
 
 namespace {
 
-// Reader sets by number; a cell with a set stores the number in place of a second reader.
+// All reader sets, in chunks. A cell with a set stores its number (SecondReader::number).
 constexpr uint32_t chunk_records = 4096;
 constexpr uint32_t max_chunks = 1 << 14;
 ReaderSet* chunks[max_chunks];
@@ -24,7 +24,7 @@ ReaderSet* record_of(const ShadowCell& cell) {
     return record.cell == &cell ? &record : nullptr;  // otherwise the record belongs to an earlier launch
 }
 
-// Returns null when there are too many.
+// Returns a new record for the cell, or null when all numbers are used.
 ReaderSet* new_record(ShadowCell& cell) {
     Locked locked(lock);
     uint32_t number = used;
@@ -42,7 +42,7 @@ ReaderSet* new_record(ShadowCell& cell) {
     return &record;
 }
 
-// Removes readers of earlier launches that are ordered before what runs now: what comes after this is after them.
+// Removes readers of earlier launches that are ordered before everything from now on.
 void drop_ordered(ReaderSet& members) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < members.count; ++i)
@@ -68,10 +68,12 @@ uint32_t lanes_of(Epoch set) {
     return set.sharing() == one_lane ? 1u << set.lane() : set.sharing() == one_warp ? ~0u : 0;
 }
 
-// Merges with a member of the same warp, or replaces it. Returns false when there is none.
+// Adds the thread to an existing member of its warp, or replaces that member by the thread. Returns false if the warp
+// has no member.
 bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site, Kind kind) {
     uint32_t lane = 1u << thread.lane;
-    // Members of one block are usually adjacent; two entries for one warp do no harm.
+    // Members of one block are usually adjacent, so the search stops at another block. It may miss a member of the
+    // warp; a second entry for a warp does no harm.
     for (uint32_t i = members.count; i-- > 0;) {
         Member& member = members.list[i];
         if (member.epoch.serial() != thread.block->serial || !member.lanes) return false;
@@ -94,13 +96,14 @@ bool merge(const ThreadState& thread, ReaderSet& members, uint16_t site, Kind ki
     return false;
 }
 
-// The kind of a set without a list.
+// Returns the kind of a set that has no list of members.
 Kind kind_of(const ShadowCell& cell) {
     if (!cell.reads.atomic()) return ordinary_read;
     return cell.second.only_loads() ? atomic_load : atomic_store;
 }
 
-// Creates the record of the cell's set. What the cell itself holds becomes its first member.
+// Returns the record of the cell's set, created if needed. The readers that the cell itself describes become the first
+// member.
 ReaderSet* begin_members(ShadowCell& cell) {
     ReaderSet* members = record_of(cell);
     if (members && members->reads == cell.reads) return members;
@@ -113,7 +116,7 @@ ReaderSet* begin_members(ShadowCell& cell) {
 }
 
 void end_members(ReaderSet& members, ShadowCell& cell, Epoch last, uint16_t site, bool atomic) {
-    // Later than any record of an earlier barrier, and not equal to a single thread's epoch.
+    // An epoch that differs from those of earlier states of this record and from every single thread's epoch.
     cell.reads = last.with_sharing(many_blocks).with_atomic(atomic);
     cell.read_site = site;
     members.reads = cell.reads;
@@ -134,7 +137,7 @@ void copy_members(const ReaderSet& members, ShadowCell& cell) {
 }
 
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind) {
-    // A set that is not of ordinary reads alone counts as atomic, so that each further access looks at its members.
+    // A set with members other than ordinary reads is marked as atomic, so that each later access examines its members.
     bool atomic = cell.reads.atomic() || kind != ordinary_read;
     ReaderSet* members = begin_members(cell);
     if (!members) return;
@@ -190,8 +193,8 @@ bool find_unordered(const ThreadState& thread, const ReaderSet& members, unsigne
             found = true;
             break;
         }
-        // A member of the thread's own warp is reported only if there is no other: what orders the others orders it,
-        // too.
+        // Report a member of the thread's own warp only if there is no other one: a barrier that orders the others
+        // orders it, too.
         if (found && !near) return true;
     }
     return found;

@@ -9,31 +9,33 @@
 
 namespace sim::checks {
 
-// The kinds of members; a set of kinds is their sum. An access conflicts with members of some kinds only: an atomic load
-// with none, an atomic store with ordinary reads, an ordinary read with atomic stores, an ordinary write with all.
+// The kinds of members; a set of kinds is their sum. An access conflicts with members of some kinds only:
+//   atomic load: none          ordinary read: atomic stores
+//   atomic store: ordinary reads    ordinary write: all
 enum Kind : uint8_t { ordinary_read = 1, atomic_load = 2, atomic_store = 4, every_kind = 7 };
 
 struct Member {
-    Epoch epoch;     // epoch of one lane; its time holds for all
-    uint32_t lanes;  // lanes of its warp; 0: the sharing of the epoch, taken over from a cell, gives the extent
+    Epoch epoch;  // epoch of one lane; the other lanes have the same time
+    uint32_t
+        lanes;  // mask of the lanes of its warp; 0: the epoch was taken from a cell, and its `sharing` gives the extent
     uint16_t site;
     Kind kind;
 };
 
-// The first few members lie in the record itself.
+// The list of a set's members. `list` points to `own` while the set has at most four members.
 struct ReaderSet {
     const ShadowCell* cell;
-    Epoch reads;  // reads of the cell when this record was last valid
+    Epoch reads;  // the cell's `reads` at the last change; if they differ now, the record is out of date
     Member* list;
     uint32_t count;
     uint32_t room;
     Member own[4];
 };
 
-// Returns the members of the cell's set, or null when its epoch has all the information.
+// Returns the members of the cell's set, or null if the cell's epoch alone describes the set.
 const ReaderSet* members_of(const ShadowCell& cell);
 void add_member(ThreadState& thread, ShadowCell& cell, uint16_t site, Kind kind);
-// As above, for a copy, which reads as one thread.
+// Adds the read of a copy in a stream, which counts as a thread of its own.
 void add_member(ShadowCell& cell, Epoch epoch, uint16_t site);
 // Gives a cell that was split off another one a set of its own.
 void copy_members(const ReaderSet& members, ShadowCell& cell);
@@ -41,8 +43,8 @@ void copy_members(const ReaderSet& members, ShadowCell& cell);
 void remove_members(ShadowCell& cell, Kind kind);
 // Returns the kind of the cell's set, or the sum of the kinds of its members.
 unsigned kinds_of(const ShadowCell& cell);
-// Returns whether a member of one of these kinds is not ordered before the thread, and if so, a copy of it with that
-// lane. `variable` as for ordered().
+// Returns whether a member of one of these kinds is not ordered before the thread. If so, *found is a copy of it whose
+// epoch has the unordered lane. `variable` as for ordered().
 bool find_unordered(const ThreadState& thread, const ReaderSet& members, unsigned kinds, const void* variable,
                     Member* found);
 void forget_members();

@@ -13,12 +13,12 @@ namespace {
 
 Work work;
 bool in_work = false;
-thread_local bool in_host_function = false;  // thread_local: other host threads continue in the meantime
+thread_local bool in_host_function = false;  // per host thread, because other host threads continue meanwhile
 uint32_t work_serial = 0;                    // serial of an operation other than a kernel; 0 until it needs one
-size_t first_open = 0;                       // the host knows earlier launches to be complete
+size_t first_open = 0;                       // index of the first launch that the host does not know to be complete
 
-// While a program has one stream, its copies do not mark cells, which would cost more than the copies themselves. They
-// are stored as ranges of memory until the host has waited for them; a second stream turns the ranges into marks.
+// A copy in a program with one stream. Marking the cells would cost more than the copy itself, so only the range of
+// memory is stored, until the host has waited for the copy. When a second stream is used, the ranges become marks.
 struct UnmarkedCopy {
     uint32_t serial;
     uint32_t region;
@@ -45,7 +45,7 @@ uint32_t first_unordered(uint32_t own) {
     return own;
 }
 
-// Members of reader sets matter as long as some thread may not know of all of them.
+// Advances first_open, and drops reader sets whose members are all ordered before everything from now on.
 void forget_what_is_over() {
     const Growable<PastLaunch>& past = past_launches();
     if (first_open > past.size()) first_open = 0;
@@ -54,7 +54,7 @@ void forget_what_is_over() {
     if (first_open == past.size()) unmarked.clear();
 }
 
-// Finds the kernel that was the previous operation in its stream, unless the host has waited for it.
+// For a programmatic launch, finds the kernel before it in the stream, unless the host has waited for that kernel.
 void find_overlap(const Launch& launch) {
     the_launch.overlap_serials = 0;
     if (!launch.programmatic || !in_work) return;
@@ -79,7 +79,7 @@ PastLaunch described(unsigned kernel) {
     return launch;
 }
 
-// A copy, a fill or a host function gets the serial of a launch of one thread at its first access.
+// Gives a copy, a fill or a host function a serial at its first access, as if it were a launch of one thread.
 void number_work() {
     if (work_serial) return;
     forget_what_is_over();
@@ -92,7 +92,7 @@ void number_work() {
     end_serials();
 }
 
-// The accessor when it is not a thread: an operation of a stream, or the host.
+// Who makes an access that is not by a kernel's thread: an operation of a stream, or the host.
 struct Accessor {
     bool host;
     bool write;
@@ -200,7 +200,7 @@ struct CopiedToHost {
 };
 Growable<CopiedToHost> copied_to_host;
 
-// Publishes the range that the hooks check.
+// Updates the address range for which the hooks call host_touches_own().
 void watch_copied() {
     uintptr_t low = ~uintptr_t(0), high = 0;
     for (const CopiedToHost& copied : copied_to_host) {
@@ -239,7 +239,7 @@ void mark_copies() {
         track(*region);
         Cells cells = cells_of(*region, copy.address, copy.bytes);
         for (ShadowCell* cell = cells.first; cell != cells.end; ++cell) {
-            bool latest = cell->reads.serial() <= copy.serial;  // keeps what kernels have marked since
+            bool latest = cell->reads.serial() <= copy.serial;  // a kernel's later read stays recorded
             if (copy.write ? cell->write.serial() <= copy.serial : latest) {
                 Epoch& epoch = copy.write ? cell->write : cell->reads;
                 epoch = Epoch(copy.serial, 1);
@@ -293,7 +293,8 @@ bool begin_ordered_launch(const Launch& launch) {
     bool numbered = begin_serials(past);
     the_launch.open_serial = first_unordered(the_launch.first_serial);
     find_overlap(launch);
-    // Beside other launches, reader sets list every member: a writer may be ordered after only some of them.
+    // If other launches may run at the same time, reader sets list every member, because a writer may be ordered after
+    // only some of them.
     the_launch.exact = the_launch.open_serial != the_launch.first_serial || the_launch.overlap_serials;
     return numbered;
 }
@@ -316,7 +317,7 @@ void forget_streams() {
 void work_reads(uintptr_t address, size_t bytes) { work_accesses(address, bytes, false); }
 void work_writes(uintptr_t address, size_t bytes) { work_accesses(address, bytes, true); }
 
-// Only if some kernel's accesses are checked: other writes were not seen.
+// Reports bytes that were never written. Needs at least one checked kernel: writes by unchecked kernels are unknown.
 void work_copies_out(uintptr_t address, size_t bytes) {
     Region* region = in_work ? find_region(address) : nullptr;
     if (!region || region->initialized || cells_were_refused()) return;

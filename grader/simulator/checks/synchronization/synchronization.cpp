@@ -1,4 +1,4 @@
-// What synchronization orders: barriers, __syncwarp, fences and atomic variables.
+// The order that synchronization creates: by barriers, __syncwarp, fences and atomic variables.
 #include "checks/synchronization/clusters.h"
 #include "checks/synchronization/races.h"
 #include "checks/synchronization/volatiles.h"
@@ -12,7 +12,8 @@ void add_time(VectorClockBuilder& builder, const ThreadState& thread) {
     builder.add_lane(thread.warp->warp->index, thread.lane, thread.time());
 }
 
-// What the fences of synchronizing threads have published: after the barrier any of them may pass it on.
+// The join of what the threads at a barrier have published by fences. After the barrier, an atomic store by any of them
+// publishes all of it.
 class ReleaseJoin {
   public:
     explicit ReleaseJoin(BlockState& block) : block_(block), known_(block.worker->pool, block.serial) {}
@@ -34,10 +35,10 @@ class ReleaseJoin {
 
     const Release* finish() {
         if (!count_) return nullptr;
-        // When every thread has published, this is as good as a barrier at the time of the earliest one.
+        // If every thread has executed a fence, all accesses before the earliest fence are published, as by a barrier.
         if (count_ == block_.block->thread_count && earliest_ >= barrier_time_) barrier_time_ = earliest_ + 1;
         Release* release = block_.worker->pool.take<Release>();
-        // No thread's own time: the rows have the times.
+        // The release has no thread of its own: the rows of its vector clock have the times of all threads.
         *release = {block_.serial, {}, {}, barrier_time_, {}, Scope::device, known_.finish()};
         return release;
     }
@@ -50,8 +51,9 @@ class ReleaseJoin {
     unsigned count_ = 0;
 };
 
-// Synchronizing threads: what one of them knows, has published or has waited for holds for all. A barrier is no fence of
-// the device: what they acquired from other blocks still needs one, of any of them.
+// A set of threads that synchronize. Whatever one of them knows, has published or has waited for holds for all of them
+// afterwards. But a barrier is no fence of device scope: to acquire what atomic reads observed from other blocks, one
+// of the threads must still execute a fence.
 class SyncScope {
   public:
     explicit SyncScope(BlockState& block)
@@ -208,13 +210,13 @@ void grid_joined() {
 
 namespace {
 
-// The narrowest of the scopes that include the same threads.
+// Returns the narrowest scope that includes the same threads.
 Scope reach_of(const ThreadState& thread, Scope scope) {
     if (scope == Scope::cluster && thread.block->cluster_size == 1) return Scope::block;
     return scope == Scope::system ? Scope::device : scope;
 }
 
-// From now on a reader set lists every member: accesses of one block may be ordered one by one.
+// From now on reader sets list every member, because a fence can order accesses of single threads.
 void order_one_by_one(BlockState& block, Scope scope) {
     if (scope != Scope::block) the_launch.exact = true;
     become_exact(block);
@@ -225,12 +227,12 @@ const Release* new_release(ThreadState& thread, Scope scope) {
     Release* release = block.worker->pool.take<Release>();
     *release = release_of(thread, thread.time());
     release->scope = scope;
-    // Later accesses are not published.
+    // A new time, so that the thread's later accesses are not part of this release.
     set_time(thread, ++block.time);
     return release;
 }
 
-// Begins the log of a store. It contains what this thread released through the variable before.
+// Begins the new log of a store. It repeats the thread's own earlier releases through the variable.
 void begin_log(const ThreadState& thread, const void* variable) {
     SyncLog** known = the_launch.logs.find(reinterpret_cast<uint64_t>(variable));
     if (!known || !*known || !(*known)->length()) return;
