@@ -299,7 +299,7 @@ class Report(_Part):
 
 
 class InvalidReport(GraderError):
-    """The report is not one that libsim could have written."""
+    """The error for a report that libsim cannot have written, for example because the kernel overwrote it."""
 
 
 _decoder = msgspec.json.Decoder(Report)
