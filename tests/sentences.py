@@ -23,6 +23,10 @@ ROOT = Path(__file__).parents[1]
 KINDS = ("docstring", "comment", "message", "paragraph")
 _DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BODIES = (ast.Module, ast.ClassDef)
+_MARKERS = ("namespace", 'extern "C"', "finding: ", "clang-format ")
+"""Beginnings of comments for programs: the end of a block, and what a test reads."""
+_CODE = re.compile(r"[;{]$|\b__\w+__\b|url\(|^\W|^--")
+"""What distinguishes code and parts of commands from messages, both of which are strings."""
 _CXX_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)
 
 
@@ -37,7 +41,7 @@ def sentences(path: Path) -> Iterator[tuple[str, int, str]]:
         lines = text.splitlines()
         for found in _CXX_COMMENT.finditer(text):
             words = " ".join(line.strip().lstrip("/").strip() for line in found[0].splitlines())
-            if not words.startswith(("namespace", 'extern "C"')):  # skip comments at the end of such a block
+            if not words.startswith(_MARKERS):
                 line = text.count("\n", 0, found.start())
                 yield "comment", line + 1, _with_code(lines[line], words) if words in lines[line] else words
     elif path.suffix == ".md":
@@ -72,7 +76,7 @@ def _python(text: str) -> Iterator[tuple[str, int, str]]:
             message = node.value  # type: ignore[attr-defined]
         else:
             continue
-        if message.count(" ") >= 4 and "\n" not in message.strip():
+        if message.count(" ") >= 4 and "\n" not in message.strip() and not _CODE.search(message):
             yield "message", node.lineno, message  # type: ignore[attr-defined]
     for number, words in _comments(text):
         if words.count(" ") >= 3:
