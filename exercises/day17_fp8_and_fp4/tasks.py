@@ -665,6 +665,89 @@ to do. The goal on a GPU, for 1 and 16 rows, is twice the speed of torch's matmu
     torch_prepare=lambda w, w_scales: {"bf16_weights": mxfp4_weights(w.long(), w_scales).bfloat16()},
 )
 
+# ----------------------------------------------------------------------------------------------- fp4_block_scaled_gemm
+
+
+def nvfp4_operand(q, scales):
+    """Convert NVFP4 without its f32 scale to float64 [rows, columns]."""
+    numbers = from_e2m1(from_pairs(q.long())).double().unflatten(-1, (-1, NVFP4_GROUP))
+    return (numbers * from_e4m3(scales)[..., None]).flatten(-2)
+
+
+def rising_patterns(shape, generator):
+    """Draw patterns of e4m3 scales that rise along k, from 2^-6 to 256."""
+    steps = torch.linspace(8, 120, shape[-1]).round().long()
+    return (steps + torch.randint(0, 6, shape, generator=generator)).expand(shape)
+
+
+def in_first_lane(shape, generator):
+    """Draw patterns of e4m3 scales: 1 in every 32nd row, and 0 in all others."""
+    return torch.where(torch.arange(shape[0])[:, None] % 32 == 0, 0x38, 0).expand(shape)
+
+
+ANY_PAIR, ANY_SCALE = integers(0, 256), integers(0, E4M3_NAN)
+
+fp4_block_scaled_gemm = Exercise(
+    summary="""\
+Compute y = alpha X W^T on Blackwell's tensor cores (sm_100a), with X[i, k] = e2m1(x[i, k]) * e4m3(x_scales[i, k / 16])
+and W[j, k] likewise. x is [rows, in_features / 2], two patterns of e2m1 per byte, the first in its lower half; w is
+[out_features, in_features / 2]. x_scales [rows, in_features / 16] and w_scales [out_features, in_features / 16] are
+patterns of e4m3 from 0 to 0x7e. alpha [1] and y are f32. TMA loads tiles, tcgen05.cp copies scales to tensor memory, and
+block-scaled tcgen05.mma multiplies. in_features is a multiple of 64 and not 0, rows and out_features are any numbers, and
+all tensors are 16-byte aligned. y may have more than 2^31 elements, though in no case here. With no rows or no
+out_features there is nothing to do. Kernels of this exercise have run in the simulator only, never on a Blackwell
+GPU.""",
+    launchers="void fp4_block_scaled_gemm(const unsigned char* x, const unsigned char* w, const unsigned char* x_scales, "
+    "const unsigned char* w_scales, const float* alpha, {T}* y, int rows, int in_features, int out_features, "
+    "cudaStream_t stream)",
+    dtypes=("f32",),
+    inputs={
+        "x": Input("rows in_features//2", ANY_PAIR, dtype="u8"),
+        "w": Input("out_features in_features//2", ANY_PAIR, dtype="u8"),
+        "x_scales": Input("rows in_features//16", ANY_SCALE, dtype="u8"),
+        "w_scales": Input("out_features in_features//16", ANY_SCALE, dtype="u8"),
+        "alpha": Input("1", uniform(0.001, 0.01), dtype="f32"),
+    },
+    outputs={"y": Output("rows out_features")},
+    reference=lambda x, w, x_scales, w_scales, alpha: (
+        alpha * (nvfp4_operand(x, x_scales) @ nvfp4_operand(w, w_scales).T)
+    ),
+    cases=[
+        Case("one row, one column", **matmul_sizes(1, 64, 1)),
+        Case("two rows, two mma", **matmul_sizes(2, 128, 16)),
+        Case("one tile", **matmul_sizes(128, 256, 128)),
+        Case("a little more than a tile", **matmul_sizes(131, 320, 137)),
+        Case("in_features longer than the ring of tiles", **matmul_sizes(35, 1344, 40)),
+        Case(
+            "scales that rise along k",
+            inputs={"x_scales": rising_patterns, "w_scales": rising_patterns},
+            **matmul_sizes(17, 512, 24),
+        ),
+        Case("scales of 0 but in each 32nd row", inputs={"x_scales": in_first_lane}, **matmul_sizes(97, 64, 33)),
+        Case("random sizes", rows=between(1, 150), in_features=one_of(64, 192, 448), out_features=between(1, 200)),
+        Case("no rows", **matmul_sizes(0, 64, 64)),
+        Case("no columns", **matmul_sizes(5, 64, 0)),
+    ],
+    efficient=Case("256 x 1024 x 256", **matmul_sizes(256, 1024, 256)),
+    bars=[
+        Bar("tensor_operations / flops_needed", at_least=1, look="Multiply with tcgen05.mma."),
+        Bar(
+            "global_bytes / minimum",
+            at_most=1.7,
+            look="Let a block compute at least 128 x 128 elements of y.",
+            naive="tiles of 64 columns",
+        ),
+        Bar(
+            "sectors / ideal",
+            at_most=1.5,
+            look="Load tiles by TMA. Let neighboring lanes load neighboring scales, and store neighboring columns of y.",
+        ),
+        Bar("launches", at_most=1, look="Use one kernel."),
+        Bar("scratch_bytes", at_most=0, look="Allocate no memory: the kernel needs none but its parameters."),
+    ],
+    flops=lambda d: 2 * d["rows"] * d["in_features"] * d["out_features"],
+)
+
 # -------------------------------------------------------------------------------------------------------- fp8_kv_cache
 
 
