@@ -4,8 +4,8 @@
 // key_starts[b] to key_starts[b + 1] - 1 of k and v. Causal: the last query sees all keys of its sequence.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
-//   heads * head_dim.
+//   The heads of a token are contiguous. From token to token, q has a stride of q_stride elements, k and v of
+//   kv_stride, and out of heads * head_dim.
 //   taken: [1], a counter of the query tiles that blocks have taken
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,5 +1,5 @@
-// y = x w^T in FP8 with a scale for each 1 x 128 of x and each 128 x 128 of w: sums of 128 of k in the tensor cores, all
-// others in f32 registers.
+// y = x w^T in FP8 with a scale for each 1 x 128 of x and each 128 x 128 of w: tensor cores sum over 128 values of k,
+// and all other sums are in f32 registers.
 //
 //   x: [rows, in]     x_scales: [rows, groups]     groups = ceil(in / 128)
 //   w: [out, in]      w_scales: [ceil(out / 128), groups]     y: [rows, out]

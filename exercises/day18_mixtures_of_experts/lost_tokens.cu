@@ -2,7 +2,8 @@
 //
 //   ids, places: [tokens]     slots: [experts, capacity]     kept: [experts]
 //
-// A block has one expert. It processes all tokens in rounds, one token per thread, and counts the tokens of its expert.
+// A block handles one expert. It processes all tokens in rounds, one token per thread, and counts the tokens of its
+// expert.
 #include <cuda_runtime.h>
 
 constexpr int kThreads = 128;

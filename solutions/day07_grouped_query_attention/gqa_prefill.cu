@@ -4,8 +4,8 @@
 //
 // All heads of a group use the same keys. So the rows of a tile are the queries of *all* heads of a group: row r of
 // key/value head g is query r / group of head g * group + r % group. A block of 128 threads walks over the keys once
-// for 64 such rows. Thread (ty, tx) has rows 4 ty ... 4 ty + 3, of the scores keys tx, tx + 8, tx + 16 and tx + 24, and
-// of the output the columns 4 tx ... 4 tx + 3 of every 32.
+// for 64 such rows. Thread (ty, tx) computes rows 4 ty ... 4 ty + 3: the scores of keys tx, tx + 8, tx + 16 and tx +
+// 24, and columns 4 tx ... 4 tx + 3 of every 32 columns of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

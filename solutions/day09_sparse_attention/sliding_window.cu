@@ -1,6 +1,6 @@
 // Sliding-window attention, f16 or bf16: query i sees the `window` keys that end with its own position.
 //
-// Day 8's kernel on tensor cores, with three changes:
+// This is day 8's kernel on tensor cores, with three changes:
 // - The band: a block starts at the first tile of keys that any of its queries sees, instead of at key 0. Within the
 //   band a warp skips the tiles that none of its own queries sees.
 // - mma.sync in place of WMMA: its fragment layout is documented, so the lanes compute the softmax on the accumulators.

@@ -4,9 +4,9 @@
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
 //   partial_out: [batch, heads, splits, head_dim]     partial_stats: [batch, heads, splits, 2], both scratch memory
 //
-// Day 7's kernel, with keys in pages. A block owns a part of the keys of one key/value head and all query heads of its
-// group (up to 8). A *team* of 8 or 16 lanes holds a row, 16 bytes per lane, and processes 4 keys per step. Every
-// thread copies its own data to a queue in shared memory, two steps ahead. It looks up the page of a key one step
+// This is day 7's kernel, with keys in pages. A block owns a part of the keys of one key/value head and all query heads
+// of its group (up to 8). A *team* of 8 or 16 lanes holds a row, 16 bytes per lane, and processes 4 keys per step.
+// Every thread copies its own data to a queue in shared memory, two steps ahead. It looks up the page of a key one step
 // earlier, so no copy waits for the table.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

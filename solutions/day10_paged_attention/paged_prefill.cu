@@ -4,10 +4,10 @@
 //   k_cache, v_cache: [pages, kv_heads, page_size, head_dim]     lengths: [batch], keys of each sequence
 //   block_tables: [batch, max_pages], where key i of sequence b is in page block_tables[b, i / page_size]
 //
-// Day 7's kernel. Row r of key/value head g is query r / group of head g * group + r % group, and a block of 128
-// threads walks over the keys once for 64 such rows. Only the addresses differ: of a query through query_starts, of a
-// key through the block table. Thread (ty, tx) computes rows 4 ty ... 4 ty + 3: the scores of keys tx, tx + 8, tx + 16
-// and tx + 24, and columns 4 tx ... 4 tx + 3 of every 32 columns of the output.
+// This is day 7's kernel with other addresses. Row r of key/value head g is query r / group of head g * group + r %
+// group, and a block of 128 threads walks over the keys once for 64 such rows. Only the addresses differ: queries are
+// found through query_starts, keys through the block table. Thread (ty, tx) computes rows 4 ty ... 4 ty + 3: the scores
+// of keys tx, tx + 8, tx + 16 and tx + 24, and columns 4 tx ... 4 tx + 3 of every 32 columns of the output.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -1,8 +1,9 @@
 // Attention on tensor cores with mma.sync, f16 or bf16, for several sequences, concatenated without padding.
 //
 //   q: [queries, heads, head_dim]     k, v: [keys, kv_heads, head_dim]     out: [queries, heads, head_dim]
-//   The heads of a token are contiguous. The stride from token to token is q_stride or kv_stride elements, and in out
-//   heads * head_dim. Sequence b has queries query_starts[b] ... query_starts[b + 1] - 1, and keys likewise.
+//   The heads of a token are contiguous. From token to token, q has a stride of q_stride elements, k and v of
+//   kv_stride, and out of heads * head_dim. Sequence b has queries query_starts[b] ... query_starts[b + 1] - 1, and
+//   keys likewise.
 //
 // A row is a query of one of the heads that share a key/value head: row r of key/value head g is query r / group of
 // head g * group + r % group. A block handles kQueries rows, a warp kStripes times 16 of them, and all warps process

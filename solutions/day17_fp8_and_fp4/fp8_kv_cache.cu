@@ -5,9 +5,10 @@
 //   k_cache, v_cache: [batch, kv_heads, max_length, head_dim]     k_scales, v_scales: [batch, kv_heads, max_length]
 //   parts: [splits, batch * heads, head_dim + 2], for each part of the keys its output, its maximum and its sum
 //
-// A block has one sequence, one key head with its up to eight query heads, and a part of the keys. A warp takes 16 keys
-// at a time, by mma.sync in bf16, which holds every e4m3. The queries are operand A, in rows 0 to 7. Scales of keys
-// multiply scores, scales of values multiply probabilities, so the 8-bit numbers are converted and nothing more.
+// A block handles one sequence, one key head with up to eight query heads, and a part of the keys. A warp handles 16
+// keys at a time with mma.sync in bf16, which represents every e4m3 number. The queries are operand A, in rows 0 to 7.
+// Scales of keys multiply scores, scales of values multiply probabilities, so the 8-bit numbers are converted and
+// nothing more.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>

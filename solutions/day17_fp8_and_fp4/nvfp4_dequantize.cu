@@ -3,7 +3,7 @@
 //   q: [rows, columns / 2], two patterns per byte     scales: [rows, columns / 16], e4m3     amax: [1]
 //   x: [rows, columns]
 //
-// A lane converts eight numbers: four bytes become 16. It has kPieces of them in flight.
+// A lane converts eight numbers: four bytes become 16. It has kPieces such pieces in flight.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

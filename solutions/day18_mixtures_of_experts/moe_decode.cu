@@ -1,5 +1,5 @@
 // A mixture of experts for 1 to 64 tokens, in two kernels. Each chosen expert's weights are read once, by whichever warp
-// has their tile, for all tokens that chose it; the time is the bytes of these experts.
+// has their tile, for all tokens that chose it, so the time is that of reading these weights.
 //
 //   x, out: [tokens, hidden]     ids, weights: [tokens, top_k]     gate_up: [experts, 2 inter, hidden], gate above up
 //   down: [experts, hidden, inter]     middle: [tokens * top_k, inter], the workspace

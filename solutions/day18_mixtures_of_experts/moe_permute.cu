@@ -3,8 +3,9 @@
 //   x: [tokens, hidden]     ids, rows_of: [tokens, top_k]     out: [tokens * top_k, hidden]     offsets: [experts + 1]
 //   work: [(chunks + 1) * experts], with chunks of 256 pairs: the count of each expert per chunk, then in all chunks
 //
-// Which row a pair gets is a sum of four numbers: the pairs of lower experts, those of its expert in earlier chunks, in
-// earlier warps of its chunk, and in lower lanes of its warp. No atomic decides an order, so every run gives the same.
+// The row of a pair is the sum of four counts: the pairs of lower experts, and the pairs of its expert in earlier
+// chunks, in earlier warps of its chunk, and in lower lanes of its warp. No atomic decides an order, so every run gives
+// the same result.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -2,9 +2,9 @@
 //
 //   x: [rows, in]     w: [experts, 2 inter, in], g above u     y: [rows, inter]     offsets: [experts + 1]
 //
-// The kernel of grouped_gemm with another tile of w: 128 rows of g and the 128 rows of u that belong to them, below each
-// other in shared memory. One wgmma of 256 columns multiplies both, and a lane's accumulators i and i + 64 are the gate
-// and the up of one element of y. So SwiGLU needs no exchange, and y is half as wide as what was multiplied.
+// This is the kernel of grouped_gemm with another tile of w: 128 rows of g and the 128 rows of u that belong to them,
+// below each other in shared memory. One wgmma of 256 columns multiplies both, and a lane's accumulators i and i + 64
+// are the gate and the up of one element of y. So SwiGLU needs no exchange, and y is half as wide as the product.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
