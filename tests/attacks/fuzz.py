@@ -51,13 +51,13 @@ MEMORY_PER_BYTE, MEMORY = 4000, 48 << 20
 
 
 def front_end(text: str) -> None:
-    """Read the text as a kernel file, up to the compiler."""
+    """Process the text as a kernel file, in all steps before the compiler runs."""
     renumbers_lines(text)
     plan_kernel("kernel.cu", text=in_utf8(text.encode(errors="replace")).decode())
 
 
 def compiler_output(text: str) -> None:
-    """Read the text as compiler output for a kernel file, up to the verdict."""
+    """Process the text as the compiler's output for a kernel file, up to the verdict."""
     plan = plan_kernel("kernel.cu", text="__global__ void f() {}\n")
     text = text[: 64 << 10]  # the jail truncates output at this length
     for said in diagnostics.read_messages(text, Path("kernel.cu"), text, plan.rewritten):

@@ -20,7 +20,7 @@ VERDICTS = Path(__file__).parent / "test_verdicts.py"
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong kernel: one mistake of an exercise."""
+    """A wrong kernel, which contains one mistake."""
 
     entry: Entry
     mistake: Mistake

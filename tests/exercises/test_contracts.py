@@ -121,7 +121,7 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
-    """Return whether every output would be accepted."""
+    """Return whether the comparison would accept every output."""
     for name, wanted in expected.items():
         dtype = call.output_dtypes[name]
         tolerance = task.tolerance_of(name, call.dtype)

@@ -1,10 +1,10 @@
 """The corpus: kernels with one fault each, and a correct variant (twin) of each kernel.
 
 A file in ``corpus/`` contains both: if ``CLEAN`` is defined, the fault is fixed. Its launcher is always
-``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out; a comment ``// n = 96`` near the
-top sets n, otherwise n is 1000. Every line at which the simulator must report a finding is marked:
+``run(const T* x, T* out, int n, cudaStream_t stream)`` with n elements in x and out. A comment ``// n = 96 elements``
+near the top sets n, otherwise n is 1000. Every line at which the simulator must report a finding is marked:
 
-    out[i] = 2 * x[i];  // finding: out_of_bounds
+    out[i] = 2 * x[i];  // expected finding: out_of_bounds
 
 A separate comment line near the top marks a finding without a line. A race is marked at both accesses. If a fault may
 be reported as one of several kinds (a race within a warp or between warps), the mark lists all of them.
@@ -28,7 +28,7 @@ from grader.verdict.findings.memory import Address
 from grader.verdict.wording.findings import text
 
 CORPUS = Path(__file__).parent / "corpus"
-_MARK = re.compile(r"// finding: ([a-z_ ]+)")
+_MARK = re.compile(r"// expected finding: ([a-z_ ]+)")
 _SIZES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32}
 _NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"}
 

@@ -52,7 +52,7 @@ def test_integers(load, schedule, launcher, dtype):
     got = [int(c) & (2**bits - 1) for c in cells]
     expected = expected_cells(dtype, bits)
     if not kernel.in_order or schedule != {"workers": 1, "schedule": "forward"}:
-        got[1] = expected[1]  # the last thread depends on the schedule
+        got[1] = expected[1]  # any thread may exchange last
     assert got[:10] == expected
     seen = sorted(int(o) for o in old)
     assert seen[0] <= 3 <= seen[-1]

@@ -1,4 +1,4 @@
-"""Block-scaled tcgen05.mma: random elements and scales of each kind, bit for bit, and each wrong operand."""
+"""Tests of block-scaled tcgen05.mma: results for random elements and scales of each kind, and refused operands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BITS = {"e4m3": 8, "e5m2": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4}
 
 @dataclass(frozen=True)
 class Form:
-    """A block-scaled mma. ``number`` selects its opcode in the kernel file."""
+    """The kind of a block-scaled mma. ``number`` selects its opcode in block_scale.cu."""
 
     number: int
     scales: int
@@ -66,7 +66,7 @@ def kernel() -> SimulatedKernel:
 
 
 def elements(name: str, rows: int, depth: int, random: np.random.Generator) -> np.ndarray:
-    """Return bit patterns of finite numbers."""
+    """Return random bit patterns of an element type, without NaN and infinity."""
     patterns = random.integers(0, 1 << BITS[name], (rows, depth)).astype(np.uint8)
     largest = {"e4m3": 0x7E, "e5m2": 0x7B}.get(name, 0xFF)
     sign = 1 << BITS[name] - 1
@@ -86,7 +86,7 @@ def decoded(patterns: np.ndarray, name: str) -> np.ndarray:
 
 
 def packed(patterns: np.ndarray, name: str, is_mxf8f6f4: bool) -> np.ndarray:
-    """Return rows of 32 bytes: 16 elements in each 16 bytes, or, for kind::mxf4, 32."""
+    """Return rows of 32 bytes in shared memory. 16 bytes hold 16 elements, or 32 for kind::mxf4."""
     each = 16 if is_mxf8f6f4 else 32
     bits = np.unpackbits(patterns[..., None], axis=-1, bitorder="little")[..., : BITS[name]]
     bits = bits.reshape(len(patterns), -1, each * BITS[name])
@@ -104,7 +104,7 @@ def scale_bytes(words: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Drawn:
-    """Operands of an mma: patterns [rows, depth], words of four scales [rows, 4], accumulators."""
+    """The operands of an mma: bit patterns [rows, depth], scales [rows, 4], and accumulators."""
 
     a: np.ndarray
     b: np.ndarray

@@ -144,8 +144,8 @@ def test_requests_to_other_blocks_are_counted_apart(load):
     x = np.zeros((1, 4, 64), dtype=np.float32)
     outcome = kernel("run_neighbors", x, np.zeros_like(x), np.zeros((1, 4, 2), dtype=np.int32), 1)
     sites = [s for k in outcome.report["kernels"] for s in k["sites"] if s["space"] == "distributed"]
-    # Four blocks of two warps, each with a read through a pointer, a read in PTX and a store; three blocks have
-    # atomics.
+    # Requests: each of four blocks has two warps, which read through a pointer, read in PTX and store. Three blocks
+    # also make atomic operations.
     assert sum(s["requests"] for s in sites if s["access"] != "atomic") == 4 * 2 * 3
     assert sum(s["requests"] for s in sites if s["access"] == "atomic") == 2 * 3 * 2
     assert not any(s["wavefronts"] or s["sectors"] for s in sites)

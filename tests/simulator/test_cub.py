@@ -1,4 +1,4 @@
-"""CUB's collectives compared with numpy, under every schedule."""
+"""Tests of CUB's collectives, compared with numpy under every schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// A call returns a structure into the simulator's data.
+// A function returns a structure, which is stored in the simulator's data.
 // Expected finding: not_its_memory.
 struct Four {
     long values[4];

@@ -1,5 +1,5 @@
-// A correct strided add with a different design: blocks of 32 x 8 threads, each of which takes a tile of columns and
-// walks down the rows, since a grid has at most 65535 blocks in y.
+// A correct strided add with a different design: blocks of 32 x 8 threads, each of which computes a tile of columns and
+// loops over the rows, because gridDim.y is at most 65535.
 #include <cuda_runtime.h>
 
 // x, y: views of (rows, cols); out: (rows, cols), contiguous.

@@ -8,7 +8,7 @@
 constexpr int kThreads = 512;
 constexpr int kKept = 16;
 
-// Returns the sum over the block to every thread. It can be called again: barriers precede and follow `partial`.
+// Returns the sum over the block to every thread. Barriers before and after the use of `partial` allow a second call.
 __device__ float block_sum(float mine) {
     __shared__ float partial[kThreads / 32];
     for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);

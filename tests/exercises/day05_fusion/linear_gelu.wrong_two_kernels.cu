@@ -11,7 +11,7 @@ __device__ float gelu(float v) { return v * normcdff(v); }
 // x: [rows, inner]   weight: [features, inner]   sums: [rows, features]
 template <typename T>
 __global__ void product_kernel(const T* x, const T* weight, float* sums, int rows, int inner, int features) {
-    __shared__ float a[16][65], b[16][65];  // k-major
+    __shared__ float a[16][65], b[16][65];  // [k][row or feature], padded
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float sum[4][4] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {

@@ -11,7 +11,7 @@ __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)
 template <typename T>
 __global__ void fused_kernel(const T* x, const T* gate_weight, const T* up_weight, T* out, int rows, int inner,
                              int hidden) {
-    __shared__ float a[16][65], g[16][65], u[16][65];  // k-major
+    __shared__ float a[16][65], g[16][65], u[16][65];  // [k][row or feature], padded
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float gate[4][4] = {}, up[4][4] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {

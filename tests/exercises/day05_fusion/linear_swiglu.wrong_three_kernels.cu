@@ -1,4 +1,4 @@
-// Wrong: three unfused kernels, with gate and up in global memory between them
+// Wrong: three kernels, which write gate and up to global memory and read them again
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@ __device__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)
 // x: [rows, inner]   weight: [hidden, inner]   out: [rows, hidden]
 template <typename T>
 __global__ void product_kernel(const T* x, const T* weight, float* out, int rows, int inner, int hidden) {
-    __shared__ float a[16][65], b[16][65];  // k-major
+    __shared__ float a[16][65], b[16][65];  // [k][row or feature], padded
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float sum[4][4] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {

@@ -11,7 +11,7 @@ __device__ void put(__nv_bfloat16* p, float x) { *p = __float2bfloat16(x); }
 template <typename T>
 __global__ void fused_kernel(const T* x, const T* norm_weight, const T* weight, T* out, int rows, int inner,
                              int features, float eps) {
-    __shared__ float a[16][65], b[16][65];  // k-major
+    __shared__ float a[16][65], b[16][65];  // [k][row or feature], padded
     __shared__ float total[64];
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float sum[4][4] = {}, squares[4] = {};

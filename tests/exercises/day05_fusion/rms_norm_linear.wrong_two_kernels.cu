@@ -1,4 +1,4 @@
-// Wrong: two unfused kernels, with the normalized rows in global memory between them
+// Wrong: two kernels. The first one writes normalized rows to global memory, and the second one reads them
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ __global__ void norm_kernel(const T* x, const T* norm_weight, T* normed, int row
 
 template <typename T>
 __global__ void product_kernel(const T* x, const T* weight, T* out, int rows, int inner, int features) {
-    __shared__ float a[16][65], b[16][65];  // k-major
+    __shared__ float a[16][65], b[16][65];  // [k][row or feature], padded
     const int row0 = blockIdx.y * 64, feature0 = blockIdx.x * 64, tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float sum[4][4] = {};
     for (int k0 = 0; k0 < inner; k0 += 16) {

@@ -1,4 +1,4 @@
-// Block-scaled mma of each kind, for test_block_scale.py: the host places operands and scale factors in shared memory.
+// Block-scaled tcgen05.mma of each kind, for test_block_scale.py. The test chooses operands and scale factors.
 #include <cuda_runtime.h>
 
 #include <cstdint>

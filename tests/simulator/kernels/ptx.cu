@@ -1,4 +1,4 @@
-// Inline PTX: one small kernel for each family of instructions.
+// Kernels with inline PTX, one for each family of instructions.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

@@ -194,7 +194,7 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaStreamSynchronize(mine);
     out[i++] = calls;
 
-    // Refused calls.
+    // Makes calls that CUDA refuses.
     out[i++] = cudaGraphExecUpdate(executable, graph, &update);
     out[i++] = update.result;
     out[i++] = cudaGraphAddEmptyNode(&empty, graph, &in_clone, 1);

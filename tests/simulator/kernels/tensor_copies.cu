@@ -1,5 +1,5 @@
-// One TMA box of a tensor, from global to shared memory or back. The test describes the box: an array
-// of numbers describes the tensor map and the coordinates.
+// Copies one TMA box of a tensor from global to shared memory or back. The test passes an array of numbers, which
+// describes the tensor map and the coordinates.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>

@@ -631,7 +631,7 @@ CASE(memory_is_known_from_when_it_is_allocated_until_it_is_freed) {
         made.base += 128;
         made.kind = MemoryKind::device;
         allocation(made);
-        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // unchanged
+        CHECK_EQUAL(host_view.shares, kind == MemoryKind::managed);  // as before the allocation
         CHECK_EQUAL(scratch_bytes(), 128);
         release(memory + 128, 64, code + 1);
         CHECK(find_region(key(memory)) && !find_region(key(memory + 128)));

@@ -91,11 +91,11 @@ CASE(the_example_is_the_earliest) {
     add_finding(race(1, 2, 6));
     CHECK_EQUAL(finding(0).side.thread, 4);
     Finding other = race(1, 2, 500);
-    other.side.serial = 2;  // this block is earlier
+    other.side.serial = 2;  // an earlier block than in the first finding
     add_finding(other);
     CHECK(finding(0).side.serial == 2 && finding(0).side.thread == 500);
     other.side.serial = 90;
-    other.launch = 4;  // this launch is earlier
+    other.launch = 4;  // an earlier launch than in the first finding
     add_finding(other);
     CHECK_EQUAL(finding(0).side.serial, 90);
     other.side.serial = 1;

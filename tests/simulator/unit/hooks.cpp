@@ -534,7 +534,7 @@ CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
             CHECK_EQUAL(sim::host_threads::knows(3, 7), leave != leaves[3] && find != finds[3]);
             CHECK(!sim::host_threads::knows(3, 8));
         }
-    // A store by a thread of a kernel passes on nothing of what host threads know.
+    // A store by a thread of a kernel does not pass on the operations that host threads know.
     sim::host_threads::reset();
     uint32_t flag = 0;
     sim::Clock before, after;

@@ -27,7 +27,7 @@ extern "C" void __wrap___ubsan_handle_out_of_bounds(void* data, uintptr_t index)
 
 namespace {
 
-// Reports an index of an array of this type in a thread of a grid, followed by an access to shared memory.
+// Reports an invalid array index in one thread, as the compiler's check does, then makes an access to shared memory.
 void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
     Type array_type = {}, index_type = {};
     strcpy(array_type.name, array);

@@ -1,5 +1,5 @@
 // Calls CUB's BlockReduce twice with the same storage. A barrier separates the calls.
-// n = 256
+// n = 256 elements
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
 // Threads that keep their element get output indices from a counter in shared memory, with one atomic for each warp.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 
 __global__ void keep(const float* x, float* out, int n) {

@@ -1,5 +1,5 @@
 // Synchronizes tiles, coalesced threads and the block, each with sync() of its cooperative group.
-// n = 256
+// n = 256 elements
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 // Copies asynchronously into two alternating buffers, with a wait for the copies and both necessary barriers.
-// n = 1024
+// n = 1024 elements
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 

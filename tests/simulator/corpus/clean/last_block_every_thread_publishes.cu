@@ -1,6 +1,6 @@
 // Each thread writes a partial result and executes a fence. After a barrier, thread 0 counts the block as done. In the
 // last block, every reader executes a fence after the barrier that follows thread 0's atomic.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned finished;

@@ -1,5 +1,5 @@
 // Multiplies 16 x 16 tiles, which pass through shared memory, on the tensor cores.
-// n = 256
+// n = 256 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

@@ -1,5 +1,5 @@
 // Each thread copies with its own cuda::pipeline of two stages. A barrier precedes reads of other threads' copies.
-// n = 1024
+// n = 1024 elements
 #include <cuda/pipeline>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
 // One warp fills a ring of two tiles for three consuming warps; each slot has a "full" and an "empty" barrier.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ void wait(int barrier) { asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory"); }

@@ -1,5 +1,5 @@
 // Hillis and Steele's scan with two buffers, and a tree reduction that stops when one warp remains.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 
 __global__ void scan(const float* x, float* out, int n) {

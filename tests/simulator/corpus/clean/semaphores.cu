@@ -1,6 +1,6 @@
 // Blocks add to a tile in turn, as split-K products do: one thread of each block waits for a semaphore and releases it.
 // Two more kernels use a lock of cuda::atomic, and words that hold value and flag, which need no order.
-// n = 256
+// n = 256 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 

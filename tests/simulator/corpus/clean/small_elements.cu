@@ -1,5 +1,5 @@
 // Threads write neighboring halves and neighboring bytes of the same 4-byte word.
-// n = 256
+// n = 256 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
 // Launches work in several streams, ordered by streams, events, synchronization and graphs.
-// n = 1000
+// n = 1000 elements
 #include <cuda_runtime.h>
 
 __global__ void add(const float* from, float* to, int n, float value) {

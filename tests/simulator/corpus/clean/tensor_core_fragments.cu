@@ -1,5 +1,5 @@
 // ldmatrix and mma.sync on a tile that was copied asynchronously.
-// n = 256
+// n = 256 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -13,9 +13,7 @@ __global__ void multiply(const __half* x, __half* out, int n) {
     __syncthreads();
     unsigned a[4], b[2];
     const unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(&tile[(lane % 16) * 16 + lane / 16 * 8]));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(row));
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(b[0]), "=r"(b[1]) : "r"(row));
     float c[4] = {};
     asm volatile(

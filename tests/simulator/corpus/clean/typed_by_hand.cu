@@ -1,5 +1,5 @@
 // One buffer of dynamic shared memory contains halves, followed by floats.
-// n = 128
+// n = 128 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

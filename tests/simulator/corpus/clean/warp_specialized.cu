@@ -1,6 +1,6 @@
 // One warp loads tiles with bulk copies. A warpgroup processes them and stores its results with bulk copies. Each of
 // two stages has a full and an empty mbarrier.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -39,10 +39,9 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
                 const int stage = turn % 2;
                 wait(&empty[stage], (turn / 2 & 1) ^ 1);
                 asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" ::"r"(address_of(&full[stage])) : "memory");
-                asm volatile(
-                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(address_of(in[stage])),
-                    "l"(x + first), "r"(address_of(&full[stage]))
-                    : "memory");
+                asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(address_of(in[stage])),
+                             "l"(x + first), "r"(address_of(&full[stage]))
+                             : "memory");
             }
         }
     } else {
@@ -60,8 +59,7 @@ __global__ void __launch_bounds__(256, 1) scale(const float* x, float* out, int 
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync 1, 128;" ::: "memory");
             if (i == 0) {
-                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 512;" ::"l"(out + first),
-                             "r"(address_of(results[stage]))
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 512;" ::"l"(out + first), "r"(address_of(results[stage]))
                              : "memory");
                 asm volatile("cp.async.bulk.commit_group;" ::: "memory");
             }

@@ -1,5 +1,5 @@
 // Threads past the end exit early. No barrier waits for them, and masks contain only the remaining threads.
-// n = 200
+// n = 200 elements
 #include <cuda_runtime.h>
 
 __global__ void sums(const float* x, float* out, int n) {

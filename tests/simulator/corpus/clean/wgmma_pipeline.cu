@@ -1,7 +1,7 @@
 // A Hopper pipeline. A producer warp copies tiles into shared memory. Two consumer warpgroups multiply their own rows
 // of A by the same B with wgmma. They alternate at named barriers, keep one wgmma in flight, and then use A from
 // registers.
-// n = 4096
+// n = 4096 elements
 #include <cuda_runtime.h>
 #include <cstdint>
 
@@ -11,18 +11,18 @@ __device__ void initialize(uint64_t* barrier, unsigned count) {
 }
 __device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
 __device__ void load(void* shared, const void* global, unsigned bytes, uint64_t* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)),
-                 "l"(global), "r"(bytes), "r"(address_of(barrier))
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global),
+                 "r"(bytes), "r"(address_of(barrier))
                  : "memory");
 }
 __device__ void wait_for(uint64_t* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
-                     address_of(barrier)),
+    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(address_of(barrier)),
                  "r"(parity)
                  : "memory");
 }
 
-// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
+// 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ __forceinline__ void multiply(float (&d)[8], uint64_t a, uint64_t b, int add) {
     asm volatile(
@@ -65,8 +65,7 @@ __global__ void __launch_bounds__(384, 1) pipeline(const float* x, float* out, i
             for (int turn = 0; turn < turns; ++turn) {
                 const int stage = turn % stages;
                 wait_for(&empty[stage], (turn / stages & 1) ^ 1);
-                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(&full[stage])), "r"(a_bytes + b_bytes)
-                             : "memory");
+                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(&full[stage])), "r"(a_bytes + b_bytes) : "memory");
                 load(a[stage], x + 1024 * turn, a_bytes, &full[stage]);
                 load(b[stage], x, b_bytes, &full[stage]);
             }

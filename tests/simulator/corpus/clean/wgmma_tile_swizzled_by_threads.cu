@@ -1,6 +1,6 @@
 // Threads rewrite a copied tile with the swizzle that the descriptor requires. So wgmma reads the threads' writes, not
 // the copy's.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"

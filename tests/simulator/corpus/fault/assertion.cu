@@ -5,7 +5,7 @@
 __global__ void copy(const float* x, float* out, int n, int limit) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    assert(i < limit);  // finding: assertion
+    assert(i < limit);  // expected finding: assertion
     out[i] = x[i];
 }
 

@@ -1,5 +1,5 @@
-// More than 1024 threads in a block: the launch is refused and nothing runs.
-// n = 2048
+// The launch has more than 1024 threads per block, so CUDA refuses it and nothing runs.
+// n = 2048 elements
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {
@@ -11,6 +11,6 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     copy<<<(n + 1023) / 1024, 1024, 0, stream>>>(x, out, n);
 #else
-    copy<<<1, n, 0, stream>>>(x, out, n);  // finding: refused
+    copy<<<1, n, 0, stream>>>(x, out, n);  // expected finding: refused
 #endif
 }

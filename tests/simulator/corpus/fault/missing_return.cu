@@ -4,7 +4,7 @@
 #ifdef CLEAN
 __device__ float store(float* to, float x) { return *to = x; }
 #else
-__device__ float store(float* to, float x) { *to = x; }  // finding: missing_return
+__device__ float store(float* to, float x) { *to = x; }  // expected finding: missing_return
 #endif
 
 __global__ void copy(const float* x, float* out, int n) {

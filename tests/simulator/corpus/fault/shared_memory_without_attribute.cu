@@ -1,4 +1,4 @@
-// 64 KB of dynamic shared memory require cudaFuncSetAttribute.
+// The launch requests 64 KB of dynamic shared memory without cudaFuncSetAttribute, so CUDA refuses it.
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {
@@ -14,5 +14,5 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 #endif
-    copy<<<1, 128, bytes, stream>>>(x, out, n);  // finding: refused
+    copy<<<1, 128, bytes, stream>>>(x, out, n);  // expected finding: refused
 }

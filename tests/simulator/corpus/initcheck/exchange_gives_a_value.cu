@@ -7,7 +7,7 @@ __global__ void take(const float* x, float* out, float* slots, int n) {
 #ifdef CLEAN
     atomicExch(&slots[i], x[i]);
 #else
-    atomicAdd(&slots[i], x[i]);  // finding: uninitialized_read
+    atomicAdd(&slots[i], x[i]);  // expected finding: uninitialized_read
 #endif
     __threadfence();
     out[i] = slots[i];

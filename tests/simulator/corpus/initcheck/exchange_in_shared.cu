@@ -8,7 +8,7 @@ __global__ void take(const float* x, float* out, int n) {
 #ifdef CLEAN
     atomicExch(&slots[threadIdx.x], x[i]);
 #else
-    atomicAdd(&slots[threadIdx.x], x[i]);  // finding: uninitialized_read
+    atomicAdd(&slots[threadIdx.x], x[i]);  // expected finding: uninitialized_read
 #endif
     out[i] = slots[threadIdx.x];
 }

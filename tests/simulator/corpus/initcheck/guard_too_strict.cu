@@ -1,5 +1,5 @@
 // The guard excludes the last element.
-// finding: output_not_written
+// expected finding: output_not_written
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {

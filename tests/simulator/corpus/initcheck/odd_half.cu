@@ -1,6 +1,6 @@
 // An odd number of halves is processed in pairs, so the last one is not written.
-// n = 1001
-// finding: output_not_written
+// n = 1001 elements
+// expected finding: output_not_written
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 

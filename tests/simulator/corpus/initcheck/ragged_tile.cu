@@ -11,7 +11,7 @@ __global__ void sum(const float* x, float* out, int n) {
 #endif
     __syncthreads();
     float total = 0;
-    for (int j = 0; j < 128; ++j) total += tile[j];  // finding: uninitialized_read
+    for (int j = 0; j < 128; ++j) total += tile[j];  // expected finding: uninitialized_read
     if (i < n) out[i] = total;
 }
 

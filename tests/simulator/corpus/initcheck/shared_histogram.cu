@@ -8,7 +8,7 @@ __global__ void histogram(const float* x, float* out, int n) {
     __syncthreads();
 #endif
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) atomicAdd(&bins[i % 32], x[i] > 0 ? 1 : 2);  // finding: uninitialized_read
+    if (i < n) atomicAdd(&bins[i % 32], x[i] > 0 ? 1 : 2);  // expected finding: uninitialized_read
     __syncthreads();
     if (i < n) out[i] = bins[i % 32];
 }

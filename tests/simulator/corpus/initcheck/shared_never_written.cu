@@ -8,7 +8,7 @@ __global__ void add(const float* x, float* out, int n) {
     bias[threadIdx.x] = 1;
     __syncthreads();
 #endif
-    if (i < n) out[i] = x[i] + bias[threadIdx.x];  // finding: uninitialized_read
+    if (i < n) out[i] = x[i] + bias[threadIdx.x];  // expected finding: uninitialized_read
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

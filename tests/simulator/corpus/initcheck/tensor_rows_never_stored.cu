@@ -1,6 +1,6 @@
 // No stored box contains the last rows of the output.
-// n = 320
-// finding: output_not_written
+// n = 320 elements
+// expected finding: output_not_written
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 

@@ -1,5 +1,5 @@
 // A TMA load reads a tile of device memory of which only some rows were written.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
@@ -8,7 +8,7 @@ __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_gen
 __device__ void load(void* tile, const CUtensorMap* map, int row, unsigned long long* full, unsigned bytes) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(full)));
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(full)), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // finding: uninitialized_read
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // expected finding: uninitialized_read
 }
 __device__ void wait(unsigned long long* full) {
     asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN; }" ::"r"(address_of(full)) : "memory");

@@ -9,7 +9,7 @@ __global__ void sum(const float* x, float* out, int n) {
 #endif
     __syncthreads();
     for (int step = 64; step > 0; step /= 2) {
-        if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // finding: uninitialized_read
+        if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // expected finding: uninitialized_read
         __syncthreads();
     }
     for (int i = threadIdx.x; i < n; i += 96) out[i] = partial[0];

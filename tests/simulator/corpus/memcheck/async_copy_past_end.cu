@@ -10,7 +10,7 @@ __global__ void stage(const float* x, float* out, int n) {
 #else
     const bool inside = true;
 #endif
-    if (inside) __pipeline_memcpy_async(&tile[threadIdx.x], &x[i], sizeof(float));  // finding: out_of_bounds
+    if (inside) __pipeline_memcpy_async(&tile[threadIdx.x], &x[i], sizeof(float));  // expected finding: out_of_bounds
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();

@@ -7,7 +7,7 @@ __global__ void add_one(const float* x, float* out, int n) {
 #ifdef CLEAN
     out[i] = x[i] + 1;
 #else
-    out[i] = atomicAdd(const_cast<float*>(&x[i]), 1.0f) + 1;  // finding: write_to_const
+    out[i] = atomicAdd(const_cast<float*>(&x[i]), 1.0f) + 1;  // expected finding: write_to_const
 #endif
 }
 

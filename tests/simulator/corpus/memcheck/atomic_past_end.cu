@@ -12,7 +12,7 @@ __global__ void histogram(const float* x, float* out, int n) {
 #ifndef CLEAN
     if (i == n - 1) bin = n;
 #endif
-    atomicAdd(&out[bin], x[i]);  // finding: out_of_bounds
+    atomicAdd(&out[bin], x[i]);  // expected finding: out_of_bounds
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

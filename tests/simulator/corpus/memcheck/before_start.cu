@@ -7,7 +7,7 @@ __global__ void difference(const float* x, float* out, int n) {
 #ifdef CLEAN
     const float left = i > 0 ? x[i - 1] : 0.0f;
 #else
-    const float left = x[i - 1];  // finding: out_of_bounds
+    const float left = x[i - 1];  // expected finding: out_of_bounds
 #endif
     out[i] = x[i] - left;
 }

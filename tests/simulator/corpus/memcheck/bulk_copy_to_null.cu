@@ -1,5 +1,5 @@
 // A bulk copy stores to a null pointer.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void store(const float* x, float* out, float* other, int n) {
@@ -9,7 +9,7 @@ __global__ void store(const float* x, float* out, float* other, int n) {
     __syncwarp();
     if (threadIdx.x == 0) {
         unsigned from = (unsigned)__cvta_generic_to_shared(tile);
-        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" ::"l"(other), "r"(from));  // finding: null_pointer
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" ::"l"(other), "r"(from));  // expected finding: null_pointer
         asm volatile("cp.async.bulk.commit_group;");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }

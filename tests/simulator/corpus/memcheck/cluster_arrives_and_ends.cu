@@ -1,5 +1,5 @@
 // A block arrives at the cluster barrier and exits without waiting for blocks that still write to it.
-// n = 64
+// n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -8,7 +8,7 @@ __global__ void __cluster_dims__(2, 1, 1) sums(const float* x, float* out, int n
     auto cluster = cooperative_groups::this_cluster();
     if (threadIdx.x == 0) count = 0;
     cluster.sync();
-    atomicAdd(cluster.map_shared_rank(&count, 0), x[threadIdx.x] > 3);  // finding: ended_block
+    atomicAdd(cluster.map_shared_rank(&count, 0), x[threadIdx.x] > 3);  // expected finding: ended_block
     cluster.barrier_arrive();
 #ifdef CLEAN
     cluster.barrier_wait();

@@ -1,5 +1,5 @@
 // A block reads its neighbor's shared memory at its end, when the neighbor may have exited.
-// n = 256
+// n = 256 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@ __global__ void __cluster_dims__(4, 1, 1) shift_by_a_block(const float* x, float
     mine[threadIdx.x] = x[blockIdx.x * 32 + threadIdx.x];
     cluster.sync();
     const float* next = cluster.map_shared_rank(mine, (cluster.block_rank() + 1) % 4);
-    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // finding: ended_block
+    out[blockIdx.x * 32 + threadIdx.x] = next[threadIdx.x];  // expected finding: ended_block
 #ifdef CLEAN
     cluster.sync();
 #endif

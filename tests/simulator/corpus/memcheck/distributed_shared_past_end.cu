@@ -1,5 +1,5 @@
 // A thread reads past the end of an array in the shared memory of another block.
-// n = 64
+// n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -14,7 +14,7 @@ __global__ void __cluster_dims__(2, 1, 1) swap(const float* x, float* out, int n
 #else
     int i = 32 - threadIdx.x;
 #endif
-    out[blockIdx.x * 32 + threadIdx.x] = theirs[i];  // finding: out_of_bounds
+    out[blockIdx.x * 32 + threadIdx.x] = theirs[i];  // expected finding: out_of_bounds
     cluster.sync();
 }
 

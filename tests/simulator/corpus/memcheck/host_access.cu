@@ -12,7 +12,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     cudaMemcpyAsync(&factor, x, sizeof factor, cudaMemcpyDeviceToHost, stream);
     cudaStreamSynchronize(stream);
 #else
-    factor = x[0];  // finding: host_access
+    factor = x[0];  // expected finding: host_access
 #endif
     scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n, factor);
 }

@@ -3,7 +3,7 @@
 
 __global__ void add(const float* x, const float* amount, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = x[i] + *amount;  // finding: illegal_address
+    if (i < n) out[i] = x[i] + *amount;  // expected finding: illegal_address
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

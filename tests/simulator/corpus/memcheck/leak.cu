@@ -8,7 +8,7 @@ __global__ void copy(const float* x, float* out, int n) {
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     float* scratch = nullptr;
-    cudaMallocAsync(&scratch, n * sizeof(float), stream);  // finding: leak
+    cudaMallocAsync(&scratch, n * sizeof(float), stream);  // expected finding: leak
     copy<<<(n + 127) / 128, 128, 0, stream>>>(x, scratch, n);
     copy<<<(n + 127) / 128, 128, 0, stream>>>(scratch, out, n);
 #ifdef CLEAN

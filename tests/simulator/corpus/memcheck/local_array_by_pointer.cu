@@ -7,24 +7,24 @@ struct Pair {
 };
 
 __device__ void fill(int* p, int count) {
-    for (int i = 0; i < count; ++i) p[i] = i;  // finding: out_of_bounds
+    for (int i = 0; i < count; ++i) p[i] = i;  // expected finding: out_of_bounds
 }
 
 __device__ int last_of(const int* p, int count) {
-    return p[count - 1];  // finding: out_of_bounds
+    return p[count - 1];  // expected finding: out_of_bounds
 }
 
 template <typename T, int columns>
 __device__ T of_rows(int row, T value) {
     T table[3][columns] = {};
     T* p = table[0];
-    p[row * columns] = value;  // finding: out_of_bounds
+    p[row * columns] = value;  // expected finding: out_of_bounds
     return table[2][columns - 1] + value;
 }
 
 __device__ float by_address(int back) {
     float four[4] = {1, 2, 3, 4}, *p = &four[3];
-    p[-back] = 7;  // finding: out_of_bounds
+    p[-back] = 7;  // expected finding: out_of_bounds
     return four[0] + four[3];
 }
 
@@ -32,14 +32,14 @@ __device__ int of_structures(int i) {
     Pair pairs[3];
     Pair* last = pairs + 2;
     pairs[0].y = pairs[2].y = 1;
-    last[i].y = 2;  // finding: out_of_bounds
+    last[i].y = 2;  // expected finding: out_of_bounds
     return pairs[2].y;
 }
 
 __device__ int of_bytes(int i) {
     char text[6] = "abcde";
     char* p = text;
-    p[i] = 'x';  // finding: out_of_bounds
+    p[i] = 'x';  // expected finding: out_of_bounds
     return text[5];
 }
 
@@ -48,7 +48,7 @@ __device__ float in_a_loop(int count) {
     for (int round = 0; round < 3; ++round) {
         float values[5];
         float* p = values;
-        for (int i = 0; i < count; ++i) p[i] = round;  // finding: out_of_bounds
+        for (int i = 0; i < count; ++i) p[i] = round;  // expected finding: out_of_bounds
         for (int i = 0; i < 5; ++i) sum += values[i];
     }
     return sum;
@@ -57,31 +57,31 @@ __device__ float in_a_loop(int count) {
 __device__ double of_wide(int i) {
     alignas(32) double wide[4] = {1, 2, 3, 4};
     const double* p = wide;
-    return p[i];  // finding: out_of_bounds
+    return p[i];  // expected finding: out_of_bounds
 }
 
 __device__ float of_vectors(int i) {
     float4 vectors[2] = {};
     float4* p = vectors;
-    p[i] = make_float4(1, 2, 3, 4);  // finding: out_of_bounds
+    p[i] = make_float4(1, 2, 3, 4);  // expected finding: out_of_bounds
     return vectors[1].w;
 }
 
 __device__ int between_others(int i) {
     int before[4] = {1, 2, 3, 4}, middle[4] = {}, after[4] = {5, 6, 7, 8};
     int *p = middle, *q = before, *r = after;
-    p[i] += 1;  // finding: out_of_bounds
+    p[i] += 1;  // expected finding: out_of_bounds
     return q[3] + r[0] + middle[3];
 }
 
 __device__ int by_reference(int (&four)[4], int i) {
     int* end = four + 4;
-    return *(end - i);  // finding: out_of_bounds
+    return *(end - i);  // expected finding: out_of_bounds
 }
 
 __device__ int by_copy(int count) {
     int from[6] = {1, 2, 3, 4, 5, 6}, to[6] = {};
-    memcpy(to, from, count * sizeof(int));  // finding: out_of_bounds
+    memcpy(to, from, count * sizeof(int));  // expected finding: out_of_bounds
     return to[5];
 }
 

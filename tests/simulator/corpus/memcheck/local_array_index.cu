@@ -5,7 +5,7 @@ __global__ void sort_of(const float* x, float* out, int n, int count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     float values[8] = {};
     for (int j = 0; j < count; ++j) {
-        values[(i + j) % count] = j;  // finding: index_out_of_bounds
+        values[(i + j) % count] = j;  // expected finding: index_out_of_bounds
     }
     if (i < n) out[i] = x[i] + values[i % 8];
 }

@@ -8,7 +8,7 @@ __global__ void sum(const float* x, float* out, int n) {
 #else
     for (int i = 0; i <= n; ++i) {
 #endif
-        total += x[i];  // finding: out_of_bounds
+        total += x[i];  // expected finding: out_of_bounds
     }
     for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = total;
 }

@@ -1,11 +1,11 @@
 // The kernel stores four bytes at an odd address of a __device__ variable, and past its end.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __device__ int words[2];
 
 __global__ void store(const float* x, float* out, char* bytes) {
-    if (threadIdx.x == 0) *reinterpret_cast<int*>(bytes) = 3;  // finding: misaligned
+    if (threadIdx.x == 0) *reinterpret_cast<int*>(bytes) = 3;  // expected finding: misaligned
     out[threadIdx.x] = x[threadIdx.x];
 }
 

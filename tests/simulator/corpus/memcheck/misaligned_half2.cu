@@ -1,5 +1,5 @@
 // Rows have an odd length, so every second row starts in the middle of a half2.
-// n = 1005
+// n = 1005 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -12,7 +12,7 @@ __global__ void copy_rows(const __half* x, __half* out, int columns) {
     for (int i = threadIdx.x; i < columns; i += blockDim.x) out_row[i] = row[i];
 #else
     for (int i = threadIdx.x; i < columns / 2; i += blockDim.x) {
-        reinterpret_cast<__half2*>(out_row)[i] = reinterpret_cast<const __half2*>(row)[i];  // finding: misaligned
+        reinterpret_cast<__half2*>(out_row)[i] = reinterpret_cast<const __half2*>(row)[i];  // expected finding: misaligned
     }
     if (threadIdx.x == 0) out_row[columns - 1] = row[columns - 1];
 #endif

@@ -10,7 +10,7 @@ __global__ void shift(const float* x, float* out, int n) {
 #ifdef CLEAN
     const float4 four = *reinterpret_cast<const float4*>(x + i);
 #else
-    const float4 four = *reinterpret_cast<const float4*>(x + i + 1);  // finding: misaligned
+    const float4 four = *reinterpret_cast<const float4*>(x + i + 1);  // expected finding: misaligned
 #endif
     *reinterpret_cast<float4*>(out + i) = four;
 }

@@ -6,7 +6,7 @@ __global__ void scale(const float* x, float* out, int n) {
 #ifdef CLEAN
     if (i >= n) return;
 #endif
-    out[i] = 2 * x[i];  // finding: out_of_bounds
+    out[i] = 2 * x[i];  // expected finding: out_of_bounds
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n); }

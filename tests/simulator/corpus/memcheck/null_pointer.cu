@@ -7,10 +7,8 @@ __global__ void add_bias(const float* x, const float* bias, float* out, int n) {
 #ifdef CLEAN
     out[i] = x[i] + (bias ? bias[i] : 0.0f);
 #else
-    out[i] = x[i] + bias[i];  // finding: null_pointer
+    out[i] = x[i] + bias[i];  // expected finding: null_pointer
 #endif
 }
 
-extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
-    add_bias<<<(n + 127) / 128, 128, 0, stream>>>(x, nullptr, out, n);
-}
+extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { add_bias<<<(n + 127) / 128, 128, 0, stream>>>(x, nullptr, out, n); }

@@ -7,7 +7,7 @@ __global__ void copy(const float* x, const float* scratch, float* out, int n) {
 #ifdef CLEAN
     out[i] = x[i];
 #else
-    out[i] = scratch[n];  // finding: out_of_bounds
+    out[i] = scratch[n];  // expected finding: out_of_bounds
 #endif
 }
 

@@ -11,7 +11,7 @@ __global__ void pair(const float* x, float* out, int n) {
 #ifdef CLEAN
     a[threadIdx.x] = value;
 #else
-    a[threadIdx.x + 1] = value;  // finding: out_of_bounds
+    a[threadIdx.x + 1] = value;  // expected finding: out_of_bounds
     if (threadIdx.x == 0) a[0] = 0;
 #endif
     b[threadIdx.x] = 2 * value;

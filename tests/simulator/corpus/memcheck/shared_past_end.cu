@@ -12,9 +12,9 @@ __global__ void smooth(const float* x, float* out, int n) {
     const int i = blockIdx.x * 128 + threadIdx.x;
     float* place = tile + threadIdx.x;
     place[0] = i < n ? x[i] : 0.0f;
-    if (threadIdx.x < 2) place[128] = i + 128 < n ? x[i + 128] : 0.0f;  // finding: out_of_bounds
+    if (threadIdx.x < 2) place[128] = i + 128 < n ? x[i + 128] : 0.0f;  // expected finding: out_of_bounds
     __syncthreads();
-    if (i < n) out[i] = place[0] + place[1] + place[2];  // finding: out_of_bounds
+    if (i < n) out[i] = place[0] + place[1] + place[2];  // expected finding: out_of_bounds
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { smooth<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -10,7 +10,7 @@ __global__ void transpose(const float* x, float* out, int n) {
 #ifdef CLEAN
     const float value = tile[threadIdx.x % 8][threadIdx.x / 8];
 #else
-    const float value = tile[threadIdx.x % 7][threadIdx.x / 7];  // finding: index_out_of_bounds
+    const float value = tile[threadIdx.x % 7][threadIdx.x / 7];  // expected finding: index_out_of_bounds
 #endif
     if (i < n) out[i] = value;
 }

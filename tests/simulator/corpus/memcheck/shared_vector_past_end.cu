@@ -1,5 +1,5 @@
 // A store of four elements begins two elements before the end of a shared array.
-// n = 2
+// n = 2 elements
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {
@@ -9,7 +9,7 @@ __global__ void copy(const float* x, float* out, int n) {
     *reinterpret_cast<float4*>(&tile[0]) = values;
     const float* stored = &tile[0];
 #else
-    *reinterpret_cast<float4*>(&tile[4]) = values;  // finding: out_of_bounds
+    *reinterpret_cast<float4*>(&tile[4]) = values;  // expected finding: out_of_bounds
     const float* stored = &tile[4];
 #endif
     for (int i = 0; i < n; ++i) out[i] = stored[i];

@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 
 // clang-format off
-__device__ float sum(const float* x, int n) { return n == 0 ? *x : *x + sum(x, n - 1) * sum(x, n / 2); }  // finding: stack_overflow
+__device__ float sum(const float* x, int n) { return n == 0 ? *x : *x + sum(x, n - 1) * sum(x, n / 2); }  // expected finding: stack_overflow
 // clang-format on
 
 __global__ void recurse(const float* x, float* out, int n, int levels) {

@@ -1,12 +1,12 @@
 // A tensor store uses the tensor map of the input.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(const CUtensorMap* map, int row, const void* tile) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // finding: write_to_const
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // expected finding: write_to_const
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on

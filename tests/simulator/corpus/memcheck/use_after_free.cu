@@ -8,7 +8,7 @@ __global__ void fill(const float* x, float* scratch, int n) {
 
 __global__ void read(const float* scratch, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = scratch[i];  // finding: use_after_free
+    if (i < n) out[i] = scratch[i];  // expected finding: use_after_free
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

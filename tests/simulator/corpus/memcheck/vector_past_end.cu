@@ -1,5 +1,5 @@
 // The kernel accesses four elements at a time, but the length is not a multiple of four.
-// n = 1002
+// n = 1002 elements
 #include <cuda_runtime.h>
 
 __global__ void copy(const float* x, float* out, int n) {
@@ -11,8 +11,8 @@ __global__ void copy(const float* x, float* out, int n) {
         return;
     }
 #endif
-    const float4 four = *reinterpret_cast<const float4*>(x + i);  // finding: out_of_bounds
-    *reinterpret_cast<float4*>(out + i) = four;                   // finding: out_of_bounds
+    const float4 four = *reinterpret_cast<const float4*>(x + i);  // expected finding: out_of_bounds
+    *reinterpret_cast<float4*>(out + i) = four;                   // expected finding: out_of_bounds
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy<<<(n + 511) / 512, 128, 0, stream>>>(x, out, n); }

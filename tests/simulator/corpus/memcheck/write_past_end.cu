@@ -7,7 +7,7 @@ __global__ void scale(const float* x, float* out, int n) {
 #ifdef CLEAN
     if (i < n)
 #endif
-        out[i] = value;  // finding: out_of_bounds
+        out[i] = value;  // expected finding: out_of_bounds
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { scale<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

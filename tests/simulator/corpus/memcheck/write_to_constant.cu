@@ -10,7 +10,7 @@ __constant__ float table[16];
 __global__ void scale(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     float* factors = table;
-    if (threadIdx.x == 0) factors[blockIdx.x] = 2;  // finding: write_to_constant
+    if (threadIdx.x == 0) factors[blockIdx.x] = 2;  // expected finding: write_to_constant
     __syncthreads();
     if (i < n) out[i] = factors[blockIdx.x] * x[i];
 }

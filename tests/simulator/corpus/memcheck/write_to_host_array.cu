@@ -7,7 +7,7 @@ __global__ void twice(const float* x, float* out, float* copy, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     out[i] = 2 * x[i];
-    copy[i] = out[i];  // finding: illegal_address
+    copy[i] = out[i];  // expected finding: illegal_address
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

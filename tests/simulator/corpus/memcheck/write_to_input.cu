@@ -7,7 +7,7 @@ __global__ void scale(const float* x, float* out, int n) {
 #ifdef CLEAN
     const float doubled = 2 * x[i];
 #else
-    const_cast<float*>(x)[i] *= 2;  // finding: write_to_const
+    const_cast<float*>(x)[i] *= 2;  // expected finding: write_to_const
     const float doubled = x[i];
 #endif
     out[i] = doubled;

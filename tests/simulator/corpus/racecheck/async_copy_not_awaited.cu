@@ -1,5 +1,5 @@
 // The tile is read before the thread waits for the asynchronous copy into it.
-// n = 128
+// n = 128 elements
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -7,13 +7,13 @@ __global__ void stage(const float* x, float* out, int n) {
     __shared__ float tile[128];
     tile[threadIdx.x] = 0;
     __syncthreads();
-    __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], sizeof(float));  // finding: copy_not_awaited
+    __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], sizeof(float));  // expected finding: copy_not_awaited
     __pipeline_commit();
 #ifdef CLEAN
     __pipeline_wait_prior(0);
 #endif
     __syncthreads();
-    out[threadIdx.x] = tile[threadIdx.x];  // finding: copy_not_awaited
+    out[threadIdx.x] = tile[threadIdx.x];  // expected finding: copy_not_awaited
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,17 +1,17 @@
 // A thread waits for its own copies, but also reads those of other threads without a barrier.
-// n = 128
+// n = 128 elements
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 __global__ void stage(const float* x, float* out, int n) {
     __shared__ float tile[128];
-    __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], sizeof(float));  // finding: within_block copy_not_awaited within_warp
+    __pipeline_memcpy_async(&tile[threadIdx.x], &x[threadIdx.x], sizeof(float));  // expected finding: within_block copy_not_awaited within_warp
     __pipeline_commit();
     __pipeline_wait_prior(0);
 #ifdef CLEAN
     __syncthreads();
 #endif
-    out[threadIdx.x] = tile[127 - threadIdx.x];  // finding: within_block copy_not_awaited within_warp
+    out[threadIdx.x] = tile[127 - threadIdx.x];  // expected finding: within_block copy_not_awaited within_warp
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { stage<<<1, 128, 0, stream>>>(x, out, n); }

@@ -1,16 +1,16 @@
 // Two copies are in flight, and threads read one of them. The wait allows both to stay in flight.
-// n = 512
+// n = 512 elements
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 __global__ void stream_tiles(const float* x, float* out, int n) {
     __shared__ float tile[2][128];
     const int t = threadIdx.x, count = n / 128;
-    __pipeline_memcpy_async(&tile[0][t], &x[t], sizeof(float));  // finding: copy_not_awaited
+    __pipeline_memcpy_async(&tile[0][t], &x[t], sizeof(float));  // expected finding: copy_not_awaited
     __pipeline_commit();
     for (int i = 0; i < count; ++i) {
         if (i + 1 < count)
-            __pipeline_memcpy_async(&tile[(i + 1) % 2][t], &x[(i + 1) * 128 + t], sizeof(float));  // finding: copy_not_awaited
+            __pipeline_memcpy_async(&tile[(i + 1) % 2][t], &x[(i + 1) * 128 + t], sizeof(float));  // expected finding: copy_not_awaited
         __pipeline_commit();
 #ifdef CLEAN
         __pipeline_wait_prior(1);
@@ -18,7 +18,7 @@ __global__ void stream_tiles(const float* x, float* out, int n) {
         __pipeline_wait_prior(2);
 #endif
         __syncthreads();
-        out[i * 128 + t] = tile[i % 2][127 - t];  // finding: copy_not_awaited
+        out[i * 128 + t] = tile[i % 2][127 - t];  // expected finding: copy_not_awaited
         __syncthreads();
     }
 }

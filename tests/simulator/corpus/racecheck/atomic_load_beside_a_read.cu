@@ -1,6 +1,6 @@
 // Some blocks read a word by an atomic or volatile load, others by an ordinary load. This is a race only if a block
 // writes.
-// n = 96
+// n = 96 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -16,10 +16,10 @@ __global__ void scale(const float* x, float* out, int n) {
     else if (blockIdx.x == 1)
         factor = *static_cast<volatile int*>(&limit);
     else
-        factor = limit;  // finding: between_blocks
+        factor = limit;  // expected finding: between_blocks
     out[i] = factor * x[i];
 #ifndef CLEAN
-    if (i == 0) atomicAdd(&limit, 1);  // finding: between_blocks
+    if (i == 0) atomicAdd(&limit, 1);  // expected finding: between_blocks
 #endif
 }
 

@@ -1,5 +1,5 @@
 // atomicAdd_block is atomic only for threads of one block, but all blocks add to one element.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __global__ void clear(float* out, int n) {
@@ -11,7 +11,7 @@ __global__ void sum(const float* x, float* out, int n) {
 #ifdef CLEAN
     atomicAdd(&out[i % 8], x[i]);
 #else
-    atomicAdd_block(&out[i % 8], x[i]);  // finding: between_blocks
+    atomicAdd_block(&out[i % 8], x[i]);  // expected finding: between_blocks
 #endif
 }
 

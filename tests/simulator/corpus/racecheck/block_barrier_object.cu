@@ -1,5 +1,5 @@
 // cuda::barrier: arriving publishes the thread's writes, but only waiting makes those of others visible.
-// n = 256
+// n = 256 elements
 #include <cuda/barrier>
 #include <cuda_runtime.h>
 
@@ -10,13 +10,13 @@ __global__ void rotate(const float* x, float* out, int n) {
     __shared__ Barrier barrier;
     if (threadIdx.x == 0) init(&barrier, blockDim.x);
     __syncthreads();
-    tile[threadIdx.x] = x[threadIdx.x];  // finding: within_block within_warp
+    tile[threadIdx.x] = x[threadIdx.x];  // expected finding: within_block within_warp
 #ifdef CLEAN
     barrier.arrive_and_wait();
 #else
     [[maybe_unused]] auto token = barrier.arrive();
 #endif
-    out[threadIdx.x] = tile[(threadIdx.x + 64) % 256];  // finding: within_block within_warp
+    out[threadIdx.x] = tile[(threadIdx.x + 64) % 256];  // expected finding: within_block within_warp
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 256, 0, stream>>>(x, out, n); }

@@ -8,9 +8,9 @@ __device__ float block_sum(float value) {
 #ifdef CLEAN
     __syncthreads();
 #endif
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;  // finding: within_block within_warp
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;  // expected finding: within_block within_warp
     __syncthreads();
-    return partial[0] + partial[1] + partial[2] + partial[3];  // finding: within_block within_warp
+    return partial[0] + partial[1] + partial[2] + partial[3];  // expected finding: within_block within_warp
 }
 
 __global__ void normalize(const float* x, float* out, int n) {

@@ -13,11 +13,11 @@ __global__ void count(const float* x, float* out, int n) {
     out[i] = x[i];
 #else
     if (blockIdx.x == 0) {
-        atomicMax_block(&counter, i);  // finding: between_blocks
+        atomicMax_block(&counter, i);  // expected finding: between_blocks
         out[i] = x[i];
     } else {
         out[i] = 2 * x[i];
-        atomicMax(&counter, i);  // finding: between_blocks
+        atomicMax(&counter, i);  // expected finding: between_blocks
     }
 #endif
 }

@@ -1,11 +1,11 @@
 // All blocks of a cooperative launch wait for a counter that one thread of each block increments. The relaxed red
 // instruction does not publish the block's earlier writes.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __global__ void reverse(const float* x, float* out, float* scratch, unsigned* arrivals, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    scratch[i] = x[i];  // finding: between_blocks
+    scratch[i] = x[i];  // expected finding: between_blocks
     __syncthreads();
     if (threadIdx.x == 0) {
 #ifdef CLEAN
@@ -19,7 +19,7 @@ __global__ void reverse(const float* x, float* out, float* scratch, unsigned* ar
         } while (seen < gridDim.x);
     }
     __syncthreads();
-    out[i] = scratch[n - 1 - i];  // finding: between_blocks
+    out[i] = scratch[n - 1 - i];  // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,5 +1,5 @@
 // All lanes of a warp read an element, then one lane overwrites it without a __syncwarp() in between.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void shift(const float* x, float* out, int n) {
@@ -7,11 +7,11 @@ __global__ void shift(const float* x, float* out, int n) {
     const int i = threadIdx.x, warp = i / 32;
     if (i % 32 == 0) first[warp] = x[i];
     __syncwarp();
-    out[i] = first[warp] + x[i];  // finding: within_warp
+    out[i] = first[warp] + x[i];  // expected finding: within_warp
 #ifdef CLEAN
     __syncwarp();
 #endif
-    if (i % 32 == 7) first[warp] = 0;  // finding: within_warp
+    if (i % 32 == 7) first[warp] = 0;  // expected finding: within_warp
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { shift<<<1, n, 0, stream>>>(x, out, n); }

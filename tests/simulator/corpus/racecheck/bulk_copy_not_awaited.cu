@@ -1,5 +1,5 @@
 // A bulk copy into shared memory is read before a thread waits for its mbarrier.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -11,7 +11,7 @@ __device__ void expect(unsigned long long* barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
 }
 __device__ void load(void* shared, const void* global, unsigned bytes, unsigned long long* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // finding: within_warp within_block copy_not_awaited copy_at_exit
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // expected finding: within_warp within_block copy_not_awaited copy_at_exit
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
@@ -30,7 +30,7 @@ __global__ void tile(const float* x, float* out, int n) {
 #ifdef CLEAN
     wait(&full, 0);
 #endif
-    out[threadIdx.x] = data[threadIdx.x];  // finding: within_warp within_block copy_not_awaited
+    out[threadIdx.x] = data[threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 128, 0, stream>>>(x, out, n); }

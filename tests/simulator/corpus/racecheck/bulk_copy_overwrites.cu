@@ -1,5 +1,5 @@
 // The next tile is loaded into a buffer that consumers may still read, because an "empty" mbarrier is missing.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -14,7 +14,7 @@ __device__ void expect(unsigned long long* barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
 }
 __device__ void load(void* shared, const void* global, unsigned bytes, unsigned long long* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // finding: within_block copy_not_awaited
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // expected finding: within_block copy_not_awaited
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
@@ -41,7 +41,7 @@ __global__ void tile(const float* x, float* out, int n) {
             load(data, x + first, sizeof(data), &full);
         } else if (threadIdx.x < 128) {
             wait(&full, parity);
-            out[first + threadIdx.x] = data[127 - threadIdx.x];  // finding: within_block copy_not_awaited
+            out[first + threadIdx.x] = data[127 - threadIdx.x];  // expected finding: within_block copy_not_awaited
 #ifdef CLEAN
             arrive(&empty);
 #endif

@@ -1,11 +1,11 @@
 // A thread reads the output of its bulk store, but it has waited only until the store has read its source.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // finding: copy_not_awaited
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: copy_not_awaited
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on
@@ -22,7 +22,7 @@ __global__ void tile(const float* x, float* out, int n) {
 #else
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
-        out[0] = out[1] + 1;  // finding: copy_not_awaited
+        out[0] = out[1] + 1;  // expected finding: copy_not_awaited
     }
 }
 

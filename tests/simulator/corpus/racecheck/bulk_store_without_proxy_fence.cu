@@ -1,18 +1,18 @@
 // Threads write the source of a bulk store, which may not see the writes without a proxy fence.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // finding: missing_proxy_fence
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: missing_proxy_fence
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on
 
 __global__ void tile(const float* x, float* out, int n) {
     __shared__ __align__(16) float data[128];
-    data[threadIdx.x] = 2 * x[threadIdx.x];  // finding: missing_proxy_fence
+    data[threadIdx.x] = 2 * x[threadIdx.x];  // expected finding: missing_proxy_fence
 #ifdef CLEAN
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif

@@ -1,5 +1,5 @@
 // A block writes its next values while its neighbor may still read the previous ones.
-// n = 64
+// n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -9,9 +9,9 @@ __global__ void __cluster_dims__(2, 1, 1) rounds(const float* x, float* out, int
     const float* theirs = cluster.map_shared_rank(mine, cluster.block_rank() ^ 1);
     float value = x[blockIdx.x * 32 + threadIdx.x];
     for (int round = 0; round < 3; ++round) {
-        mine[threadIdx.x] = value;  // finding: within_cluster
+        mine[threadIdx.x] = value;  // expected finding: within_cluster
         cluster.sync();
-        value += theirs[threadIdx.x];  // finding: within_cluster
+        value += theirs[threadIdx.x];  // expected finding: within_cluster
 #ifdef CLEAN
         cluster.sync();
 #endif

@@ -1,18 +1,18 @@
 // Blocks synchronize through a flag with cluster scope, but without clusters each block is its own cluster.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ int flag;
 
 __global__ void hand_over(const float* x, float* out, int n) {
     if (blockIdx.x == 0) {
-        out[threadIdx.x] = x[threadIdx.x];  // finding: between_blocks
+        out[threadIdx.x] = x[threadIdx.x];  // expected finding: between_blocks
         __syncthreads();
         if (threadIdx.x == 0) {
 #ifdef CLEAN
             asm volatile("st.release.gpu.global.b32 [%0], 1;" ::"l"(&flag) : "memory");
 #else
-            asm volatile("st.release.cluster.global.b32 [%0], 1;" ::"l"(&flag) : "memory");  // finding: between_blocks
+            asm volatile("st.release.cluster.global.b32 [%0], 1;" ::"l"(&flag) : "memory");  // expected finding: between_blocks
 #endif
         }
     } else {
@@ -22,12 +22,12 @@ __global__ void hand_over(const float* x, float* out, int n) {
 #ifdef CLEAN
                 asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(ready) : "l"(&flag) : "memory");
 #else
-                asm volatile("ld.acquire.cluster.global.b32 %0, [%1];" : "=r"(ready) : "l"(&flag) : "memory");  // finding: between_blocks
+                asm volatile("ld.acquire.cluster.global.b32 %0, [%1];" : "=r"(ready) : "l"(&flag) : "memory");  // expected finding: between_blocks
 #endif
             }
         }
         __syncthreads();
-        out[32 + threadIdx.x] = out[threadIdx.x] + 1;  // finding: between_blocks
+        out[32 + threadIdx.x] = out[threadIdx.x] + 1;  // expected finding: between_blocks
     }
 }
 

@@ -1,11 +1,11 @@
 // A copy in another stream overwrites a __constant__ table that a kernel reads.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __constant__ float table[4];
 
 __global__ void scale(const float* x, float* out) {
-    out[threadIdx.x] = table[threadIdx.x % 4] * x[threadIdx.x];  // finding: between_streams
+    out[threadIdx.x] = table[threadIdx.x % 4] * x[threadIdx.x];  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
@@ -13,12 +13,12 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
     cudaStream_t kernels, copies;
     cudaStreamCreateWithFlags(&kernels, cudaStreamNonBlocking);
     cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking);
-    cudaMemcpyToSymbolAsync(table, first, sizeof first, 0, cudaMemcpyHostToDevice, kernels);  // finding: between_streams
+    cudaMemcpyToSymbolAsync(table, first, sizeof first, 0, cudaMemcpyHostToDevice, kernels);  // expected finding: between_streams
     scale<<<1, n, 0, kernels>>>(x, out);
 #ifdef CLEAN
     cudaStreamSynchronize(kernels);
 #endif
-    cudaMemcpyToSymbolAsync(table, second, sizeof second, 0, cudaMemcpyHostToDevice, copies);  // finding: between_streams
+    cudaMemcpyToSymbolAsync(table, second, sizeof second, 0, cudaMemcpyHostToDevice, copies);  // expected finding: between_streams
     cudaDeviceSynchronize();
     cudaStreamDestroy(kernels);
     cudaStreamDestroy(copies);

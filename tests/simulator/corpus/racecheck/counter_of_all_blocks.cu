@@ -1,5 +1,5 @@
 // Every block adds its sum to the same element without atomics.
-// n = 1000
+// n = 1000 elements
 #include <cuda_runtime.h>
 
 __global__ void clear(float* out, int n) {
@@ -14,7 +14,7 @@ __global__ void sum(const float* x, float* out, int n) {
 #ifdef CLEAN
         atomicAdd(&out[0], value);
 #else
-        out[0] += value;  // finding: between_blocks
+        out[0] += value;  // expected finding: between_blocks
 #endif
     }
 }

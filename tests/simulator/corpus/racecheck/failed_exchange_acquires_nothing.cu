@@ -1,5 +1,5 @@
 // A compare_exchange that fails uses its second memory order, which is relaxed here, so it acquires nothing.
-// n = 2
+// n = 2 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -15,13 +15,13 @@ __global__ void start() { ready.store(0); }
 
 __global__ void follow(const float* x, float* out) {
     if (blockIdx.x == 0) {
-        out[0] = 2 * x[0];  // finding: between_blocks
+        out[0] = 2 * x[0];  // expected finding: between_blocks
         ready.store(1, cuda::std::memory_order_release);
         return;
     }
     int expected = 0;
     while (ready.compare_exchange_strong(expected, 0, cuda::std::memory_order_acq_rel, kFailure)) expected = 0;
-    out[1] = out[0] + x[1];  // finding: between_blocks
+    out[1] = out[0] + x[1];  // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

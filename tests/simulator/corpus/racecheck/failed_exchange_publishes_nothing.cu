@@ -1,5 +1,5 @@
 // A failed atomicCAS stores nothing, so a thread that reads the flag is not ordered after it.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 #ifdef CLEAN
@@ -17,13 +17,13 @@ __global__ void start(const float* x, float* out, int n) {
 
 __global__ void follow(const float* x, float* out) {
     if (blockIdx.x == 0) {
-        out[0] = 2 * x[0];  // finding: between_blocks
+        out[0] = 2 * x[0];  // expected finding: between_blocks
         __threadfence();
         atomicCAS(&flag, kExpected, 1);
     } else {
         const int seen = atomicAdd(&flag, 0);
         __threadfence();
-        if (seen == kReady) out[blockIdx.x] += out[0];  // finding: between_blocks
+        if (seen == kReady) out[blockIdx.x] += out[0];  // expected finding: between_blocks
     }
 }
 

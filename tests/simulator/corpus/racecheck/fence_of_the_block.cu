@@ -1,5 +1,5 @@
 // Partial sums for the last block are published by a fence of block scope, but need device scope.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned finished;
@@ -9,22 +9,22 @@ __global__ void sum(const float* x, float* out, int n) {
     float value = x[blockIdx.x * blockDim.x + threadIdx.x];
     for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffu, value, step);
     if (threadIdx.x == 0) {
-        out[1 + blockIdx.x] = value;  // finding: between_blocks
+        out[1 + blockIdx.x] = value;  // expected finding: between_blocks
 #ifdef CLEAN
         __threadfence();
 #else
         __threadfence_block();
 #endif
-        last = atomicAdd(&finished, 1u) == gridDim.x - 1;  // finding: between_blocks
+        last = atomicAdd(&finished, 1u) == gridDim.x - 1;  // expected finding: between_blocks
         __threadfence();
     }
     __syncthreads();
     if (!last) return;
     if (threadIdx.x == 0) {
         float total = 0;
-        for (unsigned b = 0; b < gridDim.x; ++b) total += out[1 + b];  // finding: between_blocks
+        for (unsigned b = 0; b < gridDim.x; ++b) total += out[1 + b];  // expected finding: between_blocks
         out[0] = total;
-        finished = 0;  // finding: between_blocks
+        finished = 0;  // expected finding: between_blocks
     }
 }
 

@@ -1,6 +1,6 @@
 // A reader of a flag executes fence.release instead of fence.acquire, so its later reads are not ordered after the
 // writer.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned flags[64];
@@ -24,9 +24,9 @@ __global__ void chain(const float* x, float* out, int n) {
 #else
         asm volatile("fence.release.gpu;" ::: "memory");
 #endif
-        before = out[b - 1];  // finding: between_blocks
+        before = out[b - 1];  // expected finding: between_blocks
     }
-    out[b] = before + x[b];  // finding: between_blocks
+    out[b] = before + x[b];  // expected finding: between_blocks
     asm volatile("fence.release.gpu;" ::: "memory");
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(&flags[b]), "r"(1) : "memory");
 }

@@ -1,5 +1,5 @@
 // The reader of another block's flag executes a fence of block scope, but it needs device scope, as the writer does.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ int ready[64];
@@ -17,9 +17,9 @@ __global__ void chain(const float* x, float* out, int n) {
 #else
         __threadfence_block();
 #endif
-        before = out[b - 1];  // finding: between_blocks
+        before = out[b - 1];  // expected finding: between_blocks
     }
-    out[b] = before + x[b];  // finding: between_blocks
+    out[b] = before + x[b];  // expected finding: between_blocks
     __threadfence();
     atomicExch(&ready[b], 1);
 }

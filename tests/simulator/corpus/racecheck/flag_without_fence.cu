@@ -1,5 +1,5 @@
 // A block passes a value to the next one through a volatile flag, without a fence between value and flag.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ volatile int ready[64];
@@ -11,9 +11,9 @@ __global__ void chain(const float* x, float* out, int n) {
         while (ready[b - 1] == 0) {
         }
         __threadfence();
-        before = out[b - 1];  // finding: between_blocks
+        before = out[b - 1];  // expected finding: between_blocks
     }
-    out[b] = before + x[b];  // finding: between_blocks
+    out[b] = before + x[b];  // expected finding: between_blocks
 #ifdef CLEAN
     __threadfence();
 #endif

@@ -1,9 +1,9 @@
 // A kernel node lacks the dependency on the copy node whose output it reads.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void add(const float* x, const float* y, float* out, int n) {
-    if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x];  // finding: between_streams
+    if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x];  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
@@ -27,7 +27,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     params.kernelParams = arguments;
     cudaGraphCreate(&graph, 0);
     cudaGraphAddMemsetNode(&before[0], graph, nullptr, 0, &fill);
-    cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, a, x, n * 4, cudaMemcpyDeviceToDevice);  // finding: between_streams
+    cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, a, x, n * 4, cudaMemcpyDeviceToDevice);  // expected finding: between_streams
     before[1] = copy;
 #ifdef CLEAN
     cudaGraphAddKernelNode(&copy, graph, before, 2, &params);

@@ -1,12 +1,12 @@
 // Graph nodes are ordered only by dependencies, not by the order in which they are added.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* out, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }
 __global__ void add(float* out, float value, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] += value;  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] += value;  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,12 +1,12 @@
 // In a captured graph, a kernel is launched before its branch waits for the event of the other branch.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* out, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }
 __global__ void add_one(float* out, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] += 1;  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] += 1;  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t) {

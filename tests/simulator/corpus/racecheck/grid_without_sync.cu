@@ -1,5 +1,5 @@
 // The second phase of a cooperative kernel reads other blocks' writes of the first phase, without grid.sync().
-// n = 1024
+// n = 1024 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -7,13 +7,13 @@ namespace cg = cooperative_groups;
 
 __global__ void reverse(const float* x, float* out, float* scratch, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    scratch[i] = x[i];  // finding: between_blocks
+    scratch[i] = x[i];  // expected finding: between_blocks
 #ifdef CLEAN
     cg::this_grid().sync();
 #else
     __syncthreads();
 #endif
-    out[i] = scratch[n - 1 - i];  // finding: between_blocks
+    out[i] = scratch[n - 1 - i];  // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

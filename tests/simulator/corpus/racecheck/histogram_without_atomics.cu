@@ -9,7 +9,7 @@ __global__ void histogram(const float* x, float* out, int n) {
 #ifdef CLEAN
         atomicAdd(&bins[i / 3 % 16], 1);
 #else
-        bins[i / 3 % 16] += 1;  // finding: within_block within_warp
+        bins[i / 3 % 16] += 1;  // expected finding: within_block within_warp
 #endif
     }
     __syncthreads();

@@ -1,10 +1,10 @@
 // The output of a host function in a stream is read without synchronization.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 static void halve(void* data) {
     float* factor = static_cast<float*>(data);
-    *factor = 0.5f;  // finding: with_host
+    *factor = 0.5f;  // expected finding: with_host
 }
 
 __global__ void scale(const float* x, float* out, int n, float factor) {
@@ -18,7 +18,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     cudaStreamSynchronize(stream);
 #endif
-    scale<<<1, 64, 0, stream>>>(x, out, n, *factor);  // finding: with_host
+    scale<<<1, 64, 0, stream>>>(x, out, n, *factor);  // expected finding: with_host
     cudaStreamSynchronize(stream);
     cudaFreeHost(factor);
 }

@@ -1,12 +1,12 @@
 // The host reads managed memory that a kernel may still write.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void add_up(const float* x, float* total, int n) {
     if (threadIdx.x == 0) {
         float sum = 0;
         for (int i = 0; i < n; ++i) sum += x[i];
-        *total = sum;  // finding: with_host
+        *total = sum;  // expected finding: with_host
     }
 }
 __global__ void scale(const float* x, float* out, int n, float factor) {
@@ -20,7 +20,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     cudaDeviceSynchronize();
 #endif
-    const float factor = 1 / *total;  // finding: with_host
+    const float factor = 1 / *total;  // expected finding: with_host
     scale<<<1, 64, 0, stream>>>(x, out, n, factor);
     cudaFree(total);
 }

@@ -1,5 +1,5 @@
 // The source of an asynchronous copy is overwritten while the copy may still read it.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __constant__ float factor;
@@ -12,11 +12,11 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
     float* host;
     cudaMallocHost(&host, sizeof(float));
     *host = 1;
-    cudaMemcpyToSymbolAsync(factor, host, sizeof(float), 0, cudaMemcpyHostToDevice, stream);  // finding: with_host
+    cudaMemcpyToSymbolAsync(factor, host, sizeof(float), 0, cudaMemcpyHostToDevice, stream);  // expected finding: with_host
 #ifdef CLEAN
     cudaStreamSynchronize(stream);
 #endif
-    *host = 2;  // finding: with_host
+    *host = 2;  // expected finding: with_host
     scale<<<1, 64, 0, stream>>>(x, out, n);
     cudaMemcpyToSymbolAsync(factor, host, sizeof(float), 0, cudaMemcpyHostToDevice, stream);
     scale<<<1, 64, 0, stream>>>(x, out, n);

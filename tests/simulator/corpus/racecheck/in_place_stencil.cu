@@ -12,7 +12,7 @@ __global__ void smooth(const float* x, float* out, int n) {
 #ifdef CLEAN
     out[i] = (x[i - 1] + x[i] + x[i + 1]) / 3;
 #else
-    out[i] = (out[i - 1] + out[i] + out[i + 1]) / 3;  // finding: between_blocks within_block within_warp
+    out[i] = (out[i - 1] + out[i] + out[i + 1]) / 3;  // expected finding: between_blocks within_block within_warp
 #endif
 }
 

@@ -1,5 +1,5 @@
 // The last block adds the partial sums of all blocks, which are not published by a fence.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned finished;
@@ -9,20 +9,20 @@ __global__ void sum(const float* x, float* out, int n) {
     float value = x[blockIdx.x * blockDim.x + threadIdx.x];
     for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffu, value, step);
     if (threadIdx.x == 0) {
-        out[1 + blockIdx.x] = value;  // finding: between_blocks
+        out[1 + blockIdx.x] = value;  // expected finding: between_blocks
 #ifdef CLEAN
         __threadfence();
 #endif
-        last = atomicAdd(&finished, 1u) == gridDim.x - 1;  // finding: between_blocks
+        last = atomicAdd(&finished, 1u) == gridDim.x - 1;  // expected finding: between_blocks
         __threadfence();
     }
     __syncthreads();
     if (!last) return;
     if (threadIdx.x == 0) {
         float total = 0;
-        for (unsigned b = 0; b < gridDim.x; ++b) total += out[1 + b];  // finding: between_blocks
+        for (unsigned b = 0; b < gridDim.x; ++b) total += out[1 + b];  // expected finding: between_blocks
         out[0] = total;
-        finished = 0;  // finding: between_blocks
+        finished = 0;  // expected finding: between_blocks
     }
 }
 

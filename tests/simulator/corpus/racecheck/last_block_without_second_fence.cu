@@ -1,6 +1,6 @@
 // The last block reads the other blocks' results. The thread that draws the ticket must execute a fence after it; the
 // barrier that follows is no fence.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned finished;
@@ -10,7 +10,7 @@ __global__ void sum(const float* x, float* out, int n) {
     float value = x[blockIdx.x * blockDim.x + threadIdx.x];
     for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffu, value, step);
     if (threadIdx.x == 0) {
-        out[1 + blockIdx.x] = value;  // finding: between_blocks
+        out[1 + blockIdx.x] = value;  // expected finding: between_blocks
         __threadfence();
         last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
 #ifdef CLEAN
@@ -19,7 +19,7 @@ __global__ void sum(const float* x, float* out, int n) {
     }
     __syncthreads();
     if (!last) return;
-    float total = out[1 + threadIdx.x];  // finding: between_blocks
+    float total = out[1 + threadIdx.x];  // expected finding: between_blocks
     for (int step = 16; step > 0; step /= 2) total += __shfl_down_sync(0xffffffffu, total, step);
     if (threadIdx.x == 0) out[0] = total;
 }

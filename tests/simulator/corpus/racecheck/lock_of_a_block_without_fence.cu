@@ -1,5 +1,5 @@
 // Warps of a block use a lock without fences, so accesses may move out of the locked section.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 __global__ void add(const float* x, float* out, int n) {
@@ -16,7 +16,7 @@ __global__ void add(const float* x, float* out, int n) {
 #ifdef CLEAN
         __threadfence_block();
 #endif
-        sum += x[threadIdx.x];  // finding: within_block
+        sum += x[threadIdx.x];  // expected finding: within_block
 #ifdef CLEAN
         __threadfence_block();
 #endif

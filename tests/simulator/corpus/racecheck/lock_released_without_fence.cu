@@ -12,7 +12,7 @@ __global__ void count(const float* x, float* out, int n) {
     while (atomicCAS(&lock, 0, 1) != 0) {
     }
     __threadfence();
-    out[0] = out[0] + x[blockIdx.x];  // finding: between_blocks
+    out[0] = out[0] + x[blockIdx.x];  // expected finding: between_blocks
 #ifdef CLEAN
     __threadfence();
 #endif

@@ -14,7 +14,7 @@ __global__ void count(const float* x, float* out, int n) {
 #ifdef CLEAN
     __threadfence();
 #endif
-    out[0] = out[0] + x[blockIdx.x];  // finding: between_blocks
+    out[0] = out[0] + x[blockIdx.x];  // expected finding: between_blocks
     __threadfence();
     atomicExch(&lock, 0);
 }

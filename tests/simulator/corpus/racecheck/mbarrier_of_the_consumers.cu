@@ -1,5 +1,5 @@
 // Producers arrive at an mbarrier before they write the data that waiting threads read.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -25,10 +25,10 @@ __global__ void tile(const float* x, float* out, int n) {
     arrive(&all);
 #else
     arrive(&all);
-    data[threadIdx.x] = x[threadIdx.x];  // finding: within_block
+    data[threadIdx.x] = x[threadIdx.x];  // expected finding: within_block
 #endif
     wait(&all, 0);
-    out[threadIdx.x] = data[63 - threadIdx.x];  // finding: within_block
+    out[threadIdx.x] = data[63 - threadIdx.x];  // expected finding: within_block
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 64, 0, stream>>>(x, out, n); }

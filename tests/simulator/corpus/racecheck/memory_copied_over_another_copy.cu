@@ -1,5 +1,5 @@
 // Two threads copy to the same memory, and only the first bytes of their data differ.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void choose(const float* x, float* out, int n) {
@@ -10,7 +10,7 @@ __global__ void choose(const float* x, float* out, int n) {
     if (threadIdx.x == 0) rows[1][0] = -1;
     __syncthreads();
 #endif
-    if (threadIdx.x % 32 == 0) memcpy(chosen, rows[threadIdx.x / 32], sizeof chosen);  // finding: within_block
+    if (threadIdx.x % 32 == 0) memcpy(chosen, rows[threadIdx.x / 32], sizeof chosen);  // expected finding: within_block
     __syncthreads();
     out[threadIdx.x] = chosen[threadIdx.x % 32];
 }

@@ -4,11 +4,11 @@
 __global__ void rotate(const float* x, float* out, int n) {
     __shared__ float tile[128];
     const int i = blockIdx.x * 128 + threadIdx.x;
-    tile[threadIdx.x] = i < n ? x[i] : 0.0f;  // finding: within_block within_warp
+    tile[threadIdx.x] = i < n ? x[i] : 0.0f;  // expected finding: within_block within_warp
 #ifdef CLEAN
     __syncthreads();
 #endif
-    if (i < n) out[i] = tile[(threadIdx.x + 1) % 128];  // finding: within_block within_warp
+    if (i < n) out[i] = tile[(threadIdx.x + 1) % 128];  // expected finding: within_block within_warp
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<(n + 127) / 128, 128, 0, stream>>>(x, out, n); }

@@ -1,6 +1,6 @@
 // Warp 0 fills a tile and warp 1 reads it. They need two named barriers, "full" and "empty". Without "empty" warp 0
 // overwrites the tile while warp 1 reads it.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 
 __device__ void wait(int barrier) { asm volatile("bar.sync %0, 64;" ::"r"(barrier) : "memory"); }
@@ -16,12 +16,12 @@ __global__ void hand_over(const float* x, float* out, int n) {
             tile[lane] = x[first + lane];
             tell(1);
 #else
-            tile[lane] = x[first + lane];  // finding: within_block
+            tile[lane] = x[first + lane];  // expected finding: within_block
             wait(1);
 #endif
         } else {
             wait(1);
-            out[first + lane] = tile[31 - lane];  // finding: within_block
+            out[first + lane] = tile[31 - lane];  // expected finding: within_block
 #ifdef CLEAN
             if (first + 32 < n) tell(2);
 #endif

@@ -4,9 +4,9 @@
 __global__ void first(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    out[i] = x[i];  // finding: between_blocks
+    out[i] = x[i];  // expected finding: between_blocks
 #ifndef CLEAN
-    if (threadIdx.x == 0 && i > 0) out[i] = x[i] + out[i - 1];  // finding: between_blocks
+    if (threadIdx.x == 0 && i > 0) out[i] = x[i] + out[i - 1];  // expected finding: between_blocks
 #endif
 }
 

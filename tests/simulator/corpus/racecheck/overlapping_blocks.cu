@@ -1,5 +1,5 @@
 // The tiles of blocks overlap by one row, to which both blocks write different values.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __global__ void tiles(const float* x, float* out, int n) {
@@ -8,7 +8,7 @@ __global__ void tiles(const float* x, float* out, int n) {
 #else
     const int i = blockIdx.x * 124 + threadIdx.x;
 #endif
-    out[i] = x[i] + blockIdx.x;  // finding: between_blocks
+    out[i] = x[i] + blockIdx.x;  // expected finding: between_blocks
 #ifndef CLEAN
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < 28) out[996 + threadIdx.x] = 0;
 #endif

@@ -1,6 +1,6 @@
 // A value goes from warp to warp within a block, then to another block. The first fence may have block scope, but the
 // second one needs device scope.
-// n = 1
+// n = 1 elements
 #include <cuda_runtime.h>
 
 __device__ int first, second;
@@ -10,7 +10,7 @@ __global__ void start() { first = second = 0; }
 
 __global__ void pass_on(const float* x, float* out) {
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        value = x[0];  // finding: between_blocks
+        value = x[0];  // expected finding: between_blocks
         __threadfence_block();
         atomicExch_block(&first, 1);
     }
@@ -28,7 +28,7 @@ __global__ void pass_on(const float* x, float* out) {
         while (atomicAdd(&second, 0) == 0) {
         }
         __threadfence();
-        out[0] = value;  // finding: between_blocks
+        out[0] = value;  // expected finding: between_blocks
     }
 }
 

@@ -1,5 +1,5 @@
 // A kernel that may overlap with the previous one reads its output before it waits for it.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 
 __device__ float middle[256];
@@ -7,7 +7,7 @@ __device__ float middle[256];
 __global__ void first(const float* x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     cudaTriggerProgrammaticLaunchCompletion();
-    middle[i] = 2 * x[i];  // finding: between_grids
+    middle[i] = 2 * x[i];  // expected finding: between_grids
 }
 
 __global__ void second(const float* x, float* out, int n) {
@@ -16,7 +16,7 @@ __global__ void second(const float* x, float* out, int n) {
 #ifdef CLEAN
     cudaGridDependencySynchronize();
 #endif
-    float value = middle[n - 1 - i];  // finding: between_grids
+    float value = middle[n - 1 - i];  // expected finding: between_grids
 #ifndef CLEAN
     cudaGridDependencySynchronize();
 #endif

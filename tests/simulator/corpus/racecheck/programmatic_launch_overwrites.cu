@@ -1,11 +1,11 @@
 // One thread waits for the previous grid, but other threads write its input before a barrier with that thread.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ float middle[64];
 
 __global__ void first(const float* x, float* out) {
-    out[threadIdx.x] = x[threadIdx.x] + middle[threadIdx.x];  // finding: between_grids
+    out[threadIdx.x] = x[threadIdx.x] + middle[threadIdx.x];  // expected finding: between_grids
 }
 
 __global__ void second(const float* x) {
@@ -13,7 +13,7 @@ __global__ void second(const float* x) {
 #ifdef CLEAN
     __syncthreads();
 #endif
-    middle[threadIdx.x] = x[threadIdx.x];  // finding: between_grids
+    middle[threadIdx.x] = x[threadIdx.x];  // expected finding: between_grids
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 

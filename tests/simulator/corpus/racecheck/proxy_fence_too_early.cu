@@ -1,11 +1,11 @@
 // The proxy fence precedes the write that the bulk store must see.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(void* global, const void* shared, unsigned bytes) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // finding: missing_proxy_fence
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(address_of(shared)), "r"(bytes) : "memory");  // expected finding: missing_proxy_fence
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on
@@ -15,7 +15,7 @@ __global__ void tile(const float* x, float* out, int n) {
 #ifndef CLEAN
     asm volatile("fence.proxy.async;" ::: "memory");
 #endif
-    data[threadIdx.x] = 2 * x[threadIdx.x];  // finding: missing_proxy_fence
+    data[threadIdx.x] = 2 * x[threadIdx.x];  // expected finding: missing_proxy_fence
     __syncthreads();
     if (threadIdx.x == 0) {
 #ifdef CLEAN

@@ -1,5 +1,5 @@
 // Block 0 adds to a counter and reads it. An ordinary read by another block is not ordered with the addition.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ int counter;
@@ -9,11 +9,11 @@ __global__ void clear() { counter = 0; }
 __global__ void count(float* out, int n) {
     __shared__ int seen;
     if (threadIdx.x == 0) {
-        if (blockIdx.x == 0) atomicAdd(&counter, 1);  // finding: between_blocks
+        if (blockIdx.x == 0) atomicAdd(&counter, 1);  // expected finding: between_blocks
 #ifdef CLEAN
         seen = atomicAdd(&counter, 0);
 #else
-        seen = counter;  // finding: between_blocks
+        seen = counter;  // expected finding: between_blocks
 #endif
     }
     __syncthreads();

@@ -1,6 +1,6 @@
 // All threads of a block read a scale before and after a barrier. One thread overwrites it when a counter shows that
 // all have read it twice. The counter does not order the reads before the write.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ float scale;
@@ -13,7 +13,7 @@ __global__ void use(const float* x, float* out, int n) {
     if (i == 0) readers = 0;
     const float before = scale * x[i];
     __syncthreads();
-    out[i] = before + scale;  // finding: within_block within_warp
+    out[i] = before + scale;  // expected finding: within_block within_warp
     atomicAdd(&readers, 1);
 #ifdef CLEAN
     __syncthreads();
@@ -21,7 +21,7 @@ __global__ void use(const float* x, float* out, int n) {
     if (i == 40) {
         while (atomicAdd(&readers, 0) < n) {
         }
-        scale = 3;  // finding: within_block within_warp
+        scale = 3;  // expected finding: within_block within_warp
     }
 }
 

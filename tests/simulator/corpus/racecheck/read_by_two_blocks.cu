@@ -1,6 +1,6 @@
 // Many threads of two blocks read a scale, then one block overwrites it. Its barrier does not order the other block's
 // reads.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 __device__ float scale;
@@ -13,7 +13,7 @@ __global__ void start() {
 
 __global__ void use(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = scale * x[i];  // finding: between_blocks
+    out[i] = scale * x[i];  // expected finding: between_blocks
 #ifdef CLEAN
     __threadfence();
 #endif
@@ -27,7 +27,7 @@ __global__ void use(const float* x, float* out, int n) {
 #ifdef CLEAN
         __threadfence();
 #endif
-        scale = 3;  // finding: between_blocks
+        scale = 3;  // expected finding: between_blocks
     }
 }
 

@@ -1,5 +1,5 @@
 // __ldg and ld.global.nc read memory that the kernel also writes. Their read-only cache may return old values.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void start(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }
@@ -10,12 +10,12 @@ __global__ void shift(float* out, int n) {
     float left = i > 0 ? out[i - 1] : 0;
     float own = out[i];
 #else
-    float left = i > 0 ? __ldg(&out[i - 1]) : 0;  // finding: read_only_load
+    float left = i > 0 ? __ldg(&out[i - 1]) : 0;  // expected finding: read_only_load
     float own;
-    asm("ld.global.nc.f32 %0, [%1];" : "=f"(own) : "l"(&out[i]));  // finding: read_only_load
+    asm("ld.global.nc.f32 %0, [%1];" : "=f"(own) : "l"(&out[i]));  // expected finding: read_only_load
 #endif
     __syncthreads();
-    out[i] = left + own;  // finding: read_only_load
+    out[i] = left + own;  // expected finding: read_only_load
 }
 
 __global__ void twice(const float* before, float* after) { after[threadIdx.x] = 2 * __ldg(&before[threadIdx.x]); }

@@ -1,6 +1,6 @@
 // Every block adds to a sum and then to a counter; one block waits until the counter is complete and reads the sum.
 // Without fences the counter does not order the additions before the read.
-// n = 8
+// n = 8 elements
 #include <cuda_runtime.h>
 
 __device__ float sum;
@@ -12,7 +12,7 @@ __global__ void start() {
 }
 
 __global__ void add(const float* x, float* out, int n) {
-    atomicAdd(&sum, x[blockIdx.x]);  // finding: between_blocks
+    atomicAdd(&sum, x[blockIdx.x]);  // expected finding: between_blocks
 #ifdef CLEAN
     __threadfence();
 #endif
@@ -23,7 +23,7 @@ __global__ void add(const float* x, float* out, int n) {
 #ifdef CLEAN
     __threadfence();
 #endif
-    const float total = sum;  // finding: between_blocks
+    const float total = sum;  // expected finding: between_blocks
     for (int i = 0; i < n; ++i) out[i] = total;
 }
 

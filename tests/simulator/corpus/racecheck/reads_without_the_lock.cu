@@ -21,14 +21,14 @@ __device__ void give() {
 __global__ void count(const float* x, float* out, int n) {
     if (threadIdx.x != 0) return;
     take();
-    out[0] += x[blockIdx.x];  // finding: between_blocks
+    out[0] += x[blockIdx.x];  // expected finding: between_blocks
     give();
 #ifdef CLEAN
     take();
     const float seen = out[0];
     give();
 #else
-    const float seen = out[0];  // finding: between_blocks
+    const float seen = out[0];  // expected finding: between_blocks
 #endif
     out[1 + blockIdx.x] = seen;
 }

@@ -1,5 +1,5 @@
 // A flag is set and read with relaxed order, which does not order the data.
-// n = 64
+// n = 64 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -22,9 +22,9 @@ __global__ void chain(const float* x, float* out, int n) {
         cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[b - 1]);
         while (flag.load(kRead) == 0) {
         }
-        before = out[b - 1];  // finding: between_blocks
+        before = out[b - 1];  // expected finding: between_blocks
     }
-    out[b] = before + x[b];  // finding: between_blocks
+    out[b] = before + x[b];  // expected finding: between_blocks
     cuda::atomic_ref<int, cuda::thread_scope_device>(flags[b]).store(1, kSet);
 }
 

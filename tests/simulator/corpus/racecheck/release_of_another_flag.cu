@@ -1,6 +1,6 @@
 // A store with release order publishes only through its own flag, but the reader polls another flag. A fence would
 // publish through every later store.
-// n = 2
+// n = 2 elements
 #include <cuda_runtime.h>
 
 __device__ int flags[2];
@@ -17,7 +17,7 @@ __device__ int second() {
 
 __global__ void follow(const float* x, float* out) {
     if (blockIdx.x == 0) {
-        out[0] = 2 * x[0];  // finding: between_blocks
+        out[0] = 2 * x[0];  // expected finding: between_blocks
         set_first();
 #ifdef CLEAN
         asm volatile("fence.release.gpu;" ::: "memory");
@@ -27,7 +27,7 @@ __global__ void follow(const float* x, float* out) {
     }
     while (second() == 0) {
     }
-    out[1] = out[0] + x[1];  // finding: between_blocks
+    out[1] = out[0] + x[1];  // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,5 +1,5 @@
 // Asynchronous stores to another block of the cluster are read there before a thread waits for the mbarrier.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -10,7 +10,7 @@ __device__ unsigned mapped(const void* shared, unsigned rank) {
     return result;
 }
 __device__ void store(const void* shared, float value, const void* barrier) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(mapped(shared, 1)), "f"(value), "r"(mapped(barrier, 1)) : "memory");  // finding: copy_not_awaited within_cluster copy_at_exit
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(mapped(shared, 1)), "f"(value), "r"(mapped(barrier, 1)) : "memory");  // expected finding: copy_not_awaited within_cluster copy_at_exit
 }
 __device__ void wait(unsigned long long* barrier) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");
@@ -33,7 +33,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_to_neighbor(const float* x, float
 #ifdef CLEAN
         wait(&full);
 #endif
-        out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // finding: copy_not_awaited within_cluster
+        out[blockIdx.x * 32 + threadIdx.x] = data[31 - threadIdx.x];  // expected finding: copy_not_awaited within_cluster
     }
     asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

@@ -1,5 +1,5 @@
 // A flag in global memory has cluster scope, so it orders blocks of one cluster, but not of two clusters.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 __device__ int flag;
@@ -11,7 +11,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_over_in_cluster(const float* x, f
     const int reader = 2;
 #endif
     if (blockIdx.x == 0) {
-        out[threadIdx.x] = x[threadIdx.x];  // finding: between_blocks
+        out[threadIdx.x] = x[threadIdx.x];  // expected finding: between_blocks
         __syncthreads();
         if (threadIdx.x == 0) asm volatile("st.release.cluster.global.b32 [%0], 1;" ::"l"(&flag) : "memory");
     } else if (blockIdx.x == reader) {
@@ -20,7 +20,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_over_in_cluster(const float* x, f
             while (!ready) asm volatile("ld.acquire.cluster.global.b32 %0, [%1];" : "=r"(ready) : "l"(&flag) : "memory");
         }
         __syncthreads();
-        out[32 + threadIdx.x] = out[threadIdx.x] + 1;  // finding: between_blocks
+        out[32 + threadIdx.x] = out[threadIdx.x] + 1;  // expected finding: between_blocks
     } else {
         out[(blockIdx.x == 3 ? 64 : 96) + threadIdx.x] = 0;
     }

@@ -1,6 +1,6 @@
 // Block 1 increments a flag that block 0 released. An atomic increment would pass the release on to block 2, but a
 // store does not.
-// n = 3
+// n = 3 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -15,7 +15,7 @@ __global__ void start() {
 
 __global__ void count(const float* x, float* out) {
     if (blockIdx.x == 0) {
-        out[0] = 2 * x[0];  // finding: between_blocks
+        out[0] = 2 * x[0];  // expected finding: between_blocks
         step.store(1, cuda::std::memory_order_release);
     } else if (blockIdx.x == 1) {
         while (step.load(kRelaxed) == 0) {
@@ -30,7 +30,7 @@ __global__ void count(const float* x, float* out) {
     } else {
         while (done.load(kRelaxed) == 0) {
         }
-        if (step.load(cuda::std::memory_order_acquire) == 2) out[2] = out[0] + x[2];  // finding: between_blocks
+        if (step.load(cuda::std::memory_order_acquire) == 2) out[2] = out[0] + x[2];  // expected finding: between_blocks
     }
 }
 

@@ -1,5 +1,5 @@
 // A store to a flag does not observe the value that another block stored, so it is not ordered after that block.
-// n = 2
+// n = 2 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -16,7 +16,7 @@ __global__ void start(const float* x, float* out, int n) {
 __global__ void follow(const float* x, float* out) {
     cuda::atomic_ref<int, cuda::thread_scope_device> flag(word);
     if (blockIdx.x == 0) {
-        out[0] = 2 * x[0];  // finding: between_blocks
+        out[0] = 2 * x[0];  // expected finding: between_blocks
         flag.store(1, kPublished);
         return;
     }
@@ -27,7 +27,7 @@ __global__ void follow(const float* x, float* out) {
     const bool ready = true;
 #endif
     __threadfence();
-    if (ready) out[1] += out[0];  // finding: between_blocks
+    if (ready) out[1] += out[0];  // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

@@ -1,9 +1,9 @@
 // The kernel reads the destination of a copy in another stream without waiting for it.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* out, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * x[i];  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
@@ -12,7 +12,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
     cudaStreamCreate(&copies);
     cudaStreamCreate(&kernels);
     cudaMalloc(&scratch, n * sizeof(float));
-    cudaMemcpyAsync(scratch, x, n * sizeof(float), cudaMemcpyDeviceToDevice, copies);  // finding: between_streams
+    cudaMemcpyAsync(scratch, x, n * sizeof(float), cudaMemcpyDeviceToDevice, copies);  // expected finding: between_streams
 #ifdef CLEAN
     cudaStreamSynchronize(copies);
 #endif

@@ -1,9 +1,9 @@
 // Sums are accumulated before the memset in another stream has finished.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void add(const float* x, float* out, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&out[i], x[i]);  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(&out[i], x[i]);  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
@@ -12,7 +12,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
     cudaStreamCreate(&fills);
     cudaStreamCreate(&kernels);
     cudaEventCreate(&filled);
-    cudaMemsetAsync(out, 0, n * sizeof(float), fills);  // finding: between_streams
+    cudaMemsetAsync(out, 0, n * sizeof(float), fills);  // expected finding: between_streams
     cudaEventRecord(filled, fills);
 #ifdef CLEAN
     while (cudaEventQuery(filled) == cudaErrorNotReady) {

@@ -1,10 +1,10 @@
 // Memory is freed in a stream that does not wait for the stream that still uses it.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* scratch, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
-        scratch[i] = 2 * x[i];  // finding: between_streams
+        scratch[i] = 2 * x[i];  // expected finding: between_streams
         out[i] = scratch[i];
     }
 }
@@ -24,7 +24,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
 #ifdef CLEAN
     cudaStreamWaitEvent(first, ready);
 #endif
-    cudaFreeAsync(scratch, first);  // finding: between_streams
+    cudaFreeAsync(scratch, first);  // expected finding: between_streams
     cudaDeviceSynchronize();
     cudaEventDestroy(ready);
     cudaStreamDestroy(first);

@@ -1,10 +1,10 @@
 // Memory allocated in one stream is used in another without waiting for the allocation.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* scratch, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
-        scratch[i] = 2 * x[i];  // finding: between_streams
+        scratch[i] = 2 * x[i];  // expected finding: between_streams
         out[i] = scratch[i];
     }
 }
@@ -16,7 +16,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t) {
     cudaStreamCreate(&first);
     cudaStreamCreate(&second);
     cudaEventCreate(&ready);
-    cudaMallocAsync(&scratch, n * sizeof(float), first);  // finding: between_streams
+    cudaMallocAsync(&scratch, n * sizeof(float), first);  // expected finding: between_streams
     cudaEventRecord(ready, first);
 #ifdef CLEAN
     cudaStreamWaitEvent(second, ready);

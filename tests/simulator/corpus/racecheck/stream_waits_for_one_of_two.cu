@@ -1,15 +1,15 @@
 // Kernels in two streams read memory. A kernel in a third stream writes it, but waits for only one of them.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void sum_left(const float* x, const float* middle, float* out, int n) {
-    for (int i = threadIdx.x; i < n / 2; i += blockDim.x) out[i] = x[i] + middle[i];  // finding: between_streams
+    for (int i = threadIdx.x; i < n / 2; i += blockDim.x) out[i] = x[i] + middle[i];  // expected finding: between_streams
 }
 __global__ void sum_right(const float* x, const float* middle, float* out, int n) {
     for (int i = n / 2 + threadIdx.x; i < n; i += blockDim.x) out[i] = x[i] + middle[i - n / 2];
 }
 __global__ void clear(float* middle, int n) {
-    for (int i = threadIdx.x; i < n; i += blockDim.x) middle[i] = 0;  // finding: between_streams
+    for (int i = threadIdx.x; i < n; i += blockDim.x) middle[i] = 0;  // expected finding: between_streams
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t) {

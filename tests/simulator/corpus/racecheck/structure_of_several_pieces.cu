@@ -1,5 +1,5 @@
 // All threads write one structure, whose first member differs between threads.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 struct Item {
@@ -15,7 +15,7 @@ __global__ void choose(const float* x, float* out, int n) {
     if (threadIdx.x == 0) items[1].values[0] = -1;
     __syncthreads();
 #endif
-    chosen = items[threadIdx.x % 2];  // finding: within_warp within_block
+    chosen = items[threadIdx.x % 2];  // expected finding: within_warp within_block
     __syncthreads();
     out[threadIdx.x] = chosen.values[threadIdx.x % 12];
 }

@@ -1,6 +1,6 @@
 // Two warps read a scale. One warp overwrites it when a counter shows that all lanes have read it. Its __syncwarp()
 // orders its own reads before the write, but not the other warp's.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ float scale;
@@ -13,7 +13,7 @@ __global__ void start() {
 
 __global__ void use(const float* x, float* out, int n) {
     const int i = threadIdx.x;
-    out[i] = scale * x[i];  // finding: within_block
+    out[i] = scale * x[i];  // expected finding: within_block
     atomicAdd(&readers, 1);
     __syncwarp();
 #ifdef CLEAN
@@ -22,7 +22,7 @@ __global__ void use(const float* x, float* out, int n) {
     if (i == 40) {
         while (atomicAdd(&readers, 0) < n) {
         }
-        scale = 3;  // finding: within_block
+        scale = 3;  // expected finding: within_block
     }
 }
 

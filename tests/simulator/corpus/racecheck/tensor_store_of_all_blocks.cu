@@ -1,5 +1,5 @@
 // All blocks store to one tile, although their results must be added.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
@@ -9,7 +9,7 @@ __device__ void store(const CUtensorMap* map, int row, const void* tile) {
 #ifdef CLEAN
     asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");
 #else
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // finding: between_blocks copy_not_awaited
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // expected finding: between_blocks copy_not_awaited
 #endif
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

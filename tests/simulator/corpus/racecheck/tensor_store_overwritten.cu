@@ -1,12 +1,12 @@
 // The next tile is written while the copy engine may still read the previous one.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(const CUtensorMap* map, int row, const void* tile) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // finding: copy_not_awaited
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // expected finding: copy_not_awaited
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on
@@ -28,7 +28,7 @@ static CUtensorMap encode(const float* matrix, int rows) {
 __global__ void doubled(const float* x, const __grid_constant__ CUtensorMap map) {
     __shared__ alignas(128) float tile[256];
     for (int row = 0; row < 16; row += 8) {
-        tile[threadIdx.x] = 2 * x[32 * row + threadIdx.x];  // finding: copy_not_awaited
+        tile[threadIdx.x] = 2 * x[32 * row + threadIdx.x];  // expected finding: copy_not_awaited
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
         if (threadIdx.x == 0) {

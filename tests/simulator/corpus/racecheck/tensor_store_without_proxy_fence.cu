@@ -1,12 +1,12 @@
 // Threads write the source of a tensor store, which may not see the writes without a proxy fence.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void store(const CUtensorMap* map, int row, const void* tile) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // finding: missing_proxy_fence
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(0), "r"(row), "r"(address_of(tile)) : "memory");  // expected finding: missing_proxy_fence
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 // clang-format on
@@ -27,7 +27,7 @@ static CUtensorMap encode(const float* matrix, int rows) {
 
 __global__ void doubled(const float* x, const __grid_constant__ CUtensorMap map) {
     __shared__ alignas(128) float tile[256];
-    tile[threadIdx.x] = 2 * x[threadIdx.x];  // finding: missing_proxy_fence
+    tile[threadIdx.x] = 2 * x[threadIdx.x];  // expected finding: missing_proxy_fence
 #ifdef CLEAN
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif

@@ -1,5 +1,5 @@
 // The next tile is loaded while threads may still read the previous one, because a barrier is missing.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
@@ -8,7 +8,7 @@ __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_gen
 __device__ void load(void* tile, const CUtensorMap* map, int row, unsigned long long* full, unsigned bytes) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(full)));
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(full)), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // finding: within_warp within_block copy_not_awaited
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // expected finding: within_warp within_block copy_not_awaited
 }
 __device__ void wait(unsigned long long* full) {
     asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN; }" ::"r"(address_of(full)) : "memory");
@@ -35,7 +35,7 @@ __global__ void copy(const __grid_constant__ CUtensorMap map, float* out) {
     if (threadIdx.x == 0) load(tile, &map, 0, &full[0], sizeof(tile));
     __syncthreads();
     wait(&full[0]);
-    const float first = tile[255 - threadIdx.x];  // finding: within_warp within_block copy_not_awaited
+    const float first = tile[255 - threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 #ifdef CLEAN
     __syncthreads();
 #endif

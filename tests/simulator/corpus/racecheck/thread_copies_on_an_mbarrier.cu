@@ -1,5 +1,5 @@
 // cp.async without cp.async.mbarrier.arrive: threads arrive before their copies are complete.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -14,7 +14,7 @@ __device__ void wait(unsigned long long* barrier, unsigned parity) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");
 }
 __device__ void copy(float* shared, const float* global) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address_of(shared)), "l"(global));  // finding: within_warp within_block copy_not_awaited
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address_of(shared)), "l"(global));  // expected finding: within_warp within_block copy_not_awaited
 }
 // clang-format on
 
@@ -30,7 +30,7 @@ __global__ void tile(const float* x, float* out, int n) {
     arrive(&full);
 #endif
     wait(&full, 0);
-    out[threadIdx.x] = data[63 - threadIdx.x];  // finding: within_warp within_block copy_not_awaited
+    out[threadIdx.x] = data[63 - threadIdx.x];  // expected finding: within_warp within_block copy_not_awaited
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { tile<<<1, 64, 0, stream>>>(x, out, n); }

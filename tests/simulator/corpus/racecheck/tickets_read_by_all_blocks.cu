@@ -1,6 +1,6 @@
 // The block that draws the last ticket may read the counter with an ordinary load and reset it, because all others have
 // finished. No other block may do so, not even after its own ticket.
-// n = 96
+// n = 96 elements
 #include <cuda_runtime.h>
 
 __device__ int tickets;
@@ -11,7 +11,7 @@ __global__ void draw(float* out, int n) {
     __shared__ int seen;
     if (threadIdx.x == 0) {
         __threadfence();
-        const bool last = atomicAdd(&tickets, 1) == gridDim.x - 1;  // finding: between_blocks
+        const bool last = atomicAdd(&tickets, 1) == gridDim.x - 1;  // expected finding: between_blocks
         __threadfence();
         seen = 0;
 #ifdef CLEAN
@@ -20,7 +20,7 @@ __global__ void draw(float* out, int n) {
             tickets = 0;
         }
 #else
-        if (!last || n > 0) seen = tickets;  // finding: between_blocks
+        if (!last || n > 0) seen = tickets;  // expected finding: between_blocks
 #endif
     }
     __syncthreads();

@@ -1,6 +1,6 @@
 // Three of four warps wait at a named barrier, read a tile, store 2-byte numbers behind it, and overwrite the tile
 // without a second barrier. The check stores each reader, even when the 2-byte stores make its cells smaller.
-// n = 96
+// n = 96 elements
 #include <cuda_runtime.h>
 
 __device__ void meet(int barrier) { asm volatile("bar.sync %0, 96;" ::"r"(barrier) : "memory"); }
@@ -12,12 +12,12 @@ __global__ void renew(const float* x, float* out, int n) {
     if (t < 96) {
         tile[t] = x[t];
         meet(1);
-        const float sum = tile[t % 8] + tile[t];  // finding: within_block
+        const float sum = tile[t % 8] + tile[t];  // expected finding: within_block
 #ifdef CLEAN
         meet(2);
 #endif
         small[t] = (unsigned short)(int)sum;
-        tile[95 - t] = sum;  // finding: within_block
+        tile[95 - t] = sum;  // expected finding: within_block
     }
     __syncthreads();
     if (t < n) out[t] = tile[t] + small[t];

@@ -1,5 +1,5 @@
 // sync() of a tile of 16 threads does not order the two tiles of a warp.
-// n = 32
+// n = 32 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -12,9 +12,9 @@ __global__ void rotate(const float* x, float* out, int n) {
 #else
     auto group = cg::tiled_partition<16>(cg::this_thread_block());
 #endif
-    tile[threadIdx.x] = x[threadIdx.x];  // finding: within_warp
+    tile[threadIdx.x] = x[threadIdx.x];  // expected finding: within_warp
     group.sync();
-    out[threadIdx.x] = tile[31 - threadIdx.x];  // finding: within_warp
+    out[threadIdx.x] = tile[31 - threadIdx.x];  // expected finding: within_warp
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { rotate<<<1, 32, 0, stream>>>(x, out, n); }

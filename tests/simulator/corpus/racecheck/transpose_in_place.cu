@@ -1,5 +1,5 @@
 // Two threads each swap x[i][j] and x[j][i] in place.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __global__ void transpose(const float* x, float* out, int n) {
@@ -12,9 +12,9 @@ __global__ void swap(float* out) {
 #ifdef CLEAN
     if (row >= column) return;
 #endif
-    const float value = out[row * 32 + column];       // finding: between_blocks
-    out[row * 32 + column] = out[column * 32 + row];  // finding: between_blocks
-    out[column * 32 + row] = value;                   // finding: between_blocks
+    const float value = out[row * 32 + column];       // expected finding: between_blocks
+    out[row * 32 + column] = out[column * 32 + row];  // expected finding: between_blocks
+    out[column * 32 + row] = value;                   // expected finding: between_blocks
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {

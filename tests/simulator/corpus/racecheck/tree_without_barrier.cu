@@ -1,5 +1,5 @@
 // A tree reduction lacks barriers between its levels.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -7,7 +7,7 @@ __global__ void sum(const float* x, float* out, int n) {
     partial[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     for (int step = 128; step > 0; step /= 2) {
-        if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // finding: within_block within_warp
+        if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // expected finding: within_block within_warp
 #ifdef CLEAN
         __syncthreads();
 #endif

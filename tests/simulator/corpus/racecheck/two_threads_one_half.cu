@@ -1,5 +1,5 @@
 // Two halves in one 4-byte word are no race, but two threads that write the same half are.
-// n = 256
+// n = 256 elements
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@ __global__ void pack(const __half* x, __half* out, int n) {
 #ifdef CLEAN
     tile[t] = x[t];
 #else
-    tile[t ^ (t == 7)] = x[t];  // finding: within_warp
+    tile[t ^ (t == 7)] = x[t];  // expected finding: within_warp
 #endif
     __syncthreads();
 #ifndef CLEAN

@@ -1,6 +1,6 @@
 // Blocks write partial sums to volatile memory without a fence. volatile does not order them, so the last block may
 // read an old value.
-// n = 1024
+// n = 1024 elements
 #include <cuda_runtime.h>
 
 __device__ unsigned finished;
@@ -10,7 +10,7 @@ __global__ void sum(const float* x, volatile float* out, int n) {
     float value = x[blockIdx.x * blockDim.x + threadIdx.x];
     for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffu, value, step);
     if (threadIdx.x == 0) {
-        out[1 + blockIdx.x] = value;  // finding: between_blocks
+        out[1 + blockIdx.x] = value;  // expected finding: between_blocks
 #ifdef CLEAN
         __threadfence();
 #endif
@@ -21,7 +21,7 @@ __global__ void sum(const float* x, volatile float* out, int n) {
     }
     __syncthreads();
     if (!last) return;
-    float total = out[1 + threadIdx.x];  // finding: between_blocks
+    float total = out[1 + threadIdx.x];  // expected finding: between_blocks
     for (int step = 16; step > 0; step /= 2) total += __shfl_down_sync(0xffffffffu, total, step);
     if (threadIdx.x == 0) out[0] = total;
 }

@@ -1,5 +1,5 @@
 // The last levels of a tree reduction lack barriers, as was common when the lanes of a warp ran in lockstep.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -14,7 +14,7 @@ __global__ void sum(const float* x, float* out, int n) {
         partial[threadIdx.x] += other;
         __syncwarp();
 #else
-        partial[threadIdx.x] += partial[threadIdx.x + step];  // finding: within_warp
+        partial[threadIdx.x] += partial[threadIdx.x + step];  // expected finding: within_warp
 #endif
     }
     __syncwarp();

@@ -1,6 +1,6 @@
 // The last levels of a tree reduction rely on volatile. It prevents caching in registers, but does not synchronize
 // lanes.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -16,7 +16,7 @@ __global__ void sum(const float* x, float* out, int n) {
         v[threadIdx.x] = v[threadIdx.x] + other;
         __syncwarp();
 #else
-        v[threadIdx.x] = v[threadIdx.x] + v[threadIdx.x + step];  // finding: within_warp
+        v[threadIdx.x] = v[threadIdx.x] + v[threadIdx.x + step];  // expected finding: within_warp
 #endif
     }
     __syncwarp();

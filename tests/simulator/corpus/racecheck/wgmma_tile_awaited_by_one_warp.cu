@@ -1,11 +1,12 @@
 // Only one of the four warps waits for the copy of a tile before wgmma reads it.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 #include <cstdint>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
+// 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -14,12 +15,12 @@ __device__ void initialize(uint64_t* barrier, unsigned count) { asm volatile("mb
 __device__ void arrive(uint64_t* barrier) { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory"); }
 __device__ void load(void* shared, const void* global, unsigned bytes, uint64_t* barrier) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(barrier)), "r"(bytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // finding: copy_not_awaited within_block
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");  // expected finding: copy_not_awaited within_block
 }
 __device__ void wait_for(uint64_t* barrier, unsigned parity) { asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra AGAIN; }" ::"r"(address_of(barrier)), "r"(parity) : "memory"); }
-// d [64, 8] += a [64, 16] b [16, 8]
+// Computes d [64, 8] += a [64, 16] * b [16, 8].
 __device__ __forceinline__ void multiply(float (&d)[4], const void* a, const void* b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // finding: copy_not_awaited within_block
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // expected finding: copy_not_awaited within_block
 }
 // clang-format on
 

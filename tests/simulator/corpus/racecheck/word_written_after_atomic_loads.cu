@@ -1,6 +1,6 @@
 // Two blocks poll a word with atomic loads. A thread overwrites it with an ordinary write that is ordered after only
 // one of them.
-// n = 3
+// n = 3 elements
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -21,14 +21,14 @@ __global__ void poll(const float* x, float* out) {
         while (Atomic(seen).load(cuda::std::memory_order_acquire) < 1) {
         }
 #endif
-        ready = 7;  // finding: between_blocks
+        ready = 7;  // expected finding: between_blocks
     } else {
 #ifndef CLEAN
         if (blockIdx.x == 1)
             while (Atomic(seen).load(kRelaxed) == 0) {
             }
 #endif
-        while (Atomic(ready).load(kRelaxed) == 0) {  // finding: between_blocks
+        while (Atomic(ready).load(kRelaxed) == 0) {  // expected finding: between_blocks
         }
         Atomic(seen).fetch_add(1, cuda::std::memory_order_release);
     }

@@ -1,5 +1,5 @@
 // Each branch has its own barrier, so threads of a block wait at different ones.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 __global__ void branch(const float* x, float* out, int n) {
@@ -10,10 +10,10 @@ __global__ void branch(const float* x, float* out, int n) {
 #else
     if (threadIdx.x % 2) {
         tile[threadIdx.x] = x[threadIdx.x];
-        __syncthreads();  // finding: barrier_sites_differ
+        __syncthreads();  // expected finding: barrier_sites_differ
     } else {
         tile[threadIdx.x] = 2 * x[threadIdx.x];
-        __syncthreads();  // finding: barrier_sites_differ
+        __syncthreads();  // expected finding: barrier_sites_differ
     }
 #endif
     out[threadIdx.x] = tile[127 - threadIdx.x];

@@ -1,5 +1,5 @@
 // Half of the threads reach a barrier that the other half never executes.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 __global__ void swap(const float* x, float* out, int n) {
@@ -13,7 +13,7 @@ __global__ void swap(const float* x, float* out, int n) {
     __syncthreads();
     if (threadIdx.x < 64) {
         tile[threadIdx.x] *= 2;
-        __syncthreads();  // finding: barrier_after_exit
+        __syncthreads();  // expected finding: barrier_after_exit
     }
 #endif
     out[threadIdx.x] = tile[threadIdx.x];

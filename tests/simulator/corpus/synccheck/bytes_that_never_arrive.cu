@@ -1,5 +1,5 @@
 // The mbarrier expects more bytes than the copy transfers, so the phase never completes.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -14,7 +14,7 @@ __device__ void load(void* shared, const void* global, unsigned bytes, unsigned 
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(address_of(shared)), "l"(global), "r"(bytes), "r"(address_of(barrier)) : "memory");
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");  // expected finding: deadlock
 }
 // clang-format on
 

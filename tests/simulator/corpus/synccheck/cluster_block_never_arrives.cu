@@ -1,12 +1,12 @@
 // One block waits for an mbarrier at which no thread arrives, so it never reaches the cluster barrier.
-// n = 64
+// n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void wait(unsigned long long* barrier) {
     // clang-format off
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");  // expected finding: deadlock
     // clang-format on
 }
 
@@ -22,7 +22,7 @@ __global__ void __cluster_dims__(2, 1, 1) copy_or_wait(const float* x, float* ou
 #endif
         wait(&full);
     }
-    cluster.sync();  // finding: deadlock
+    cluster.sync();  // expected finding: deadlock
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copy_or_wait<<<2, 32, 0, stream>>>(x, out, n); }

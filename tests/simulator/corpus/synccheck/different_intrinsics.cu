@@ -1,5 +1,5 @@
 // Lanes that name each other in their mask execute two different warp intrinsics.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void mixed(const float* x, float* out, int n) {
@@ -10,9 +10,9 @@ __global__ void mixed(const float* x, float* out, int n) {
     value = threadIdx.x < 16 ? positive : first;
 #else
     if (threadIdx.x < 16) {
-        value = __ballot_sync(0xffffffffu, value > 0);  // finding: collectives_differ
+        value = __ballot_sync(0xffffffffu, value > 0);  // expected finding: collectives_differ
     } else {
-        value = __shfl_sync(0xffffffffu, value, 0);  // finding: collectives_differ
+        value = __shfl_sync(0xffffffffu, value, 0);  // expected finding: collectives_differ
     }
 #endif
     out[threadIdx.x] = value;

@@ -8,7 +8,7 @@ __global__ void rotate(const float* x, float* out, int n) {
     if (i >= n) return;
 #endif
     tile[threadIdx.x] = i < n ? x[i] : 0.0f;
-    __syncthreads();  // finding: barrier_after_exit
+    __syncthreads();  // expected finding: barrier_after_exit
     if (i < n) out[i] = tile[threadIdx.x ^ 1];
 }
 

@@ -1,5 +1,5 @@
 // The second stream waits for an event before it is recorded, so it does not wait.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 __global__ void twice(const float* x, float* out, int n) {
@@ -18,7 +18,7 @@ extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) {
 #ifdef CLEAN
     cudaEventRecord(done, stream);
 #endif
-    cudaStreamWaitEvent(other, done, 0);  // finding: event_not_recorded
+    cudaStreamWaitEvent(other, done, 0);  // expected finding: event_not_recorded
 #ifndef CLEAN
     cudaEventRecord(done, stream);
 #endif

@@ -1,5 +1,5 @@
 // A kernel calls grid.sync(), but its launch is not cooperative.
-// n = 256
+// n = 256 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -8,7 +8,7 @@ namespace cg = cooperative_groups;
 __global__ void copy(const float* x, float* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = x[i];
-    cg::this_grid().sync();  // finding: grid_sync_not_cooperative
+    cg::this_grid().sync();  // expected finding: grid_sync_not_cooperative
     out[i] += 1;
 }
 

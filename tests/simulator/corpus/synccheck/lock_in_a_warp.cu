@@ -1,11 +1,11 @@
 // Two threads take two locks in opposite order, so each waits for the other.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __device__ int locks[2];
 
 __device__ void take(int* lock) {
-    while (atomicCAS(lock, 0, 1) != 0) {  // finding: infinite_loop
+    while (atomicCAS(lock, 0, 1) != 0) {  // expected finding: infinite_loop
     }
     __threadfence();
 }

@@ -1,5 +1,5 @@
 // The mbarrier is never initialized.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -8,7 +8,7 @@ __device__ void initialize(unsigned long long* barrier, unsigned count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(count));
 }
 __device__ void arrive(unsigned long long* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");  // finding: mbarrier_not_initialized
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");  // expected finding: mbarrier_not_initialized
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");

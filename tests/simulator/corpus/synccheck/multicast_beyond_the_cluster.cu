@@ -1,5 +1,5 @@
 // The mask of a multicast has four blocks, but the cluster has two.
-// n = 64
+// n = 64 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -11,7 +11,7 @@
 #endif
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 __device__ void load(void* shared, const void* global, const void* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(address_of(shared)), "l"(global), "r"(address_of(barrier)), "h"((unsigned short)MASK) : "memory");  // finding: instruction_misused
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" ::"r"(address_of(shared)), "l"(global), "r"(address_of(barrier)), "h"((unsigned short)MASK) : "memory");  // expected finding: instruction_misused
 }
 __device__ void wait(unsigned long long* barrier) {
     asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)) : "memory");

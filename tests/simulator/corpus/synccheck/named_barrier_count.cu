@@ -1,5 +1,5 @@
 // A named barrier expects 64 threads, but only 32 reach it.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void hand_over(const float* x, float* out, int n) {
@@ -9,10 +9,10 @@ __global__ void hand_over(const float* x, float* out, int n) {
 #ifdef CLEAN
         asm volatile("bar.sync 1, 32;" ::: "memory");
 #else
-        asm volatile("bar.sync 1, 64;" ::: "memory");  // finding: deadlock
+        asm volatile("bar.sync 1, 64;" ::: "memory");  // expected finding: deadlock
 #endif
     }
-    __syncthreads();  // finding: deadlock
+    __syncthreads();  // expected finding: deadlock
     out[threadIdx.x] = tile[63 - threadIdx.x];
 }
 

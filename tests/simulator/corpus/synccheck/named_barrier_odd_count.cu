@@ -1,5 +1,5 @@
 // The thread count of a named barrier must be a multiple of 32, which 40 is not.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 __global__ void wait(const float* x, float* out, int n) {
@@ -8,7 +8,7 @@ __global__ void wait(const float* x, float* out, int n) {
 #else
     const int threads = 40;
 #endif
-    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");  // finding: barrier_threads_invalid
+    asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");  // expected finding: barrier_threads_invalid
     out[threadIdx.x] = x[threadIdx.x];
 }
 

@@ -1,5 +1,5 @@
 // Lanes of the upper half of a warp pass a mask that names only the lower half.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void half_sum(const float* x, float* out, int n) {
@@ -9,7 +9,7 @@ __global__ void half_sum(const float* x, float* out, int n) {
 #else
     const unsigned mask = 0x0000ffffu;
 #endif
-    value += __shfl_xor_sync(mask, value, 1);  // finding: own_lane_not_in_mask
+    value += __shfl_xor_sync(mask, value, 1);  // expected finding: own_lane_not_in_mask
     out[threadIdx.x] = value;
 }
 

@@ -1,5 +1,5 @@
 // The last block accesses the shared memory of the next rank, which its cluster does not have.
-// n = 128
+// n = 128 elements
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -13,7 +13,7 @@ __global__ void __cluster_dims__(4, 1, 1) shift(const float* x, float* out, int 
 #else
     const unsigned next = cluster.block_rank() + 1;
 #endif
-    out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(mine, next)[threadIdx.x];  // finding: instruction_misused
+    out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(mine, next)[threadIdx.x];  // expected finding: instruction_misused
     cluster.sync();
 }
 

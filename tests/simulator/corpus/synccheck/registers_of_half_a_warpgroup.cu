@@ -1,5 +1,5 @@
 // Only two warps of a warpgroup execute setmaxnreg.
-// n = 128
+// n = 128 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -9,8 +9,8 @@ __global__ void __launch_bounds__(128, 1) tile(const float* x, float* out, int n
 #ifndef CLEAN
     if (threadIdx.x < 64)
 #endif
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");  // finding: deadlock
-    __syncthreads();                                          // finding: deadlock
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 64;");  // expected finding: deadlock
+    __syncthreads();                                          // expected finding: deadlock
     out[threadIdx.x] = x[threadIdx.x];
 }
 

@@ -1,5 +1,5 @@
 // 24 lanes execute a shuffle, and some of them read from lanes that do not.
-// n = 24
+// n = 24 elements
 #include <cuda_runtime.h>
 
 __global__ void sum(const float* x, float* out, int n) {
@@ -11,7 +11,7 @@ __global__ void sum(const float* x, float* out, int n) {
     if (threadIdx.x >= n) return;
     float value = x[threadIdx.x];
     for (int step = 16; step > 0; step /= 2) {
-        value += __shfl_xor_sync(0x00ffffffu, value, step);  // finding: shuffle_from_inactive_lane
+        value += __shfl_xor_sync(0x00ffffffu, value, step);  // expected finding: shuffle_from_inactive_lane
     }
     out[threadIdx.x] = value;
 #endif

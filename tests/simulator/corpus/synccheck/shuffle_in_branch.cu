@@ -1,5 +1,5 @@
 // Only 16 lanes reach a shuffle with a full mask, and the others wait at a barrier, so neither can continue.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void half_sum(const float* x, float* out, int n) {
@@ -8,9 +8,9 @@ __global__ void half_sum(const float* x, float* out, int n) {
     const float other = __shfl_xor_sync(0xffffffffu, value, 1);
     if (threadIdx.x < 16) value += other;
 #else
-    if (threadIdx.x < 16) value += __shfl_xor_sync(0xffffffffu, value, 1);  // finding: deadlock
+    if (threadIdx.x < 16) value += __shfl_xor_sync(0xffffffffu, value, 1);  // expected finding: deadlock
 #endif
-    __syncthreads();  // finding: deadlock
+    __syncthreads();  // expected finding: deadlock
     out[threadIdx.x] = value;
 }
 

@@ -1,5 +1,5 @@
 // Even lanes call __syncwarp() with a full mask in a branch, while odd lanes wait at a barrier.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __global__ void odd_even(const float* x, float* out, int n) {
@@ -9,10 +9,10 @@ __global__ void odd_even(const float* x, float* out, int n) {
 #ifdef CLEAN
         __syncwarp(0x55555555u);
 #else
-        __syncwarp();  // finding: deadlock
+        __syncwarp();  // expected finding: deadlock
 #endif
     }
-    __syncthreads();  // finding: deadlock
+    __syncthreads();  // expected finding: deadlock
     out[threadIdx.x] = tile[31 - threadIdx.x];
 }
 

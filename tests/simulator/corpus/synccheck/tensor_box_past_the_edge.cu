@@ -1,5 +1,5 @@
 // Only 5 of the box's 8 rows are inside the tensor, but all 8 count as transferred, with zeros for the others.
-// n = 160
+// n = 160 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
@@ -11,7 +11,7 @@ __device__ void load(void* tile, const CUtensorMap* map, int row, unsigned long 
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");
 }
 __device__ void wait(unsigned long long* full) {
-    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN; }" ::"r"(address_of(full)) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN; }" ::"r"(address_of(full)) : "memory");  // expected finding: deadlock
 }
 // clang-format on
 

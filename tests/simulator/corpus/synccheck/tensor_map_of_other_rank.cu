@@ -1,5 +1,5 @@
 // A copy with three dimensions uses a tensor map with two.
-// n = 256
+// n = 256 elements
 #include <cuda_runtime.h>
 #include <cudaTypedefs.h>
 
@@ -11,7 +11,7 @@ __device__ void load(void* tile, const CUtensorMap* map, int row, unsigned long 
 #ifdef CLEAN
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");
 #else
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %2}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // finding: instruction_misused
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %2}], [%4];" ::"r"(address_of(tile)), "l"(map), "r"(0), "r"(row), "r"(address_of(full)) : "memory");  // expected finding: instruction_misused
 #endif
 }
 __device__ void wait(unsigned long long* full) {

@@ -1,5 +1,5 @@
 // mbarrier.init expects all threads of the block, but only those with i < n arrive.
-// n = 100
+// n = 100 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -11,7 +11,7 @@ __device__ void arrive(unsigned long long* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");
 }
 __device__ void wait(unsigned long long* barrier, unsigned parity) {
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra WAIT; DONE: }" ::"r"(address_of(barrier)), "r"(parity) : "memory");  // expected finding: deadlock
 }
 // clang-format on
 

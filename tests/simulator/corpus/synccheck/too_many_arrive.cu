@@ -1,5 +1,5 @@
 // One more thread arrives than mbarrier.init expects.
-// n = 64
+// n = 64 elements
 #include <cuda_runtime.h>
 
 // clang-format off
@@ -23,7 +23,7 @@ __global__ void tile(const float* x, float* out, int n) {
     if (threadIdx.x < 32) {
         arrive(&all);
 #ifndef CLEAN
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 33;" ::"r"(address_of(&all)) : "memory");  // finding: instruction_misused
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], 33;" ::"r"(address_of(&all)) : "memory");  // expected finding: instruction_misused
 #endif
     }
     wait(&all, 0);

@@ -1,5 +1,5 @@
 // A barrier is in a loop whose number of iterations differs between threads.
-// n = 200
+// n = 200 elements
 #include <cuda_runtime.h>
 
 __global__ void sums(const float* x, float* out, int n) {
@@ -13,11 +13,11 @@ __global__ void sums(const float* x, float* out, int n) {
     for (int i = threadIdx.x; i < n; i += 128) {
         tile[threadIdx.x] = x[i];
 #endif
-        __syncthreads();  // finding: barrier_sites_differ
+        __syncthreads();  // expected finding: barrier_sites_differ
         total += tile[threadIdx.x ^ 1];
-        __syncthreads();  // finding: barrier_after_exit
+        __syncthreads();  // expected finding: barrier_after_exit
     }
-    __syncthreads();  // finding: barrier_sites_differ
+    __syncthreads();  // expected finding: barrier_sites_differ
     for (int i = threadIdx.x; i < n; i += 128) out[i] = total;
 }
 

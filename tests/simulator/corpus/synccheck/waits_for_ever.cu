@@ -1,5 +1,5 @@
 // The kernel polls a flag that is never set.
-// n = 32
+// n = 32 elements
 #include <cuda_runtime.h>
 
 __device__ volatile int flag;
@@ -8,7 +8,7 @@ __global__ void wait(const float* x, float* out, int n) {
 #ifdef CLEAN
     if (threadIdx.x == 31) flag = 1;
 #endif
-    while (flag == 0) {  // finding: infinite_loop
+    while (flag == 0) {  // expected finding: infinite_loop
     }
     out[threadIdx.x] = x[threadIdx.x];
 }

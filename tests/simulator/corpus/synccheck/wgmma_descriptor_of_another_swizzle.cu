@@ -1,5 +1,5 @@
 // A tile was copied with the 128-byte swizzle, but the descriptor of wgmma has the 64-byte swizzle.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"
 #include "llmk/wgmma.cuh"
@@ -11,7 +11,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
         llmk::mbarrier_init(&arrived, 1);
         llmk::fence_mbarrier_init();
         llmk::mbarrier_arrive_expect_tx(&arrived, sizeof tile);
-        llmk::tma_load(tile, &map, &arrived, 0, 0, 0);  // finding: swizzle_differs
+        llmk::tma_load(tile, &map, &arrived, 0, 0, 0);  // expected finding: swizzle_differs
     }
     __syncthreads();
     llmk::mbarrier_wait_parity(&arrived, 0);
@@ -23,7 +23,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
 #endif
     float sums[32];
     llmk::wgmma_fence();
-    llmk::wgmma_ss<__nv_bfloat16>(sums, a, b, 0);  // finding: swizzle_differs
+    llmk::wgmma_ss<__nv_bfloat16>(sums, a, b, 0);  // expected finding: swizzle_differs
     llmk::wgmma_commit_group();
     llmk::wgmma_wait_group<0>();
     for (int i = 0; i < 32; ++i) out[32 * threadIdx.x + i] = sums[i];

@@ -1,18 +1,19 @@
 // Warps 1 to 4 execute wgmma, but the first warp of a warpgroup must be a multiple of 4.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 #include <cstdint>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
+// 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 __device__ void wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-// d [64, 8] += a [64, 16] b [16, 8]
+// Computes d [64, 8] += a [64, 16] * b [16, 8].
 __device__ __forceinline__ void multiply(float (&d)[4], const void* a, const void* b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // finding: deadlock
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // expected finding: deadlock
 }
 // clang-format on
 
@@ -35,7 +36,7 @@ __global__ void product(const float* x, float* out, int n) {
         wait();
         for (int j = 0; j < 4; ++j) out[4 * i + j] = d[j];
     }
-    __syncthreads();  // finding: deadlock
+    __syncthreads();  // expected finding: deadlock
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { product<<<1, 256, 0, stream>>>(x, out, n); }

@@ -1,18 +1,19 @@
 // Registers are written and then used by wgmma, without wgmma.fence in between.
-// n = 512
+// n = 512 elements
 #include <cuda_runtime.h>
 #include <cstdint>
 
 // clang-format off
 __device__ unsigned address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
-// K-major without swizzle: the two core matrices of 8 rows are 128 bytes apart, and groups of 8 rows 256 bytes.
+// Returns a matrix descriptor (K-major, no swizzle): two core matrices of 8 rows are 128 bytes apart, groups of 8 rows
+// 256 bytes.
 __device__ uint64_t describe(const void* tile) { return address_of(tile) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32; }
 __device__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 __device__ void wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
-// d [64, 8] += a [64, 16] b [16, 8]
+// Computes d [64, 8] += a [64, 16] * b [16, 8].
 __device__ __forceinline__ void multiply(float (&d)[4], const void* a, const void* b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // finding: missing_wgmma_fence
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(describe(a)), "l"(describe(b)) : "memory");  // expected finding: missing_wgmma_fence
 }
 // clang-format on
 

@@ -1,5 +1,5 @@
 // Warps load accumulators after a barrier, but no thread has waited for the mma to complete.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -21,7 +21,7 @@ __global__ void product(const float* x, float* out) {
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: tensor_product_not_awaited
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: tensor_product_not_awaited
         llmk::tcgen05_commit<1>(&complete);
     }
 #ifdef CLEAN
@@ -31,7 +31,7 @@ __global__ void product(const float* x, float* out) {
 #endif
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: tensor_product_not_awaited
+    llmk::tcgen05_ld(sums, own);  // expected finding: tensor_product_not_awaited
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
 #ifdef CLEAN

@@ -1,5 +1,5 @@
 // The next mma overwrites accumulators that other warps may still load.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -29,7 +29,7 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
+    llmk::tcgen05_ld(sums, own);  // expected finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
     llmk::tcgen05_fence_before_thread_sync();
@@ -38,7 +38,7 @@ __global__ void product(const float* x, float* out) {
 #endif
     if (threadIdx.x == 0) {
         llmk::tcgen05_fence_after_thread_sync();
-        START_PRODUCT;  // finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
+        START_PRODUCT;  // expected finding: tensor_memory_race tensor_product_not_awaited tensor_transfer_not_awaited
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 1);

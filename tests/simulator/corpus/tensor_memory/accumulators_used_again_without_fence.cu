@@ -1,6 +1,6 @@
 // The next mma overwrites accumulators after threads have loaded them, but a tcgen05.fence::before_thread_sync is
 // missing after the loads.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -28,7 +28,7 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: missing_tensor_fence_before
+    llmk::tcgen05_ld(sums, own);  // expected finding: missing_tensor_fence_before
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
 #ifdef CLEAN
@@ -37,7 +37,7 @@ __global__ void product(const float* x, float* out) {
     __syncthreads();
     if (threadIdx.x == 0) {
         llmk::tcgen05_fence_after_thread_sync();
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: missing_tensor_fence_before
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: missing_tensor_fence_before
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 1);

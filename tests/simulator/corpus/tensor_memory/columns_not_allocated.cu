@@ -1,5 +1,5 @@
 // A load reads 16 columns past the allocated ones.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -30,7 +30,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
     llmk::tcgen05_ld(sums, own);
 #else
-    llmk::tcgen05_ld(sums, own + 16);  // finding: instruction_misused
+    llmk::tcgen05_ld(sums, own + 16);  // expected finding: instruction_misused
 #endif
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];

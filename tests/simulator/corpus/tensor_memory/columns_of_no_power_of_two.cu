@@ -1,5 +1,5 @@
 // 48 columns are allocated, but the number must be a power of two.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -10,7 +10,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
     if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);
 #else
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 48);  // finding: instruction_misused
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 48);  // expected finding: instruction_misused
 #endif
     if (threadIdx.x == 0) {
         llmk::mbarrier_init(&complete, 1);

@@ -1,5 +1,5 @@
 // A copy to tensor memory writes 8 columns (256 bits per lane), but only 4 allocated columns remain.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -22,7 +22,7 @@ __global__ void copies(const float* x, float* out) {
         asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");
 #else
         // clang-format off
-        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d + 28), "l"(from) : "memory");  // finding: instruction_misused
+        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d + 28), "l"(from) : "memory");  // expected finding: instruction_misused
 // clang-format on
 #endif
         llmk::tcgen05_commit<1>(&complete);

@@ -1,5 +1,5 @@
 // A copy to tensor memory fills 4 columns (128 bits per lane), but the kernel loads 8.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -30,7 +30,7 @@ __global__ void copies(const float* x, float* out) {
     llmk::tcgen05_fence_after_thread_sync();
     unsigned r[8];
     // clang-format off
-    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // finding: tensor_memory_uninitialized
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // expected finding: tensor_memory_uninitialized
     // clang-format on
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = (float)r[c % 8];

@@ -1,5 +1,5 @@
 // tcgen05.commit precedes the copy from shared memory, so the mbarrier does not track the copy.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -22,7 +22,7 @@ __global__ void copies(const float* x, float* out) {
         llmk::tcgen05_commit<1>(&complete);
 #endif
         // clang-format off
-        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // finding: tensor_product_not_awaited tensor_product_at_exit tensor_memory_freed_in_use
+        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // expected finding: tensor_product_not_awaited tensor_product_at_exit tensor_memory_freed_in_use
 // clang-format on
 #ifdef CLEAN
         llmk::tcgen05_commit<1>(&complete);
@@ -33,12 +33,12 @@ __global__ void copies(const float* x, float* out) {
     llmk::tcgen05_fence_after_thread_sync();
     unsigned r[8];
     // clang-format off
-    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // finding: tensor_product_not_awaited
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // expected finding: tensor_product_not_awaited
     // clang-format on
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = (float)r[c % 8];
     __syncthreads();
-    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);  // finding: tensor_memory_freed_in_use
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);  // expected finding: tensor_memory_freed_in_use
 }
 
 extern "C" void run(const float* x, float* out, int n, cudaStream_t stream) { copies<<<1, 128, 0, stream>>>(x, out); }

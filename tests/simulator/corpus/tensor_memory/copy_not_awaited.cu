@@ -1,5 +1,5 @@
 // Warps load the destination of a copy from shared memory before they wait for its mbarrier.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -19,7 +19,7 @@ __global__ void copies(const float* x, float* out) {
     if (threadIdx.x == 0) {
         const uint64_t from = llmk::shared_address(a) >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46;  // rows of 32 bytes
                                                                                                      // clang-format off
-        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // finding: tensor_product_not_awaited
+        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // expected finding: tensor_product_not_awaited
                                                                                                      // clang-format on
         llmk::tcgen05_commit<1>(&complete);
     }
@@ -32,7 +32,7 @@ __global__ void copies(const float* x, float* out) {
     llmk::tcgen05_fence_after_thread_sync();
     unsigned r[8];
     // clang-format off
-    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // finding: tensor_product_not_awaited
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(own));  // expected finding: tensor_product_not_awaited
     // clang-format on
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = (float)r[c % 8];

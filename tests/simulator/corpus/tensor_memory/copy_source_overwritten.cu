@@ -1,5 +1,5 @@
 // Threads overwrite shared memory that the copy to tensor memory may still read.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -19,7 +19,7 @@ __global__ void copies(const float* x, float* out) {
     if (threadIdx.x == 0) {
         const uint64_t from = llmk::shared_address(a) >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46;  // rows of 32 bytes
                                                                                                      // clang-format off
-        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // finding: operands_not_awaited
+        asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(d), "l"(from) : "memory");  // expected finding: operands_not_awaited
                                                                                                      // clang-format on
         llmk::tcgen05_commit<1>(&complete);
     }
@@ -29,7 +29,7 @@ __global__ void copies(const float* x, float* out) {
     a[threadIdx.x] = 0;
 #else
     __syncthreads();
-    a[threadIdx.x] = 0;  // finding: operands_not_awaited
+    a[threadIdx.x] = 0;  // expected finding: operands_not_awaited
     llmk::mbarrier_wait_parity(&complete, 0);
 #endif
     llmk::tcgen05_fence_after_thread_sync();

@@ -1,5 +1,5 @@
 // A tile was copied with the 128-byte swizzle, but the descriptor of tcgen05 has the 64-byte swizzle.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tma.cuh"
 #include "llmk/tcgen05.cuh"
@@ -18,7 +18,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
     const unsigned d = taken;
     if (threadIdx.x == 0) {
         llmk::mbarrier_arrive_expect_tx(&arrived, sizeof tile);
-        llmk::tma_load(tile, &map, &arrived, 0, 0, 0);  // finding: swizzle_differs
+        llmk::tma_load(tile, &map, &arrived, 0, 0, 0);  // expected finding: swizzle_differs
         llmk::mbarrier_wait_parity(&arrived, 0);
         const uint64_t b = llmk::make_tcgen05_smem_desc(tile);
 #ifdef CLEAN
@@ -26,7 +26,7 @@ __global__ void product(const __grid_constant__ CUtensorMap map, float* out) {
 #else
         const uint64_t a = (b & ~(7ull << 61)) | 4ull << 61;
 #endif
-        llmk::tcgen05_mma<1>(d, a, b, llmk::make_instr_desc<__nv_bfloat16>(128, 32), 0);  // finding: swizzle_differs
+        llmk::tcgen05_mma<1>(d, a, b, llmk::make_instr_desc<__nv_bfloat16>(128, 32), 0);  // expected finding: swizzle_differs
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncwarp();

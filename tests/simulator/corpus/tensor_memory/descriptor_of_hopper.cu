@@ -1,5 +1,5 @@
 // A tcgen05.mma gets a matrix descriptor in the format of Hopper's wgmma.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -26,7 +26,7 @@ __global__ void product(const float* x, float* out) {
 #else
         const uint64_t made = (of_a & ~(1ull << 46) & ~(7ull << 61)) | 1ull << 62;
 #endif
-        llmk::tcgen05_mma<1>(d, made, of_b, kind, 0);  // finding: instruction_misused
+        llmk::tcgen05_mma<1>(d, made, of_b, kind, 0);  // expected finding: instruction_misused
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 0);

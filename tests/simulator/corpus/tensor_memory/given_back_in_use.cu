@@ -1,5 +1,5 @@
 // Columns are freed while the mma that writes them may still run.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -20,7 +20,7 @@ __global__ void product(const float* x, float* out) {
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: tensor_memory_freed_in_use
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: tensor_memory_freed_in_use
         llmk::tcgen05_commit<1>(&complete);
     }
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = (float)d;
@@ -28,7 +28,7 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
 #endif
     __syncthreads();
-    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);  // finding: tensor_memory_freed_in_use
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<1>(d, 32);  // expected finding: tensor_memory_freed_in_use
     llmk::mbarrier_wait_parity(&complete, 0);
 }
 

@@ -1,5 +1,5 @@
 // Every warp loads the first quarter of the lanes, which only warp 0 can access.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -30,7 +30,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
     llmk::tcgen05_ld(sums, own);
 #else
-    llmk::tcgen05_ld(sums, d);  // finding: instruction_misused
+    llmk::tcgen05_ld(sums, d);  // expected finding: instruction_misused
 #endif
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];

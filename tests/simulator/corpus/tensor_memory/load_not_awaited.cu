@@ -1,5 +1,5 @@
 // The next mma overwrites accumulators while a load may still read them.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -27,7 +27,7 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: tensor_transfer_not_awaited
+    llmk::tcgen05_ld(sums, own);  // expected finding: tensor_transfer_not_awaited
 
 #ifdef CLEAN
     llmk::tcgen05_wait_ld();
@@ -36,7 +36,7 @@ __global__ void product(const float* x, float* out) {
     __syncthreads();
     if (threadIdx.x == 0) {
         llmk::tcgen05_fence_after_thread_sync();
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: tensor_transfer_not_awaited
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: tensor_transfer_not_awaited
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 1);

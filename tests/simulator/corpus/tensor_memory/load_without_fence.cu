@@ -1,5 +1,5 @@
 // Warps wait for the mma, but load without tcgen05.fence::after_thread_sync.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -21,7 +21,7 @@ __global__ void product(const float* x, float* out) {
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: missing_tensor_fence_after
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: missing_tensor_fence_after
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 0);
@@ -29,7 +29,7 @@ __global__ void product(const float* x, float* out) {
     llmk::tcgen05_fence_after_thread_sync();
 #endif
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: missing_tensor_fence_after
+    llmk::tcgen05_ld(sums, own);  // expected finding: missing_tensor_fence_after
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
     __syncthreads();

@@ -1,5 +1,5 @@
 // The block exits without freeing its columns.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -7,7 +7,7 @@ __global__ void product(const float* x, float* out) {
     __shared__ __align__(1024) unsigned a[4096], b[1024];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
-    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);  // finding: tensor_memory_not_freed
+    if (threadIdx.x < 32) llmk::tcgen05_alloc<1>(&taken, 32);  // expected finding: tensor_memory_not_freed
     if (threadIdx.x == 0) {
         llmk::mbarrier_init(&complete, 1);
         llmk::fence_mbarrier_init();

@@ -1,16 +1,16 @@
 // A warp stores A to tensor memory, and the mma starts without tcgen05.wait::st.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
 // clang-format off
 __device__ void store_ones(unsigned address) {
     unsigned one = 0x3f803f80u;
-    asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %1, %1, %1, %1, %1, %1, %1};" ::"r"(address), "r"(one) : "memory");  // finding: tensor_transfer_not_awaited
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1, %1, %1, %1, %1, %1, %1, %1};" ::"r"(address), "r"(one) : "memory");  // expected finding: tensor_transfer_not_awaited
 }
 __device__ void wait_for_stores() { asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory"); }
 __device__ void start(unsigned d, unsigned a, uint64_t b, unsigned kind) {
-    asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, 0;" ::"r"(d), "r"(a), "l"(b), "r"(kind) : "memory");  // finding: tensor_transfer_not_awaited
+    asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, 0;" ::"r"(d), "r"(a), "l"(b), "r"(kind) : "memory");  // expected finding: tensor_transfer_not_awaited
 }
 // clang-format on
 

@@ -1,5 +1,5 @@
 // Threads overwrite the operands of an mma that may still read them.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -21,7 +21,7 @@ __global__ void product(const float* x, float* out) {
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: operands_not_awaited
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: operands_not_awaited
         llmk::tcgen05_commit<1>(&complete);
     }
 #ifdef CLEAN
@@ -29,7 +29,7 @@ __global__ void product(const float* x, float* out) {
     a[32 * threadIdx.x] = 0;
 #else
     __syncthreads();
-    a[32 * threadIdx.x] = 0;  // finding: operands_not_awaited
+    a[32 * threadIdx.x] = 0;  // expected finding: operands_not_awaited
     llmk::mbarrier_wait_parity(&complete, 0);
 #endif
     llmk::tcgen05_fence_after_thread_sync();

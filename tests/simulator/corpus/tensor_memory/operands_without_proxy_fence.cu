@@ -1,5 +1,5 @@
 // Threads write tiles for an mma, which may not see the writes without a proxy fence.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -12,8 +12,8 @@ __global__ void product(const float* x, float* out) {
         llmk::mbarrier_init(&complete, 1);
         llmk::fence_mbarrier_init();
     }
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // finding: missing_proxy_fence
-    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];  // finding: missing_proxy_fence
+    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // expected finding: missing_proxy_fence
+    for (int i = threadIdx.x; i < 1024; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];  // expected finding: missing_proxy_fence
 #ifdef CLEAN
     llmk::fence_proxy_async();
 #endif
@@ -23,7 +23,7 @@ __global__ void product(const float* x, float* out) {
     const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: missing_proxy_fence
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: missing_proxy_fence
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 0);

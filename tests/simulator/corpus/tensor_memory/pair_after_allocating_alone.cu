@@ -1,5 +1,5 @@
 // Each block allocates columns with cta_group::1, but the mma uses cta_group::2.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -23,7 +23,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     const unsigned d = taken;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
-        llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);  // finding: instruction_misused
+        llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);  // expected finding: instruction_misused
         llmk::tcgen05_commit<2>(&complete);
     }
     __syncwarp();

@@ -1,5 +1,5 @@
 // The second block arrives at its own mbarrier, but the first block, which issues the mma, waits for another one.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -10,7 +10,7 @@ __device__ void mbarrier_arrive_cluster(uint64_t* barrier, unsigned block) {
 }
 __device__ void wait_for(uint64_t* barrier) {
     // clang-format off
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(llmk::shared_address(barrier)) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(llmk::shared_address(barrier)) : "memory");  // expected finding: deadlock
     // clang-format on
 }
 
@@ -42,7 +42,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
         llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);
         llmk::tcgen05_commit<2>(&complete);
     }
-    __syncwarp();  // finding: deadlock
+    __syncwarp();  // expected finding: deadlock
     wait_for(&complete);
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];

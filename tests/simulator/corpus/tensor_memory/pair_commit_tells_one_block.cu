@@ -1,11 +1,11 @@
 // tcgen05.commit of the pair's mma arrives only at the first block's mbarrier, but the second block waits for its own.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
 __device__ void wait_for(uint64_t* barrier) {
     // clang-format off
-    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(llmk::shared_address(barrier)) : "memory");  // finding: deadlock
+    asm volatile("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @p bra DONE; bra WAIT; DONE: }" ::"r"(llmk::shared_address(barrier)) : "memory");  // expected finding: deadlock
     // clang-format on
 }
 
@@ -29,8 +29,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
 #ifdef CLEAN
         llmk::tcgen05_commit<2>(&complete);
 #else
-        asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(llmk::shared_address(&complete))
-                     : "memory");
+        asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(llmk::shared_address(&complete)) : "memory");
 #endif
     }
     __syncwarp();
@@ -40,7 +39,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     llmk::tcgen05_ld(sums, d + llmk::tmem_lane_offset());
     llmk::tcgen05_wait_ld();
     for (int c = 0; c < 16; ++c) out[2048 * blockIdx.x + 16 * threadIdx.x + c] = sums[c];
-    llmk::cluster_sync();  // finding: deadlock
+    llmk::cluster_sync();  // expected finding: deadlock
     if (threadIdx.x < 32) llmk::tcgen05_dealloc<2>(d, 32);
 }
 

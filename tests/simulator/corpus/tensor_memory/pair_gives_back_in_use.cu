@@ -1,5 +1,5 @@
 // The second block frees its columns without waiting for the pair's mma.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -19,7 +19,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     const unsigned d = taken;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
-        llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);  // finding: tensor_memory_freed_in_use
+        llmk::tcgen05_mma<2>(d, of_a, of_b, llmk::make_instr_desc<__nv_bfloat16>(256, 32), 0);  // expected finding: tensor_memory_freed_in_use
         llmk::tcgen05_commit<2>(&complete);
     }
     __syncwarp();
@@ -31,7 +31,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     llmk::tcgen05_fence_after_thread_sync();
     for (int c = 0; c < 16; ++c) out[2048 * blockIdx.x + 16 * threadIdx.x + c] = (float)d;
     __syncthreads();
-    if (threadIdx.x < 32) llmk::tcgen05_dealloc<2>(d, 32);  // finding: tensor_memory_freed_in_use
+    if (threadIdx.x < 32) llmk::tcgen05_dealloc<2>(d, 32);  // expected finding: tensor_memory_freed_in_use
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::cluster_sync();
 }

@@ -1,5 +1,5 @@
 // The first block issues the mma when its own operands have arrived, without waiting for those of the second block.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -14,8 +14,8 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     }
     // Wait until both blocks have allocated columns and initialized mbarriers.
     llmk::cluster_sync();
-    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // finding: within_cluster operands_not_awaited
-    for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];   // finding: within_cluster operands_not_awaited
+    for (int i = threadIdx.x; i < 4096; i += 128) a[i] = 0x3f803f80u + (unsigned)x[i];  // expected finding: within_cluster operands_not_awaited
+    for (int i = threadIdx.x; i < 512; i += 128) b[i] = 0x3f803f80u + (unsigned)x[i];   // expected finding: within_cluster operands_not_awaited
     llmk::fence_proxy_async();
 #ifdef CLEAN
     llmk::cluster_sync();
@@ -26,7 +26,7 @@ __global__ void __cluster_dims__(2, 1, 1) product_of_a_pair(const float* x, floa
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         const uint64_t of_a = llmk::make_tcgen05_smem_desc(a), of_b = llmk::make_tcgen05_smem_desc(b);
         constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(256, 32);
-        llmk::tcgen05_mma<2>(d, of_a, of_b, kind, 0);  // finding: within_cluster operands_not_awaited
+        llmk::tcgen05_mma<2>(d, of_a, of_b, kind, 0);  // expected finding: within_cluster operands_not_awaited
         llmk::tcgen05_commit<2>(&complete);
     }
     __syncwarp();

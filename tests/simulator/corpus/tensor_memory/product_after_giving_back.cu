@@ -1,5 +1,5 @@
 // An mma uses freed columns.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -25,7 +25,7 @@ __global__ void product(const float* x, float* out) {
 #endif
     constexpr unsigned kind = llmk::make_instr_desc<__nv_bfloat16>(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // finding: instruction_misused
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);  // expected finding: instruction_misused
         llmk::tcgen05_commit<1>(&complete);
     }
     llmk::mbarrier_wait_parity(&complete, 0);

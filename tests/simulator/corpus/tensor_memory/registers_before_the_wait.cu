@@ -1,5 +1,5 @@
 // A register is read between tcgen05.ld and tcgen05.wait::ld.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -27,11 +27,11 @@ __global__ void product(const float* x, float* out) {
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();
     float sums[32];
-    llmk::tcgen05_ld(sums, own);  // finding: tensor_load_not_awaited
+    llmk::tcgen05_ld(sums, own);  // expected finding: tensor_load_not_awaited
 #ifdef CLEAN
     llmk::tcgen05_wait_ld();
 #endif
-    out[32 * threadIdx.x] = sums[0];  // finding: tensor_load_not_awaited
+    out[32 * threadIdx.x] = sums[0];  // expected finding: tensor_load_not_awaited
     llmk::tcgen05_wait_ld();
     for (int c = 1; c < 32; ++c) out[32 * threadIdx.x + c] = sums[c];
     __syncthreads();

@@ -1,5 +1,5 @@
 // A block-scaled mma reads scale factors of B that were never copied to tensor memory.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
 
@@ -27,7 +27,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
         llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);
 #endif
-        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // finding: tensor_memory_uninitialized
+        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // expected finding: tensor_memory_uninitialized
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncwarp();

@@ -1,5 +1,5 @@
 // One thread copies the scale factors, and another one issues the mma without waiting for the copies.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
 
@@ -24,8 +24,8 @@ __global__ void product(const float* x, float* out) {
     const uint64_t from = llmk::make_scale_smem_desc(scales);
     constexpr unsigned kind = llmk::make_instr_desc_mxf4nvf4(128, 32);
     if (threadIdx.x == 0) {
-        llmk::tcgen05_cp_32x128b_warpx4(a_scales, from);  // finding: tensor_product_not_awaited
-        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // finding: tensor_product_not_awaited
+        llmk::tcgen05_cp_32x128b_warpx4(a_scales, from);  // expected finding: tensor_product_not_awaited
+        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // expected finding: tensor_product_not_awaited
         llmk::tcgen05_commit<1>(&copied);
     }
     __syncthreads();
@@ -34,7 +34,7 @@ __global__ void product(const float* x, float* out) {
         llmk::mbarrier_wait_parity(&copied, 0);
         llmk::tcgen05_fence_after_thread_sync();
 #endif
-        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // finding: tensor_product_not_awaited
+        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // expected finding: tensor_product_not_awaited
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncwarp();

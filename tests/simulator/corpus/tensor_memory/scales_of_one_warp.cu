@@ -1,5 +1,5 @@
 // Scale factors are stored in the lanes of the first warp only; the mma needs a copy for each warp.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
 
@@ -35,7 +35,7 @@ __global__ void product(const float* x, float* out) {
     __syncthreads();
     llmk::tcgen05_fence_after_thread_sync();
     if (threadIdx.x == 0) {
-        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // finding: tensor_memory_uninitialized
+        llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);  // expected finding: tensor_memory_uninitialized
         llmk::tcgen05_commit<1>(&complete);
     }
     __syncwarp();

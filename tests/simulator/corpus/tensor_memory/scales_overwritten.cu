@@ -1,5 +1,5 @@
 // Scale factors in shared memory are overwritten before the copy of 512 bytes has completed.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05_block_scale.cuh"
 
@@ -24,7 +24,7 @@ __global__ void product(const float* x, float* out) {
     constexpr unsigned kind = llmk::make_instr_desc_mxf4nvf4(128, 32);
     if (threadIdx.x == 0) {
         llmk::tcgen05_cp_32x128b_warpx4(a_scales, from);
-        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // finding: operands_not_awaited
+        llmk::tcgen05_cp_32x128b_warpx4(b_scales, from);  // expected finding: operands_not_awaited
         llmk::tcgen05_mma_mxf4nvf4(d, of_a, of_b, kind, a_scales, b_scales, 0);
         llmk::tcgen05_commit<1>(&complete);
     }
@@ -32,7 +32,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
     scales[128 + threadIdx.x] = 0;
 #else
-    scales[threadIdx.x] = 0;  // finding: operands_not_awaited
+    scales[threadIdx.x] = 0;  // expected finding: operands_not_awaited
 #endif
     llmk::mbarrier_wait_parity(&complete, 0);
     llmk::tcgen05_fence_after_thread_sync();

@@ -1,5 +1,5 @@
 // The first mma adds to uninitialized accumulators.
-// n = 4096
+// n = 4096 elements
 #include "llmk/mbarrier.cuh"
 #include "llmk/tcgen05.cuh"
 
@@ -24,7 +24,7 @@ __global__ void product(const float* x, float* out) {
 #ifdef CLEAN
         llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 0);
 #else
-        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 1);  // finding: tensor_memory_uninitialized
+        llmk::tcgen05_mma<1>(d, of_a, of_b, kind, 1);  // expected finding: tensor_memory_uninitialized
 #endif
         llmk::tcgen05_commit<1>(&complete);
     }
