@@ -150,6 +150,7 @@ def run(
     adds: int = 0,
     instruction: int | None = None,
     swizzle: str = "128",
+    spoiled: int = -1,
 ) -> tuple[Outcome, np.ndarray]:
     layout = Layout("none", False, 128, 256) if swizzle == "none" else Layout(swizzle, False, 16, 8 * int(swizzle))
     image = np.random.default_rng(SEED).integers(0, 256, IMAGE).astype(np.uint8)
@@ -165,7 +166,16 @@ def run(
     bits = form.instruction if instruction is None else instruction
     bits -= 1 << 32 if bits >> 31 else 0
     outcome = kernel(
-        "run_product", image.view(np.uint32), drawn.c.view(np.uint32).ravel(), out, smem, smem, bits, adds, form.number
+        "run_product",
+        image.view(np.uint32),
+        drawn.c.view(np.uint32).ravel(),
+        out,
+        smem,
+        smem,
+        bits,
+        adds,
+        form.number,
+        spoiled,
     )
     return outcome, out
 
@@ -195,6 +205,15 @@ def test_nan_scales_make_their_row_nan(kernel: SimulatedKernel) -> None:
         _, out = run(kernel, form, drawn)
         is_nan = np.isnan(out[:, : form.n].view(np.float32))
         assert is_nan[5].all() and not np.delete(is_nan, 5, 0).any()
+
+
+def test_copies_that_differ_between_warps_are_nan(kernel: SimulatedKernel) -> None:
+    for form, spoils in ((FORMS[5], True), (FORMS[2], False)):  # the second form does not read the last byte
+        drawn = draw(form, np.random.default_rng(SEED))
+        outcome, out = run(kernel, form, drawn, spoiled=9)
+        assert outcome.error == 0 and not outcome.report.get("findings"), outcome
+        is_nan = np.isnan(out[:, : form.n].view(np.float32))
+        assert is_nan[9].all() == spoils and not np.delete(is_nan, 9, 0).any()
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,8 @@ KINDS = (
         title="read of uninitialized tensor memory",
         text=lambda f: f"{_now(f)} reads {_cell(f)}, which was never written",
         why="Tensor memory holds whatever the last block left there.",
-        fix="Let the first product of a tile overwrite the accumulators: its operand enable-input-d is false.",
+        fix="Let the first product of a tile overwrite the accumulators: its operand enable-input-d is false. Copy "
+        "scale factors to the lanes of all four warps before a block-scaled product (tcgen05.cp.32x128b.warpx4).",
         look="the read of tensor memory that was never written",
         payload=TensorCell,
         sample=TensorCell(lane=0, column=0, operation="tcgen05.mma", earlier=""),

@@ -9,8 +9,9 @@
 constexpr int kColumns = 256, kImage = 64 * 1024, kAScales = 256, kBScales = 260;
 
 // image: bytes of shared memory. a at 0, b at 16 KB, 512 bytes of A's scales at 48 KB, and 1,024 of B's scales after it.
+// spoiled >= 0: all warps store A's scales, but the last warp another one in the last byte of row `spoiled`.
 __global__ void product(const unsigned* image, const unsigned* c, unsigned* out, uint64_t a, uint64_t b,
-                        unsigned instruction, int adds, int form) {
+                        unsigned instruction, int adds, int form, int spoiled) {
     extern __shared__ __align__(1024) unsigned char tiles[];
     __shared__ uint64_t complete;
     __shared__ unsigned taken;
@@ -27,12 +28,18 @@ __global__ void product(const unsigned* image, const unsigned* c, unsigned* out,
         asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" ::"r"(own + i),
                      "r"(c[threadIdx.x * kColumns + i])
                      : "memory");
+    for (int c = 0; c < 4 && spoiled >= 0; ++c) {
+        unsigned word = image[48 * 1024 / 4 + threadIdx.x % 32 * 4 + c];
+        if (threadIdx.x == 96 + spoiled && c == 0) word ^= 0x01000000;
+        asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" ::"r"(own + kAScales + c), "r"(word)
+                     : "memory");
+    }
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
     llmk::tcgen05_fence_before_thread_sync();
     __syncthreads();
     llmk::tcgen05_fence_after_thread_sync();
     if (threadIdx.x == 0) {
-        llmk::tcgen05_cp_32x128b_warpx4(d + kAScales, llmk::make_scale_smem_desc(tiles + 48 * 1024));
+        if (spoiled < 0) llmk::tcgen05_cp_32x128b_warpx4(d + kAScales, llmk::make_scale_smem_desc(tiles + 48 * 1024));
         llmk::tcgen05_cp_32x128b_warpx4(d + kBScales, llmk::make_scale_smem_desc(tiles + 48 * 1024 + 512));
         llmk::tcgen05_cp_32x128b_warpx4(d + kBScales + 4, llmk::make_scale_smem_desc(tiles + 48 * 1024 + 1024));
         a |= llmk::shared_address(tiles) >> 4;
@@ -90,7 +97,7 @@ __global__ void product(const unsigned* image, const unsigned* c, unsigned* out,
 }
 
 extern "C" void run_product(const unsigned* image, const unsigned* c, unsigned* out, long long a, long long b,
-                            int instruction, int adds, int form, cudaStream_t stream) {
+                            int instruction, int adds, int form, int spoiled, cudaStream_t stream) {
     cudaFuncSetAttribute(product, cudaFuncAttributeMaxDynamicSharedMemorySize, kImage);
-    product<<<1, 128, kImage, stream>>>(image, c, out, a, b, static_cast<unsigned>(instruction), adds, form);
+    product<<<1, 128, kImage, stream>>>(image, c, out, a, b, static_cast<unsigned>(instruction), adds, form, spoiled);
 }
