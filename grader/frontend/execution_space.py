@@ -154,7 +154,7 @@ class _Body:
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
             # `float* p = q`, `T& x`, `vector<int> v`, but not the f of `a * f(x)`
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
-            # int a = 1, b = 2; and [a, b] of a structured binding
+            # the b of `int a = 1, b = 2;`, and both names of a structured binding `auto [a, b]`
             more = (before.text == "," and following in ("=", "[", ";", "{")) or (
                 before.text in ("[", ",") and following in (",", "]")
             )
@@ -193,7 +193,7 @@ class _Body:
             return
         lambda_end = -1
         for k in self.function.body:
-            if space is Space.HOST and self.tokens[k].text == "__device__":  # [=] __device__ (int i) { ... }
+            if space is Space.HOST and self.tokens[k].text == "__device__":  # a lambda [=] __device__ (int i) { ... }
                 stop = self.function.body.stop
                 opened = next((n for n in range(k, stop) if self.tokens[n].text in ("{", ";")), stop)
                 spend(self.source, self.tokens[k], opened - k)
@@ -207,7 +207,7 @@ class _Body:
         return self.source.directive_between(start, end) is not None
 
     def _call(self, k: int) -> bool:
-        """Return whether the name at ``k`` may be called there: ``(`` or template arguments and ``(`` follow it."""
+        """Return whether the name at ``k`` may be called there: a ``(`` follows, possibly after template arguments."""
         if k + 1 >= len(self.tokens):
             return False
         if self.tokens[k + 1].text == "<" and not is_triple(self.tokens, k + 1, "<"):

@@ -64,7 +64,7 @@ class UnknownPtx(Exception):
 
 @dataclass(frozen=True)
 class _Operand:
-    name: str  # the name in [name]; empty if there is none
+    name: str  # the name of an operand that is written as [name] "r"(x); otherwise empty
     constraint: str
     expression: str
 

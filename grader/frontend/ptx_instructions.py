@@ -162,12 +162,12 @@ def _scope(f: _Fields) -> str:
 
 
 def _order(f: _Fields) -> str:
-    """Return the memory order; an atomic operation without a qualifier is relaxed."""
+    """Return the C++ name of an instruction's memory order. Without a qualifier, it is relaxed."""
     return f"::sim::MemoryOrder::{f.get('order') or 'relaxed'}"
 
 
 def _reduction(name: str) -> str:
-    """Return the reduction of a bulk copy."""
+    """Return the C++ name of the reduction that a bulk copy performs."""
     return f"::sim::Reduction::{_ATOMIC.get(name) if name in ('and', 'or', 'xor') else name}"
 
 

@@ -2,7 +2,7 @@
 
 A :class:`BuildPlan` determines a build completely: the final text, the flags, the libraries. Both ways of building use
 it: a direct call of the compiler (here, without torch) and ``torch.utils.cpp_extension.load_inline`` (in
-``grader.execution.in_process.kernel``). Either can use the other's cached result.
+``grader.execution.in_process.kernel``).
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class _Reader:
         self.rewritten = rewritten
 
     def read(self, output: str) -> Iterator[CompilerMessage]:
-        current: list[_Raw] = []  # an error or a warning and its notes
+        current: list[_Raw] = []  # the current error or warning, and its notes
         for raw in self._raw(output.translate(_QUOTES)):
             if raw.kind == "note":
                 if current:

@@ -1,8 +1,9 @@
 """Precompiled headers of the simulator for g++: parsing them again took a fifth of each build.
 
-``-include`` makes the compiler begin with ``prelude.h``; it uses ``prelude.h.gch`` next to it if possible, and
-otherwise parses the headers. A kernel's text still includes them, and gets no others: only headers at its head, before
-any code, are precompiled.
+With ``-include``, the compiler reads ``prelude.h`` first, which includes some of the simulator's headers. It uses the
+precompiled ``prelude.h.gch`` next to it if possible, and otherwise parses the headers. A kernel's own ``#include``
+lines have no effect then. ``prelude.h`` has only headers that the kernel includes before its first line of code, so
+that the kernel does not get other headers.
 """
 
 from __future__ import annotations

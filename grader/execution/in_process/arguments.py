@@ -1,6 +1,6 @@
 """Checks of a launcher's arguments against its prototype, and their conversion to C values.
 
-It works on anything that behaves like a torch tensor, without importing torch.
+The checks accept any object that behaves like a torch tensor, and do not import torch.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def load_kernel(
     if not plan.launchers:
         raise GraderError(
             f'{file.name} has no launcher (no function marked extern "C") and no main',
-            'Write one for each kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
+            'Write a launcher per kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
         # load_inline cannot add the checks of submission_sandbox/late_accesses.py, which verdicts rely on. The library

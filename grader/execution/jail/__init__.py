@@ -1,18 +1,19 @@
-"""The sandbox in which untrusted kernels are compiled and run: native code with the rights of its user.
+"""The sandbox in which untrusted kernels are compiled and run.
 
-There are three tiers. The best one that works here is used, unless ``GRADER_JAIL`` names one:
+A kernel is native code, and would otherwise have all rights of the user who runs the grader. There are three kinds of
+sandbox, called tiers. The best one that works on this machine is used, unless ``GRADER_JAIL`` names a tier:
 
-bwrap      bubblewrap and seccomp. The process has its own file system with a few libraries in it, no network, and sees
-           no other processes; seccomp allows only the system calls that computing needs.
-landlock   Landlock and seccomp, if bubblewrap may not create namespaces (in most containers). The file system is
-           visible, but only those libraries can be opened.
+bwrap      bubblewrap and seccomp. The process has its own file system with a few libraries in it and no network, and
+           it does not see other processes. seccomp allows only the system calls that computing needs.
+landlock   Landlock and seccomp, where bubblewrap must not create namespaces, as in most containers. The process sees
+           the file system, but can open only the same few libraries.
 none       A separate process with the user's rights.
 
-Kernels on a real GPU have the same tiers, with the files of ``driver.py`` for CUDA, and a list of forbidden system
-calls instead of a list of allowed ones. The tiers are tested: ``grader/execution/runner/canary.py`` runs a program that
-tries to escape. As root, the process first becomes the user "nobody", if it can (``staging.py`` makes the files
-accessible to it).
+Kernels on a real GPU have the same tiers, with two differences: the files of ``driver.py`` are accessible, and seccomp
+has a list of forbidden system calls instead of allowed ones. ``grader/execution/runner/canary.py`` tests a tier: it
+runs a program that tries to escape. If the grader runs as root, the process first becomes the user "nobody", if
+possible; ``staging.py`` makes the files accessible to this user.
 
-A process confines itself with ``source/confine.h``: the runner before it loads a kernel, and ``compile.cpp`` before it
-becomes a compiler. ``running.py`` and ``compiling.py`` start these.
+A process confines itself with the functions of ``source/confine.h``. The runner does so before it loads a kernel, and
+``compile.cpp`` before it becomes a compiler. ``running.py`` and ``compiling.py`` start these two programs.
 """

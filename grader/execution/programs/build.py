@@ -116,7 +116,7 @@ def _compile_host(unit: Unit, compiler: Compiler, options: Options, flags: tuple
 
 
 def _contents(unit: Unit) -> list[str | bytes]:
-    """Return everything that the object depends on, including the program's headers."""
+    """Return the paths and contents of the file and of all headers that may be included."""
     folders = {unit.file.parent, *unit.include_dirs}
     headers = sorted(p for folder in folders for p in folder.glob("*") if p.suffix in (".h", ".hpp", ".cuh", ".inl"))
     return [str(unit.file), unit.file.read_bytes(), *(part for p in headers for part in (str(p), p.read_bytes()))]

@@ -1,4 +1,4 @@
-"""Compiler messages about a program of several files, each with its source line."""
+"""Turns a compiler's output about a program of several files into error messages with source lines."""
 
 from __future__ import annotations
 

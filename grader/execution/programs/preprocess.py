@@ -146,7 +146,7 @@ def _stand_in(folder: Path, header: str, given: set[str], macros_of: Callable[[s
     name = header[1:-1]
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or len(name) > 200:
-        return  # the preprocessor reports that there is none
+        return  # no stand-in: the preprocessor reports a missing header
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def _stand_in(folder: Path, header: str, given: set[str], macros_of: Callable[[s
         macros = macros_of(header).read_text(encoding="utf-8").splitlines()
         lines = [_MARK + header, *guards, *(line for line in macros if line not in given)]
         target.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    except OSError:  # a header and a folder with the same name
+    except OSError:  # for example a header and a folder with the same name
         return
 
 

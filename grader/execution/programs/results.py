@@ -105,6 +105,6 @@ def _how(outcome: Outcome) -> str:
         return f"The program was stopped{there}: {outcome.refused}, which is not simulated."
     if outcome.signal:
         return f"The program was ended by {signal_name(outcome.signal)}{there}."
-    if 128 < outcome.status <= 192:  # there are 64 signals
+    if 128 < outcome.status <= 192:  # 128 plus a signal's number, from 1 to 64
         return f"The program was ended by {signal_name(outcome.status - 128)}."
     return f"The program ended with status {outcome.status}."

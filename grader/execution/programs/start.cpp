@@ -1,5 +1,5 @@
-// Linked into every program for the simulated GPU. It registers the program with libsim before its first line runs, and
-// reports synchronization between the program's host threads.
+// This file is linked into every program for the simulated GPU. It registers the program with libsim before the
+// program's first line runs, and tells libsim how the program's host threads synchronize.
 #include <dlfcn.h>
 
 extern "C" void sim_program_starts(const char* const* reporter, const void* base);

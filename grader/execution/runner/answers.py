@@ -82,7 +82,7 @@ def why_failed(answer: Answer) -> str:
 
 
 class Malformed(ValueError):
-    """An answer that the runner never sends."""
+    """The error for an answer that the runner never sends."""
 
 
 _VALID = {

@@ -1,4 +1,4 @@
-"""The parent's side of the child process: starts it, sends requests, and reports how it ended."""
+"""The parent's interface to a child process: starts it, sends requests, and finds out how it ended."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Child:
             if asleep > 20 or self._cpu_used() > cpu_before + 2.0:
                 return Ended("exit", "it closed its connection instead of returning from the launcher")
         if self.jail.tier == "bwrap" and 128 < status < 128 + signal.NSIG:
-            status = 128 - status  # bubblewrap's encoding of a signal
+            status = 128 - status  # bubblewrap returns 128 plus the signal's number
         if status < 0:
             number = signal.Signals(-status) if -status in list(signal.Signals) else None
             fallback = ("crash", f"it was ended by signal {-status}")

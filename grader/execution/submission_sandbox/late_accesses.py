@@ -398,7 +398,7 @@ def _is_fixed(place: _Place, write: bool) -> bool:
         return False
     if place.base == "%rsp":
         return 0 <= place.offset < 128
-    # The function's arguments are above its frame. Reads of them are fixed, too; writes are not.
+    # The function's arguments are above its frame. A read of an argument counts as fixed, but a write does not.
     return place.base == "%rbp" and -_GUARD <= place.offset < (0 if write else _GUARD)
 
 

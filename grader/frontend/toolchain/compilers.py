@@ -1,4 +1,4 @@
-"""The compilers of this machine: a C++ compiler for the simulator, nvcc for a real GPU.
+"""Finds the compilers of this machine: a C++ compiler for the simulator, nvcc for a real GPU.
 
 ``GRADER_CXX`` and ``GRADER_NVCC`` override the search. The pip packages of the ``nvcc`` extra also provide nvcc.
 """

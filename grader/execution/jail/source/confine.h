@@ -7,8 +7,8 @@
 namespace confine {
 
 struct Limits {
-    size_t megabytes;    // address space
-    size_t cpu_seconds;  // processor time
+    size_t megabytes;    // limit of the address space
+    size_t cpu_seconds;  // limit of the processor time
     size_t file_megabytes;
     size_t files;
     size_t processes;

@@ -9,7 +9,7 @@
 
 namespace {
 
-// The kernel's structures, declared here because older systems have no header for them.
+// Structures of the Linux kernel, declared here because older systems have no header for them.
 struct Ruleset {
     uint64_t files;
     uint64_t network;

@@ -1,4 +1,4 @@
-// The seccomp filter: a small program that the kernel runs before each system call.
+// The seccomp filter: a small program that Linux runs before each system call of the process.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>

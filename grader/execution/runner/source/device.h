@@ -1,5 +1,5 @@
-// The runner's interface to a device. Implemented by device_simulator.cpp and device_cuda.cu; a runner links one of
-// them.
+// The runner's interface to a device. device_simulator.cpp and device_cuda.cu implement it; a runner is linked with one
+// of them.
 #pragma once
 
 #include "protocol.h"

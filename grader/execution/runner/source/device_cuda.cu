@@ -212,7 +212,7 @@ int time(Call& call, Thunk thunk, Text& reply) {
         if (!status.ok(static_cast<cudaError_t>(thunk(pointers[run % call.sets])), "launch", reply)) return status.code;
     if (!status.ok(cudaDeviceSynchronize(), "run", reply)) return status.code;
 
-    // About 20 us of host time per run, so that the device always has the next one queued.
+    // Keep the device busy for 20 us per run, about the host time of a launch, so that the next run is always queued.
     unsigned long long queue = 20000ull * static_cast<unsigned long long>(runs) + 200000ull;
     wait_a_while<<<1, 1>>>(queue < 50000000ull ? queue : 50000000ull);
     for (int run = 0; run < runs; ++run) {

@@ -1,4 +1,4 @@
-// Packets with file descriptors over the socket to the parent.
+// Receives and sends packets, which may have file descriptors, over the socket to the parent.
 #pragma once
 
 #include <stddef.h>
