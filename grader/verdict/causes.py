@@ -26,6 +26,23 @@ def causes_first(findings: Sequence[Finding]) -> list[Finding]:
     return [_for_the_line(finding, told) for finding in told[:first] + diverge + rest]
 
 
+def one_for_each_buffer(findings: Sequence[Finding]) -> list[Finding]:
+    """Keep the first of the reads of one uninitialized allocation: a program reads it at many lines."""
+    first: dict[tuple[str, str, int], int] = {}
+    told: list[Finding] = []
+    for finding in findings:
+        memory = finding.memory
+        if finding.kind != "uninitialized_read" or memory is None or memory.space != "global":
+            told.append(finding)
+            continue
+        at = first.setdefault((memory.kind, memory.name, memory.bytes), len(told))
+        if at == len(told):
+            told.append(finding)
+        else:
+            told[at] = structs.replace(told[at], count=told[at].count + finding.count, hides=True)
+    return told
+
+
 def _without_consequences(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without the consequences of others.
 

@@ -20,6 +20,7 @@ from grader.simulator.report import Report
 from grader.simulator.report_format import InvalidReport
 from grader.simulator.symbolize import UNKNOWN, Location, symbolizer
 from grader.verdict import Finding
+from grader.verdict.causes import one_for_each_buffer
 from grader.verdict.findings.launches import RefusedCall
 from grader.verdict.findings.memory import LeakedBytes
 
@@ -194,6 +195,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
     outcome.waits_for_nothing = [f for f in outcome.report.findings if f.kind == "event_not_recorded"]
     outcome.report.findings = [f for f in outcome.report.findings if f.kind != "event_not_recorded"]
+    outcome.report.findings = one_for_each_buffer(outcome.report.findings)
     full = [finding for finding in outcome.report.findings if _has_error(finding, _OUT_OF_MEMORY)]
     if full and not any(_uses_unallocated_pointer(finding) for finding in outcome.report.findings):
         outcome.failed_allocation = full[0]

@@ -234,6 +234,33 @@ int main() {
     assert "null pointer" not in said
 
 
+def test_reads_of_one_uninitialized_buffer_are_one_finding(tmp_path: Path) -> None:
+    file = tmp_path / "reads.cu"
+    file.write_text(
+        """__global__ void first(const int* x, const int* y, int* to) { to[threadIdx.x] = x[threadIdx.x]; }
+__global__ void second(const int* x, const int* y, int* to) {
+    to[threadIdx.x] = x[threadIdx.x];
+    to[threadIdx.x] += x[threadIdx.x ^ 1];
+    to[threadIdx.x] += y[threadIdx.x];
+}
+int main() {
+    int *x, *y, *to;
+    cudaMalloc(&x, 128);
+    cudaMalloc(&y, 256);
+    cudaMalloc(&to, 128);
+    first<<<1, 32>>>(x, y, to);
+    second<<<1, 32>>>(x, y, to);
+    cudaDeviceSynchronize();
+}
+"""
+    )
+    report = execute(build_program([unit(file, (), ())], Options())).report
+    assert report is not None
+    x, y = report.findings
+    assert (x.kind, x.line, x.count, x.hides) == ("uninitialized_read", 1, 96, True)
+    assert (y.kind, y.line, y.count, y.hides) == ("uninitialized_read", 5, 32, False)
+
+
 def test_a_wait_for_an_event_that_was_never_recorded_is_a_note(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
