@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -248,7 +249,7 @@ def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_closed_pipe_is_no_error() -> None:
     root = Path(__file__).resolve().parents[2]
-    command = f"{sys.executable} -m grader list | true"
+    command = f"{shlex.quote(sys.executable)} -m grader list | true"
     done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 

@@ -60,8 +60,11 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess:
 
 def test_a_miss_goes_through_load_inline_and_a_hit_does_not(tmp_path):
     path = unseen(tmp_path / "add.cu", SOURCE)
+    # A course folder with a space has torch in a path that load_inline does not quote, so it would be bypassed.
+    (tmp_path / "lib").symlink_to(Path(torch.__file__).parent / "lib")
     program = (
         "import sys; from unittest import mock; from torch.utils import cpp_extension; from grader import load_kernel\n"
+        f"cpp_extension.TORCH_LIB_PATH = {str(tmp_path / 'lib')!r}\n"
         "with mock.patch.object(cpp_extension, 'load_inline', wraps=cpp_extension.load_inline) as spy:\n"
         f"    load_kernel({str(path)!r}, checks=False); load_kernel({str(path)!r}, checks=False)\n"
         "(call,) = spy.call_args_list\n"
