@@ -45,7 +45,7 @@ class Incident:
 def note(out: Path, student: str, incident: Incident) -> None:
     """Add the incident to the log of a folder of results."""
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    head = f"reference {incident.reference}, {now}, student {student!a}, {incident.what}"
+    head = f"reference {incident.reference}, {now}, student {student!r}, {incident.what}"
     try:
         with (out / LOG).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{head}\n{incident.details.rstrip()}\n\n")

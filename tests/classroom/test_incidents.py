@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import jobs, records, session, similar, submissions, worker
-from grader.classroom.incidents import Incident
+from grader.classroom.incidents import LOG, Incident, note
 from grader.classroom.jobs import Job
 from grader.classroom.submissions import find_submissions
 from grader.classroom.worker import Graded
@@ -288,3 +288,8 @@ def test_unreadable_results_count_as_missing(tmp_path: Path, kept: str) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann/results.json").write_text(kept)
     assert records.read_student(tmp_path, submission) is None
+
+
+def test_the_log_has_names_as_they_are(tmp_path: Path) -> None:
+    note(tmp_path, "Zoë Ødegård\u202e", Incident("reading", "details"))
+    assert "student 'Zoë Ødegård\\u202e', reading" in (tmp_path / LOG).read_text(encoding="utf-8")

@@ -121,6 +121,11 @@ def test_names_that_the_leaderboard_refuses(learner: Course, name: str, capsys: 
     assert run(["submit", "--out", "x.tar"]) == 2 and not Path("submission.zip").exists()
 
 
+def test_a_refused_name_is_quoted_with_its_accents(learner: Course, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["submit", "--leaderboard", "Zoë" * 20]) == 2
+    assert "ZoëZoë" in capsys.readouterr().err
+
+
 def test_both_sides_agree_on_sizes() -> None:
     assert packing.MOST_BYTES == submissions.MOST_KERNEL_BYTES
 

@@ -112,7 +112,7 @@ def _checked(nickname: str) -> str:
     name = " ".join(nickname.split())
     if not name or not name.isprintable() or len(name) > MOST_NICKNAME:
         raise GraderError(
-            f"{nickname!a} cannot be shown in a leaderboard",
+            f"{nickname!r} cannot be shown in a leaderboard",
             f"Choose a name of 1 to {MOST_NICKNAME} letters on one line.",
         )
     return name
