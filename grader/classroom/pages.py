@@ -7,7 +7,9 @@ page's Content-Security-Policy (Content Security Policy Level 3, W3C). All texts
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ MOST_GROUPS = 25
 MOST_LINES = 1500
 """The maximum number of lines shown of each of two similar files."""
 BINS = 10
+_FAILED_FIRST = {"failed": 0, "error": 1, "skipped": 2, "passed": 3}
 
 
 def write_pages(
@@ -48,6 +51,11 @@ def write_pages(
             students.append(student)
         except Exception as error:  # the other students still get their pages
             note(out, submission.student, Incident.of(error, "writing feedback.html"))
+    same = Counter(student.name for student in students)
+    students = [
+        student if same[student.name] == 1 else replace(student, name=printable(str(student.result["student"])))
+        for student in students
+    ]
     boards = leaderboard.boards(students)
     title = course.manifest.title
     write(out / "leaderboard.html", _page("leaderboard.html.j2", title=title, boards=boards, opt_in=OPT_IN))
@@ -69,12 +77,15 @@ def feedback_page(student: Stored, book: GradeBook) -> str:
             "points": student.grade.points.get(name, 0.0),
             "maximum": maximum,
             "status": _status(verdicts.get(name)),
+            "link": name in verdicts,
         }
         for name, maximum in book.maxima.items()
     ]
+    rows.sort(key=lambda row: _FAILED_FIRST[str(row["status"])])
     reports = [
-        Markup(html.report(verdict, student.sources.get(verdict.exercise, "").splitlines()))  # escaped by the template
-        for verdict in student.verdicts
+        # escaped by the template
+        (verdict.exercise, Markup(html.report(verdict, student.sources.get(verdict.exercise, "").splitlines())))
+        for verdict in sorted(student.verdicts, key=lambda verdict: _FAILED_FIRST[_status(verdict)])
     ]
     return _page(
         "feedback.html.j2",

@@ -26,6 +26,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -97,7 +98,7 @@ class Policy:
             if extra.student not in known:
                 raise GraderError(
                     f"{self.where}: extra {number}: there is no submission of student = {extra.student!r}",
-                    f"Students are named after folders or archives: {words.listed(map(ascii, sorted(known)), 3)}.",
+                    f"Students are named after folders or archives: {words.listed(map(repr, sorted(known)), 3)}.",
                 )
         if self.late is None:
             return
@@ -111,7 +112,7 @@ class Policy:
         if without:
             raise GraderError(
                 f"{self.where}: [late] submitted = {self.late.submitted!r} has no row for "
-                f"{words.listed(map(ascii, without), 3)}",
+                f"{words.listed(map(repr, without), 3)}",
                 "Add a row for each; an empty time means on time.",
             )
 
@@ -156,10 +157,18 @@ def grade(
     maxima: Mapping[str, float],
     failed: bool,
     handed_in: tuple[datetime, datetime] | None = None,
+    untouched: AbstractSet[str] = frozenset(),
 ) -> Grade:
-    """Return a student's grade from the stored results. ``handed_in``: the times of submission and due date."""
+    """Return a student's grade from the stored results.
+
+    ``handed_in``: the times of submission and due date. ``untouched``: exercises of which the student handed in the
+    skeleton; it earns nothing, even where it passes a stage.
+    """
     student = result["student"]
-    points = {verdict["exercise"]: round(policy.earned(verdict), 2) for verdict in result["verdicts"]}
+    points = {
+        verdict["exercise"]: 0.0 if verdict["exercise"] in untouched else round(policy.earned(verdict), 2)
+        for verdict in result["verdicts"]
+    }
     made = Grade(
         student=student,
         folder=folder,
@@ -178,9 +187,16 @@ def grade(
             made.late = round(policy.late.taken(earned, made.days_late), 2)
     mine = [extra for extra in policy.extra if extra.student == student]
     made.extra = round(sum(extra.points for extra in mine), 2)
-    made.why = [f"{extra.points:+g} points{': ' if extra.why else ''}{extra.why}" for extra in mine]
+    made.why = [_reason(extra) for extra in mine]
     made.total = max(0.0, round(earned - made.late + made.extra, 2))
     return made
+
+
+def _reason(extra: Extra) -> str:
+    """Return an extra as text that does not look like a formula to a spreadsheet."""
+    size = abs(extra.points)
+    amount = f"{size:g} {'point' if size == 1 else 'points'} {'more' if extra.points >= 0 else 'fewer'}"
+    return f"{amount}: {extra.why}" if extra.why else amount
 
 
 def read_policy(data: Mapping[str, Any], path: Path, course: Course, device: str) -> Policy:

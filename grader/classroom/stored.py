@@ -42,9 +42,21 @@ def stored(submission: Submission, result: Mapping[str, Any], grade: Grade, maxi
         for verdict in verdicts
         if verdict.file in submission.kernels
     }
-    # Shorten the names that Moodle gives to submission folders.
-    name = re.sub(r"_(\d+)_assignsubmission_\w*$", r" (\1)", printable(submission.student))
-    return Stored(name, submission.folder_name, submission.nickname, result, grade, verdicts, sources)
+    return Stored(
+        shown_name(submission.student), submission.folder_name, submission.nickname, result, grade, verdicts, sources
+    )
+
+
+def shown_name(student: str) -> str:
+    """Return the student's name without what Moodle and Canvas add to the names of submissions.
+
+    Moodle: ``NAME_NUMBER_assignsubmission_file_``. Canvas: ``lastfirst_LATE_NUMBER_NUMBER_FILE``.
+    """
+    name = printable(student)
+    for pattern in (r"(.+?)_\d+_assignsubmission_\w*", r"([^\W\d_][^_]*)(?:_LATE)?_\d+_\d+_.+"):
+        if match := re.fullmatch(pattern, name):
+            return match[1]
+    return name
 
 
 def _shown(content: bytes) -> str:

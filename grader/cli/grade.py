@@ -135,6 +135,7 @@ def command(
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
     """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
+    from grader.classroom.gradebook import untouched
     from grader.classroom.policy import grade
 
     columns = [
@@ -153,10 +154,11 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
         def done(submission: Any, result: dict[str, Any], before: bool) -> None:
             nonlocal students
             students += 1
-            last = ascii(submission.student)[1:-1][:30]
+            last = repr(submission.student)[1:-1][:30]
             progress.update(bar, students=students, last=last)
-            if not console.is_terminal and not before:
-                points = grade(session.instructions.policy, result, "", {}, failed=False).total
+            if (not console.is_terminal and not before) or submission.student in session.again_students:
+                unchanged = untouched(session.course, submission, result)
+                points = grade(session.instructions.policy, result, "", {}, failed=False, untouched=unchanged).total
                 console.print(f"{last}: {points:g} points", markup=False, soft_wrap=True)
 
         def job(finished: int, total: int) -> None:

@@ -203,6 +203,8 @@ def closing(verdict: Verdict, next_steps: Sequence[NextStep], width: int) -> lis
         last.append(f"  {stages.summary(stage)}" if stage else "  the grader could not grade this file")
     else:
         last = Text.assemble(("  Not passed yet", "bad"))
+        if verdict.score > 0:
+            last = Text.assemble((f"  Partly: {verdict.score:g} of {verdict.points} points", "warn"))
         stage = verdict.failed_stage
         last.append(f"  stops at {stages.title(stage)}" if stage else "")
     if verdict.seconds >= 0.05:

@@ -152,6 +152,8 @@ def test_pages_contain_no_scripts_or_external_resources(graded: Path) -> None:
         assert not {"script", "img", "iframe", "object", "embed", "link", "base", "form", "b"} & set(page.tags), path
         assert not page.running, path
         for address in page.addresses:
+            if address == "#day01_start/twice":
+                continue
             assert re.fullmatch(r"[\w.-]+/feedback\.html", address) and address.partition("/")[0] in folders
         style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
         assert len(style) == 1
@@ -162,7 +164,7 @@ def test_pages_contain_no_scripts_or_external_resources(graded: Path) -> None:
 def test_the_instructors_page(graded: Path) -> None:
     text = " ".join(Page((graded / "class.html").read_text()).text.split())
     assert "14 submissions" in text and "Of 10 points" in text
-    assert "100 % · Ann Lee (101) , Bob Ray (102)" in text
+    assert "100 % · Ann Lee , Bob Ray" in text
     assert "__device__ float copied11(float a)" in text
     assert "global_bytes / minimum" in text and "1 student · day01_start/twice · Correct" in text
     assert "document.title = 'run'" in text, "a hostile student's name is shown literally"
@@ -183,9 +185,11 @@ def test_feedback_shows_points_and_the_source_with_its_counters(graded: Path) ->
     by_name = {grade.student: grade for grade in load(graded).grades}
     dan = Page((graded / by_name["Dan Fox_104_assignsubmission_file_"].folder / "feedback.html").read_text())
     shown = " ".join(dan.text.split())
+    assert "partly" in shown and "Partly: 7 of 10 points" in shown and "Not passed yet" not in shown
+    assert "#day01_start/twice" in dan.addresses
     assert "total 7 10" in shown and "((volatile const float*)x)[i]" in shown and "sectors" in shown
     fay = Page((graded / by_name["fay@school.edu"].folder / "feedback.html").read_text()).text
-    assert "+1.5 points: <b>found a mistake</b>" in fay
+    assert "1.5 points more: <b>found a mistake</b>" in fay
     eve = Page((graded / by_name["doeeve_LATE_12_345_work"].folder / "feedback.html").read_text()).text
     assert "handed in 2 days late" in eve
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import leaderboard, mistakes, similar
+from grader.classroom.gradebook import GradeBook
+from grader.classroom.pages import feedback_page
 from grader.classroom.policy import Grade
 from grader.classroom.similar import Pair
 from grader.classroom.stored import Stored
@@ -118,3 +120,15 @@ def test_a_file_similar_to_one_of_a_group_joins_the_group() -> None:
 @pytest.mark.parametrize("text", ["", "#define", "/*", '"', "\\\n" * 3, 'R"x(' * 50])
 def test_any_text_can_be_compared(text: str, tmp_path: Path) -> None:
     assert similar.common_lines(text, text, frozenset()) == (set(), set()) or text.count("R")
+
+
+def test_feedback_lists_failed_exercises_first_and_links_to_each() -> None:
+    ann = student("ann", Stage("builds", "passed"))
+    ann.result.update(submission="ann.zip", refused="", missing=[], remarks=[])  # type: ignore[attr-defined]
+    bad = Verdict("d/z", "Z", "z.cu", "cpu", 0, passed=False, stages=[Stage("builds", "failed")])
+    ann.verdicts.append(bad)
+    page = feedback_page(ann, GradeBook(maxima={"d/e": 10, "d/m": 5, "d/z": 10}, grades=[]))
+    table, _, reports = page.partition("</table>")
+    assert table.index("d/z") < table.index("d/m") < table.index("d/e")
+    assert 'href="#d/z"' in table and 'href="#d/e"' in table and 'href="#d/m"' not in table
+    assert 0 < reports.index('<section id="d/z">') < reports.index('<section id="d/e">')

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.gradebook import untouched
 from grader.classroom.instructor import read_instructions
 from grader.classroom.policy import Extra, Late, Policy, grade
+from grader.classroom.stored import shown_name
+from grader.classroom.submissions import Submission
 from grader.cli.app import run
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -153,6 +156,49 @@ def test_the_instructors_points_are_printed(course: Course, hand_in, tmp_path: P
     arguments = ["grade", str(hand_in("ann")), "--instructor", str(tmp_path / "instructor.toml")]
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
     assert "ann: 4 points" in capsys.readouterr().out.splitlines()
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "ann:" not in capsys.readouterr().out
+    assert run([*arguments, "--out", str(tmp_path / "out"), "--regrade-student", "ann"]) == 0
+    assert "ann: 4 points" in capsys.readouterr().out.splitlines()
+
+
+def test_an_untouched_skeleton_earns_nothing() -> None:
+    policy = Policy(stages={"d/e": {"builds": 4.0, "correct": 6.0}})
+    found = result("builds")
+    assert grade(policy, found, "ann", {"d/e": 10.0}, False).points == {"d/e": 4}
+    assert grade(policy, found, "ann", {"d/e": 10.0}, False, untouched={"d/e"}).points == {"d/e": 0}
+
+
+def test_a_skeleton_is_recognized_in_a_submission(tmp_path: Path) -> None:
+    course = Course(Path(__file__).parents[2])
+    entry = course.find("softmax")
+    found = {"verdicts": [{"exercise": entry.name, "file": "softmax.cu"}]}
+    skeleton = entry.skeleton.read_bytes()
+    given = Submission("ann", tmp_path, {"softmax.cu": skeleton.replace(b"\n", b"\r\n")})
+    begun = Submission("ann", tmp_path, {"softmax.cu": skeleton + b"int begun;\n"})
+    assert untouched(course, given, found) == {entry.name} and not untouched(course, begun, found)
+
+
+def test_extra_points_are_text_and_no_formula() -> None:
+    policy = Policy(extra=(Extra("ann", 2, "a mistake found"), Extra("ann", -1)))
+    assert grade(policy, result(), "ann", {"d/e": 10.0}, False).why == [
+        "2 points more: a mistake found",
+        "1 point fewer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("Zoë Lee_101_assignsubmission_file_", "Zoë Lee"),
+        ("doeeve_LATE_12_345_work", "doeeve"),
+        ("doeeve_12_345_work-1", "doeeve"),
+        ("ann_lee", "ann_lee"),
+        ("s_2026_01", "s_2026_01"),
+    ],
+)
+def test_names_of_learning_systems_are_shown_as_the_students_name(folder: str, name: str) -> None:
+    assert shown_name(folder) == name
 
 
 def test_the_example_of_the_instructors_page_is_right(tmp_path: Path) -> None:
