@@ -14,7 +14,7 @@ __global__ void paged_kernel(const float* q, const float* k_cache, const int* bl
         const float x = k_cache[(page * page_size + key % page_size) * 32 + lane];
         float score = q[b * 32 + lane] * x;
         for (int reach = 16; reach > 0; reach /= 2) score += __shfl_xor_sync(0xffffffff, score, reach);
-        if (key >= lengths[b]) score = -INFINITY;  // too late: the key was already read
+        if (key >= lengths[b]) score = -INFINITY;  // too late
         const float new_m = fmaxf(m, score);
         const float correction = expf(m - new_m), weight = expf(score - new_m);
         m = new_m;
