@@ -19,9 +19,8 @@ __global__ void __launch_bounds__(3 * 128, 1)
                   __nv_bfloat16* y, int rows, int in, int out) {
     extern __shared__ unsigned char shared[];
     unsigned char* tiles = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
-    uint64_t* full =
-        reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: the tiles of the stage have arrived
-    uint64_t* empty = full + kStages;  // [kStages]: both consumer warpgroups are done with the stage
+    uint64_t* full = reinterpret_cast<uint64_t*>(tiles + kStages * kStageBytes);  // [kStages]: the tiles have arrived
+    uint64_t* empty = full + kStages;  // [kStages]: both consumer warpgroups are done with the tiles
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns, warpgroup = threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
