@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(llmk::Decoder<T, kTeam, kHeads>::kThreads, kHe
     });
 }
 
-// Combine the parts of each query head. No __restrict__ on the inputs: it would let the compiler move the reads of the
-// parts before griddepcontrol_wait, where they are not complete.
+// Combine the parts of each query head, as in day 7. The inputs have no __restrict__, because the compiler could then
+// read the parts before griddepcontrol_wait, when they are not complete.
 template <typename T>
 __global__ void __launch_bounds__(llmk::kCombineThreads, 1)
     combine(const float* partial_out, const float2* partial_stats, const int* lengths, T* __restrict__ out, int heads,
