@@ -30,7 +30,7 @@ def files(folder: str) -> list:
 
 
 @pytest.mark.parametrize("file", files("controls"))
-def test_controls(judged: Judge, tier: str, file: Path) -> None:
+def test_controls_get_their_verdict(judged: Judge, tier: str, file: Path) -> None:
     verdict = judged(file)
     stages = " ".join(f"{s.name}={s.status}" for s in verdict.stages if s.name != "fast")
     assert stages == DESERVED[file.stem], as_text(verdict)
@@ -38,14 +38,14 @@ def test_controls(judged: Judge, tier: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", files("honest"))
-def test_honest_twins(judged: Judge, file: Path) -> None:
+def test_harmless_uses_pass(judged: Judge, file: Path) -> None:
     """Check that harmless uses pass, of features that an attack also uses or that a defense once refused by mistake."""
     verdict = judged(file)
     assert verdict.passed, as_text(verdict)
 
 
 @pytest.mark.parametrize("file", files("run"))
-def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
+def test_run_time_attacks_fail(judged: Judge, places: dict[str, str], file: Path, tmp_path: Path) -> None:
     before = sorted(os.listdir(places["@FOLDER@"]))
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
@@ -57,7 +57,7 @@ def test_run_time(judged: Judge, places: dict[str, str], file: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("file", files("compile"))
-def test_compile_time(judged: Judge, file: Path, tmp_path: Path) -> None:
+def test_compile_time_attacks_fail(judged: Judge, file: Path, tmp_path: Path) -> None:
     verdict = judged(file)
     assert not verdict.passed, as_text(verdict)
     assert_clean(verdict, tmp_path, (SECRET,))

@@ -217,7 +217,7 @@ def test_a_compiler_cannot_reach_other_processes(asked: Callable[..., list[str]]
         assert filter_(number, 5, 5, 5, 5, 5, 5) == (EPERM if number in refused else ALLOW), number
 
 
-def test_limits(asked: Callable[..., list[str]]) -> None:
+def test_resource_limits_are_set(asked: Callable[..., list[str]]) -> None:
     no_rights = "capset 20080522 0 0 0 0 0 0 0"
     beginning = ["prctl 1 9", "prctl 4 0", "prctl 38 1 0 0 0", no_rights, f"limit {resource.RLIMIT_CORE} 0 0"]
     lines = [line for line in asked("limits", 3, 5, 7, 11, 13) if not line.startswith("name")]

@@ -29,13 +29,13 @@ def refused(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", [*NAMES.split(), *(f"__builtin_{name}" for name in BUILTINS.split())])
-def test_names_that_no_kernel_uses(name: str) -> None:
+def test_forbidden_functions_are_refused(name: str) -> None:
     assert refused(f"int x = {name}(1);") == refused(f"int x;\n#define CALL {name}(1)\n") == name
     assert refused(f'int x{name}, y; // {name}\nconst char* z = "{name}";') == ""
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES.split())
-def test_attributes_that_no_kernel_has(name: str) -> None:
+def test_forbidden_attributes_are_refused(name: str) -> None:
     for one in (name, f"__{name}__"):
         for text in ("__attribute__((unused, {}(1))) void f();", "__attribute(({}))", "[[gnu::{}]] void f();"):
             assert refused(text.format(one)) == one
@@ -46,7 +46,7 @@ def test_attributes_that_no_kernel_has(name: str) -> None:
 
 
 @pytest.mark.parametrize("pragma", PRAGMAS)
-def test_pragmas_that_no_kernel_has(pragma: str) -> None:
+def test_forbidden_pragmas_are_refused(pragma: str) -> None:
     assert refused(f"#pragma {pragma} (x)\nint y;") == f"#pragma {pragma}"
     assert pragma in refused(f'_Pragma("{pragma} (x)") int y;')
     assert refused(f'#error {pragma}\nconst char* y = "{pragma}";') == ""

@@ -100,7 +100,7 @@ def test_forged_findings_have_texts() -> None:
 
 
 @pytest.mark.parametrize("name", fuzz.READERS)
-def test_nothing_fails(name: str) -> None:
+def test_no_text_makes_a_reader_fail(name: str) -> None:
     tried = fuzz.Tried()
     texts = fuzz.changed(name, random.Random(f"{name} 0"))
     for _ in range(25):

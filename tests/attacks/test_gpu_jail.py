@@ -21,7 +21,7 @@ def on_gpu(tier: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return tier
 
 
-def test_the_canary_is_contained(tier: str) -> None:
+def test_the_jail_contains_the_canary(tier: str) -> None:
     assert canary.escapes(Jail(tier, gpu=True), tiers._secrets(), build_runner()) == []
 
 

@@ -126,7 +126,7 @@ asm(".text; .globl code; .type code, %object; .size code, 4; code: .long 5; .typ
 """  # noqa: E501
 
 
-def test_a_library_as_a_linker_makes_it(tmp_path: Path) -> None:
+def test_symbols_of_a_linked_library_are_read(tmp_path: Path) -> None:
     argv = [*find_cxx().command, "-shared", "-fPIC", "-x", "c++", "-", "-o", str(tmp_path / "real.so")]
     subprocess.run(argv, input=REAL, text=True, check=True)
     content = (tmp_path / "real.so").read_bytes()
@@ -230,7 +230,7 @@ def test_used_and_defined_symbols(tmp_path: Path) -> None:
         imports.symbols(content, imports._ALL, defined=True)
 
 
-def test_the_names_that_a_kernel_may_not_use(tmp_path: Path) -> None:
+def test_forbidden_symbols_are_refused(tmp_path: Path) -> None:
     libsim = library(tmp_path / "libsim.so", [("sim_launch", FUNCTION, 3), ("fork", FUNCTION, 0)])
     honest = library(tmp_path / "honest.so", [("putchar", FUNCTION, 0), ("sim_launch", FUNCTION, 0)], imports._DYNAMIC)
     assert imports.refused(honest, libsim) == ["?"], "a library without a symbol table must be refused"

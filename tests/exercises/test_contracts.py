@@ -26,21 +26,21 @@ every_exercise = pytest.mark.parametrize("entry", ENTRIES, ids=names)
 
 
 @every_exercise
-def test_it_lacks_nothing(entry: Entry) -> None:
+def test_the_exercise_lacks_nothing(entry: Entry) -> None:
     """Check that the exercise satisfies every rule of `grader dev check`."""
     assert not exercise_rules.lacks(entry)
 
 
 @pytest.mark.parametrize("day", COURSE.days, ids=lambda day: day.folder)
-def test_its_day_lacks_nothing(day: Day) -> None:
+def test_the_day_lacks_nothing(day: Day) -> None:
     assert not day_rules.lacks(day)
 
 
-def test_no_kernel_of_a_day_that_is_not_listed() -> None:
+def test_every_day_with_kernels_is_listed() -> None:
     assert not list(day_rules.unlisted_days(COURSE))
 
 
-def test_no_long_run_of_lines_stands_in_two_solutions() -> None:
+def test_solutions_share_no_long_run_of_lines() -> None:
     """Check that solutions share at most LONG_RUN consecutive lines.
 
     Common code belongs in a header of ``lessons/llmk``.
@@ -133,7 +133,7 @@ def passes(task: Exercise, call: Call, outputs: dict, expected: dict) -> bool:
     return True
 
 
-def test_trivial_test_sees_a_weak_case() -> None:
+def test_weak_cases_fail_the_test_of_trivial_outputs() -> None:
     """Check that the test above fails for a task whose inputs make zeros the correct result."""
     from grader.course.task import Input, Output, constant
 

@@ -131,7 +131,7 @@ def test_blocks_cover_the_pattern() -> None:
         )
 
 
-def test_one_kernel_runs_them_all() -> None:
+def test_one_kernel_computes_every_pattern() -> None:
     kernel = load_kernel(ROOT / "solutions" / "day09_sparse_attention" / "csr_attention.cu", device="cpu")
     q, k, v = (torch.randn(1, 2, LENGTH, 32) for _ in range(3))
     for name, pattern in BUILT.items():

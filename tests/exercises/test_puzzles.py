@@ -44,7 +44,7 @@ def test_a_wrong_answer_fails(puzzle: Puzzle, wrong: Wrong, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES, ids=lambda puzzle: puzzle.variable)
-def test_the_kernel_is_small(puzzle: Puzzle) -> None:
+def test_the_kernel_and_its_text_are_short(puzzle: Puzzle) -> None:
     kernel = puzzle.listed.kernel.partition('extern "C"')[0].strip()
     assert 3 < len(kernel.splitlines()) <= LINES + 1  # the closing brace
     assert max(map(len, puzzle.text.splitlines())) <= 120

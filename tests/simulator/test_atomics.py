@@ -42,7 +42,7 @@ def expected_cells(dtype: type, bits: int) -> list[int]:
 @pytest.mark.parametrize(
     ("launcher", "dtype"), [("atomics_int", np.int32), ("atomics_unsigned", np.uint32), ("atomics_long", np.uint64)]
 )
-def test_integers(load, schedule, launcher, dtype):
+def test_integer_atomics(load, schedule, launcher, dtype):
     kernel = load("atomics")
     kernel.configure(**schedule)
     bits = np.dtype(dtype).itemsize * 8
@@ -69,7 +69,7 @@ def test_signed_long_minimum_and_maximum(load):
     np.testing.assert_array_equal(cells, [int(VALUES.min()) << 33, int(VALUES.max()) << 33])
 
 
-def test_floats(load, schedule):
+def test_float_atomics(load, schedule):
     kernel = load("atomics")
     kernel.configure(**schedule)
     cells, old = np.zeros(2, dtype=np.float32), np.zeros(N, dtype=np.float32)

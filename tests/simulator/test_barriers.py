@@ -20,7 +20,7 @@ def test_values_are_passed_between_threads(load, schedule, blocks, threads):
 
 
 @pytest.mark.parametrize("n", [6, 31, 100, 1024])
-def test_predicates(load, schedule, n):
+def test_barriers_with_predicates(load, schedule, n):
     kernel = load("barriers")
     kernel.configure(**schedule)
     out = np.zeros(n, dtype=np.int32)

@@ -21,7 +21,7 @@ def kernel(load, schedule, request):
     return loaded
 
 
-def test_ranks(kernel):
+def test_ranks_in_groups(kernel):
     out = np.zeros((6, 96, 14), dtype=np.int32)
     run(kernel, "get_ranks", out)
     thread, block = np.arange(96)[None, :], np.arange(6)[:, None]

@@ -34,7 +34,7 @@ def test_a_line_has_the_counters_of_the_table() -> None:
     assert names == {*counters.LINE, *counters.OPERATION} | OF_LINES | LANES
 
 
-def test_names_are_unique_and_have_a_meaning() -> None:
+def test_names_are_unique_and_described() -> None:
     kinds = (counters.KERNEL, counters.RUN, counters.LINE, counters.OPERATION, counters.TOTAL)
     assert len(counters.TOTALS) == sum(map(len, kinds))
     entries = counters.FILE.read_text().split("#undef")[0].split("#endif\n\n")[1]

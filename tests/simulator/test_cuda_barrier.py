@@ -21,7 +21,7 @@ def run(kernel, launcher, *arguments):
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
-def test_phases(kernel, rounds):
+def test_a_barrier_has_several_phases(kernel, rounds):
     x = RNG.standard_normal(64).astype(np.float32)
     out = np.zeros(64, dtype=np.float32)
     run(kernel, "run_phases", x, out, rounds)

@@ -100,7 +100,7 @@ def test_a_lane_outside_its_own_mask_does_not_hang(faults):
     assert faults("not_in_mask", ints()).error in (0, FAILURE, TIMEOUT)
 
 
-def test_trap(faults):
+def test_a_trap_fails_the_launch(faults):
     assert faults("trap", ints()).error == FAILURE
 
 
@@ -116,14 +116,14 @@ def test_exceptions_do_not_leave_a_kernel(faults):
     assert faults("throws", ints()).error == FAILURE
 
 
-def test_after_a_fault_nothing_works_until_a_reset(faults):
+def test_calls_after_a_fault_fail_until_a_reset(faults):
     out, errors = np.full(64, -1, dtype=np.int32), np.full(5, -1, dtype=np.int32)
     assert faults("fault_then_fine", out, errors).error == FAILURE
     np.testing.assert_array_equal(errors, [1, 0, FAILURE, FAILURE, FAILURE])
     np.testing.assert_array_equal(out[:32], -1)
 
 
-def test_many_faults_in_a_row_leak_nothing(faults):
+def test_repeated_faults_leak_no_memory(faults):
     for _ in range(50):
         assert faults("null_pointer", ints(), 0).error == ILLEGAL_ADDRESS
         assert faults("barrier_and_warp", ints(192)).error == TIMEOUT

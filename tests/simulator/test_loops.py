@@ -74,5 +74,5 @@ def test_loops_without_braces_and_do_loops() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "for", "for (", "while (1", "do", "do {} while", "for (;;", "}} while ("])
-def test_texts_that_are_not_code(text: str) -> None:
+def test_text_that_is_not_code_has_at_most_one_loop(text: str) -> None:
     assert endless_loop(text, 1) in (0, 1)

@@ -53,7 +53,7 @@ def line(found: Report, text: str) -> LineCounters:
         ("fused", 64, "// a fused multiply-add"),
     ],
 )
-def test_operations_are_those_of_the_line(compiler, launcher, flops, text):
+def test_operations_are_counted_at_their_line(compiler, launcher, flops, text):
     found = report(compiler, launcher)
     assert found.totals["flops"] == flops
     assert line(found, text).flops == flops

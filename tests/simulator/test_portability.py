@@ -50,7 +50,7 @@ def check(*command: str, address_space: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("-DSIM_UCONTEXT",)], ids=["assembly", "ucontext"])
-def test_this_machine(tmp_path, flags):
+def test_self_test_passes_on_this_machine(tmp_path, flags):
     """Link the simulator's objects, but compile context.cpp with each of its ways to switch stacks."""
     objects = [
         path

@@ -166,14 +166,14 @@ def test_the_same_run_gives_the_same_report():
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"version": 1, "findings": []}'])
-def test_a_report_of_nothing(text):
+def test_empty_reports_have_no_findings_and_zero_counters(text):
     kernel, _ = built()
     report = Report.from_json(text, kernel.library)
     assert not report.findings and not report.lines
     assert report.totals["launches"] == report.totals["global_bytes"] == report.totals["bank_conflict_ways"] == 0
 
 
-def test_without_the_source_there_are_still_lines():
+def test_findings_have_lines_without_the_source():
     run = Run("past_end", (2, 4, 5), (2, 4, 5), 8, 5)
     kernel, _ = built()
     (finding,) = Report.from_json(run.text, kernel.library).findings
@@ -191,7 +191,7 @@ def test_checks_can_be_switched_off():
     assert not [finding for finding in run.report.findings if finding.kind != "output_not_written"]
 
 
-def test_the_barrier_that_all_readers_need() -> None:
+def test_a_race_with_many_readers_suggests_a_barrier() -> None:
     (race,) = Run("read_by_all", (64,)).report.findings
     assert race.kind == "within_block" and "Put __syncthreads()" in fix(race)
 

@@ -39,7 +39,7 @@ def test_static_memory_ends_at_48_kb(load, over, error):
 
 
 @pytest.mark.parametrize(("dynamic", "error"), [(0, 0), (8 << 10, 0), ((8 << 10) + 16, INVALID_VALUE)])
-def test_both_kinds_share_the_limit(load, dynamic, error):
+def test_static_and_dynamic_memory_share_the_limit(load, dynamic, error):
     out = np.zeros(1, dtype=np.int32)
     assert load("shared_memory")("both_kinds", out, dynamic).error == error
     assert out[0] == (1 if error == 0 else 0)

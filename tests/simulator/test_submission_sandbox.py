@@ -16,7 +16,7 @@ HERE = Path(__file__).parent / "submission_sandbox"
 SIMULATOR = INCLUDE_DIR.parent
 
 
-def test_each_place(tmp_path: Path) -> None:
+def test_every_access_is_allowed_or_stopped_as_expected(tmp_path: Path) -> None:
     compiler = [
         *find_cxx().command,
         "-std=c++17",

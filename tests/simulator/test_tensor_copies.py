@@ -101,7 +101,7 @@ def stored(box: Box, tile: np.ndarray, memory: np.ndarray, offset: int = 0, chec
 
 
 @given(boxes(), OFFSETS, st.integers(0, 2), SEEDS, st.booleans())
-def test_loads(box, offset, by, rng, checks):
+def test_loads_copy_the_box(box, offset, by, rng, checks):
     memory = rng.integers(0, 256, box.extent, dtype=np.uint8)
     tile, error, outcome = loaded(box, memory, offset, by, checks)
     assert error == 0 and outcome.error == 0 and not outcome.report["findings"], outcome
@@ -109,7 +109,7 @@ def test_loads(box, offset, by, rng, checks):
 
 
 @given(boxes(stored=True), OFFSETS, SEEDS, st.booleans())
-def test_stores(box, offset, rng, checks):
+def test_stores_copy_the_box(box, offset, rng, checks):
     memory = rng.integers(0, 256, box.written_extent, dtype=np.uint8)
     tile = rng.integers(0, 256, box.bytes, dtype=np.uint8)
     result, error, outcome = stored(box, tile, memory, offset, checks)

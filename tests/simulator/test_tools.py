@@ -90,7 +90,7 @@ def test_a_server_beyond_the_limits_is_not_used_again(program: str, monkeypatch:
     assert asked._process.returncode is not None
 
 
-def test_addresses_are_looked_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_looked_up_in_chunks_give_the_same_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = compile_kernel(KERNELS / "findings.cu", "cpu", checks=True)
     addresses = range(0x1000, 0x9000, 64)
     together = symbolize._addr2line(kernel.library, addresses)

@@ -56,6 +56,6 @@ def program(compiler_name: str) -> Path:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_case(case: str, compiler: str) -> None:
+def test_unit_case_passes(case: str, compiler: str) -> None:
     done = subprocess.run([program(compiler), case, str(SEED)], capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"

@@ -23,7 +23,7 @@ def test_shuffles(load, schedule, argument, width):
     np.testing.assert_array_equal(out - 1000, [index, up, down, xor])
 
 
-def test_types_of_shuffles(load):
+def test_all_types_can_be_shuffled(load):
     out = np.zeros(32, dtype=np.float64)
     assert load("warp_intrinsics")("types", out).error == 0
     np.testing.assert_array_equal(out, (LANES ^ 1) * (0.75 + 2.0**40 + 2.0**41 + 2))
@@ -74,7 +74,7 @@ def test_votes_matches_and_reductions(load, schedule, x):
     np.testing.assert_array_equal(got, np.array(expected, dtype=np.uint64))
 
 
-def test_parts_of_a_warp(load, schedule):
+def test_parts_of_a_warp_diverge_and_reconverge(load, schedule):
     kernel = load("warp_intrinsics")
     kernel.configure(**schedule)
     out = np.zeros(96, dtype=np.int32)

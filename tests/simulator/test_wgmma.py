@@ -207,7 +207,7 @@ def test_each_form_agrees_with_the_reference(kernel: SimulatedKernel, form: Form
 
 
 @pytest.mark.parametrize("form", TRANSPOSED + FROM_REGISTERS, ids=lambda f: f.name)
-def test_every_layout(kernel: SimulatedKernel, form: Form) -> None:
+def test_every_layout_gives_the_expected_product(kernel: SimulatedKernel, form: Form) -> None:
     random = np.random.default_rng([SEED, FORMS.index(form)])
     of_a, of_b = layouts(form.transpose_a, 64), layouts(bool(form.transpose_b), form.n)
     for i in range(max(len(of_a), len(of_b))):
@@ -328,7 +328,7 @@ def test_accumulators_are_nan_until_the_wait(tmp_path: Path) -> None:
     assert np.isfinite(results(name, True, tmp_path)).all()
 
 
-def test_operands_are_read_as_late_as_possible(tmp_path: Path) -> None:
+def test_operands_are_read_when_wgmma_completes(tmp_path: Path) -> None:
     name = "racecheck/wgmma_operands_overwritten"
     assert (results(name, False, tmp_path) != results(name, True, tmp_path)).any()
 
