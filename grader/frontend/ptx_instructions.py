@@ -123,7 +123,7 @@ _SCALED_PRODUCT = re.compile(
 )
 # The scale factors of a row for each form of a block-scaled tcgen05.mma (PTX ISA, "Valid combinations of
 # scale_vectorsize with types and MMA-Kind").
-_SCALES = {
+_SCALES: dict[str, dict[str | None, int]] = {
     "mxf8f6f4": {None: 1, "scale_vec::1X": 1, "block32": 1},
     "mxf4": {None: 2, "scale_vec::2X": 2, "block32": 2},
     "mxf4nvf4": {"scale_vec::2X": 2, "block32": 2, "scale_vec::4X": 4, "block16": 4},
