@@ -41,10 +41,10 @@ _CUDA_FAMILIES = ("cuda", "cooperative_groups", "cub/", "mma.h", "nv/", "device_
 _WORDS = {
     "texture": (
         "texture references",
-        "CUDA 12 removed them: pass a cudaTextureObject_t of cudaCreateTextureObject to the kernel.",
+        "CUDA 12 removed texture references: pass a cudaTextureObject_t of cudaCreateTextureObject to the kernel.",
     ),
-    "surface": ("surface references", "CUDA 12 removed them: use cudaCreateSurfaceObject."),
-    "cudaBindTexture": ("texture references", "CUDA 12 removed them: use cudaCreateTextureObject."),
+    "surface": ("surface references", "CUDA 12 removed surface references: use cudaCreateSurfaceObject."),
+    "cudaBindTexture": ("texture references", "CUDA 12 removed texture references: use cudaCreateTextureObject."),
     "tex2Dgather": ("tex2Dgather fetches", "Read the four texels with tex2D."),
     "cudaMallocMipmappedArray": ("mipmapped arrays", "Use one array for each level."),
     "cudaStreamBeginCaptureToGraph": ("captures into an existing graph", "Use cudaStreamBeginCapture."),
@@ -61,7 +61,7 @@ _OF_OLDER_PROGRAMS = ("texture", "cudaBindTexture")
 _BY_ITS_TYPE = "Use the call for the node's type: cudaGraphAddKernelNode, cudaGraphExecKernelNodeSetParams..."
 _ALLOCATE_BEFORE = "Allocate before the graph is created, and free after its last launch."
 _AROUND = "Record and wait for the event outside the graph, before and after cudaGraphLaunch."
-_KEEP = "Keep the parameters that you passed when you added the node, change them, and set them."
+_KEEP = "Instead of querying a node's parameters, keep those that you passed when you added the node."
 _GRAPHS = {
     **dict.fromkeys(
         ("Conditional", "SetConditional"),
@@ -79,13 +79,16 @@ _GRAPHS = {
     ),
     **dict.fromkeys(
         ("KernelNodeSetA", "KernelNodeGetA", "KernelNodeCopyA"),
-        ("attributes of kernel nodes", "Capture a launch by cudaLaunchKernelEx that sets them."),
+        (
+            "attributes of kernel nodes",
+            "Set the attributes in a launch by cudaLaunchKernelEx, and capture this launch.",
+        ),
     ),
     **dict.fromkeys(
         ("NodeSetEnabled", "NodeGetEnabled"),
-        ("disabled nodes", "Launch another graph that was created without the node."),
+        ("disabled nodes", "Create a second graph without the node, and launch that one."),
     ),
-    "ExecChildGraph": ("changes of a child graph in an executable one", "Use cudaGraphExecUpdate."),
+    "ExecChildGraph": ("changes of a child graph in an executable graph", "Use cudaGraphExecUpdate."),
     "DebugDot": ("DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
 }
 """Features of CUDA graphs that are not simulated, each with an alternative, by the function's name after cudaGraph."""

@@ -125,10 +125,8 @@ def collect(
                 start = i
             elif kind == "function":
                 opened, end = i, after(tokens, i)
-                while end < len(tokens) and tokens[end].text in (
-                    ",",
-                    "{",
-                ):  # initializers of members: S(int b) : a{b} {}
+                # Braces of member initializers come before the body: S(int b) : a{b} {}
+                while end < len(tokens) and tokens[end].text in (",", "{"):
                     opened = end if tokens[end].text == "{" else opened
                     end = after(tokens, end) if tokens[end].text == "{" else end + 1
                 _function(tokens, range(start, opened), range(opened + 1, end - 1), scopes, functions)

@@ -65,7 +65,10 @@ _MOST_TYPE_TOKENS = 64
 
 @dataclass(frozen=True)
 class _Declarator:
-    """A declarator such as ``*name[4][8] = {...}``: the indices of its first token, its name, and two ends."""
+    """A declarator such as ``*name[4][8] = {...}``.
+
+    It has the indices of its first token, of its name, of the token after the dimensions, and of the token after it.
+    """
 
     first: int
     name: int

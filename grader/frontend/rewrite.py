@@ -507,7 +507,7 @@ class _RegionRewriter:
                 self.source,
                 tokens[i],
                 f"the launch has {count} value{'s' if count > 1 else ''} between '<<<' and '>>>'",
-                "It takes the grid, the block, and optionally the bytes of dynamic shared memory and the stream.",
+                "A launch takes the grid, the block, and optionally the bytes of dynamic shared memory and the stream.",
             )
         name = self._literal(tokens[first:i], callee)
         address = f".of((const void*)({callee}))" if self._has_address(tokens[first:i]) else ""

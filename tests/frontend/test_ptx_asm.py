@@ -96,8 +96,8 @@ def test_constants_become_template_arguments():
         ("fence.proxy.tensormap::generic.release.gpu", "on the host"),
         ("tensormap.replace.tile.global_address.global.b1024.b64", "on the host"),
         ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes", "tiled"),
-        ("discard.global.L2", "Remove it"),
-        ("fence.proxy.alias", "Remove it"),
+        ("discard.global.L2", "Remove the instruction"),
+        ("fence.proxy.alias", "Remove the instruction"),
     ],
 )
 def test_instructions_that_are_not_simulated_are_refused_with_advice(opcode, advice):

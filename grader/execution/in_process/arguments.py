@@ -90,7 +90,7 @@ def _tensor(where: str, parameter: Parameter, value: Any, device: str) -> Any:
         hint = (
             f"Move it: .to('{device}')"
             if device == "cuda"
-            else "Move it (.cpu()), or load the kernel with device='cuda'."
+            else "Move the tensor (.cpu()), or load the kernel with device='cuda'."
         )
         raise ArgumentError(f"{where} is on {value.device}, and this kernel was loaded for {device}", hint)
     allowed = DTYPES[parameter.dtype].tensors if parameter.dtype in DTYPES else ()  # void* takes any

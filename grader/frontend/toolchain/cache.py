@@ -166,7 +166,7 @@ class BuildCache:
             if problem.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
                 raise GraderError(
                     f"the folder for built kernels is not writable: {problem.filename or self.folder}",
-                    "Make it writable, or set GRADER_CACHE to another folder.",
+                    "Make the folder writable, or set GRADER_CACHE to another folder.",
                 ) from None
             raise
 

@@ -22,7 +22,9 @@ from pathlib import Path
 from grader.setup.errors import GraderError
 
 _CXX_NAMES = ("g++", "c++", "clang++")
-_CXX_HINT = "Install one (Debian, Ubuntu: 'apt install g++'; macOS: 'xcode-select --install') or set GRADER_CXX."
+_CXX_HINT = (
+    "Install a C++ compiler (Debian, Ubuntu: 'apt install g++'; macOS: 'xcode-select --install') or set GRADER_CXX."
+)
 
 
 class NoCompiler(GraderError):

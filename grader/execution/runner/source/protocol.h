@@ -6,34 +6,36 @@
 //     libsim PATH                            simulator only
 //     kernel PATH
 //     set KEY VALUE                          a setting of the simulator
-//   call LAUNCHER                            files: inputs, outputs, report. reply: "done CODE" and a line
-//                                            "remark KIND TEXT" for each remark, or "error" and a text
+//   call LAUNCHER                            calls a launcher once. Files: inputs, outputs, report. reply: "done CODE"
+//                                            and a line "remark KIND TEXT" for each remark, or "error" and a text
 //     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
 //     inout NAME ...                         an output that the kernel may read, because it has initial values
 //     scratch NAME ...                       working memory: an output that need not be written
 //     value BYTES_IN_HEX
 //     stream
-//   time LAUNCHER WARMUP RUNS FLUSH          files: as call. reply: as call; the report holds the times
-//     ...                                    arguments as above, the line "next" before each further set. Before each
-//                                            run FLUSH bytes of other device memory are read, so that no
-//                                            input stays in the cache (0: none)
-//   run LAUNCHER OUTPUTS BYTES               files: device memory from the parent, which the child maps now and not
-//                                            before. reply: as call, when the device is idle
-//     ...                                    arguments as above. PLACE counts from the start for inputs, from OUTPUTS
-//                                            on for outputs
-//   awake                                    reply: "ok", when process and device are warm. The next request follows at
-//                                            once: the child polls for it
-//   release                                  reply: "ok", when the memory of the last run is unmapped
-//   writer TENSOR OFFSET...                  reply: "writer" and per offset a line "X Y Z X Y Z" or "unknown"
+//   time LAUNCHER WARMUP RUNS FLUSH          calls a launcher many times. Files and reply are those of "call"; the
+//                                            report file receives the times. Before each run, FLUSH bytes of other
+//                                            device memory are read, so that no input stays in the cache
+//     ...                                    several sets of arguments, separated by lines "next"
+//   run LAUNCHER OUTPUTS BYTES               calls a launcher on device memory of the parent. File: that memory, which
+//                                            the child maps only now. reply: that of "call", when the device is idle
+//     ...                                    arguments. PLACE is an offset from the start of the memory for an input,
+//                                            and from the byte OUTPUTS for an output
+//   awake                                    reply: "ok", when process and device are warm. The child then polls for the
+//                                            next request, which follows at once
+//   release                                  unmaps the memory of the last "run". reply: "ok"
+//   writer TENSOR OFFSET...                  reply: "writer", and for each offset a line with the block and the thread
+//                                            that wrote it, "X Y Z X Y Z", or "unknown"
 //   quit
 //
-// A tensor's line may end in "before BYTES": the launcher gets a pointer that many bytes before the tensor, which is
-// the end of a larger tensor without its beginning.
+// The arguments are in the launcher's order. PLACE is the offset of a tensor's bytes in its file. SHIFT is the required
+// distance of the tensor from a 256-byte boundary. Each output lies between two guards of GUARD_BYTES in its file. A
+// tensor's line may end in "before BYTES": the launcher then gets a pointer that many bytes before the tensor, as if the
+// tensor were the end of a larger one.
 //
-// KIND is launch, run, memory, changed, setup or fetch; "remark report" has no text: the report could not be written.
-// PLACE is the offset of a tensor's bytes in its file, SHIFT the required distance from a 256-byte boundary. Arguments
-// are in the launcher's order. Each output lies between two guards of GUARD_BYTES in its file.
+// KIND is launch, run, memory, changed, setup or fetch. "remark report" without a text means that the report could not
+// be written.
 #pragma once
 
 #include <stddef.h>
