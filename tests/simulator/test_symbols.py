@@ -32,7 +32,7 @@ BESIDE = (sys.executable, "-m", "tests.simulator.beside_other_libraries")
 
 
 def listed(path: Path, which: str) -> list[str]:
-    """Return the dynamic symbols of a library: "--defined-only" or "--undefined-only"."""
+    """Return a library's dynamic symbols. ``which`` is an option of nm: "--defined-only" or "--undefined-only"."""
     done = subprocess.run(["nm", "-D", which, str(path)], capture_output=True, text=True, check=True)
     return [line.split()[-1] for line in done.stdout.splitlines()]
 

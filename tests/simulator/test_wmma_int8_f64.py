@@ -41,5 +41,5 @@ def test_products(load, launcher, by_row):
 def test_sums_that_saturate(load):
     sums, of_asm = np.zeros((16, 16), dtype=np.int32), np.zeros((32, 4), dtype=np.int32)
     assert load("wmma_int8_f64", checks=True)("saturating", sums, of_asm).error == 0
-    assert (sums == 2**31 - 1).all()  # 2,147,483,000 + 16 * 200
+    assert (sums == 2**31 - 1).all()  # the exact sum 2,147,483,000 + 16 * 200 exceeds this
     assert (of_asm[:, :3] == -(2**31)).all() and (of_asm[:, 3] == 7 - 16 * 200).all()

@@ -1,4 +1,4 @@
-// Embeds the solution with .incbin, where a macro concatenates the name of the asm statement.
+// Embeds the solution with .incbin. A macro builds the word asm by token pasting.
 #define GLUE(a, b) a##b
 #define STATEMENT GLUE(__a, sm__)
 STATEMENT(".incbin \"@SOLUTION@\"");

@@ -59,7 +59,7 @@ __global__ void attention(const float* x, const float* gain, const float* weight
     for (int part = warp; part < group; part += warps) {
         float* q = mine + part * d;
         float* result = out + (blockIdx.y * heads + kv_head * group + part) * d;
-        float sum = 0, largest = 0;  // the loop runs from the newest key to the first
+        float sum = 0, largest = 0;  // the loop starts with the newest key, which sets both
         for (int key = length - 1; key >= 0; --key) {
             const size_t page = static_cast<size_t>(table[key / page_size]) * kv_heads + kv_head;
             const size_t row = (page * page_size + key % page_size) * d;

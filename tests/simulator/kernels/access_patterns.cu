@@ -55,8 +55,8 @@ extern "C" void shifted(const float* x, float* out, int n, cudaStream_t stream) 
 }
 
 __global__ void vectors_kernel(const float* x, float* out, int n) {
-    const float4 four = reinterpret_cast<const float4*>(x)[threadIdx.x];  // 16 sectors
-    reinterpret_cast<float4*>(out)[threadIdx.x] = four;                   // 16 sectors
+    const float4 four = reinterpret_cast<const float4*>(x)[threadIdx.x];  // the load accesses 16 sectors
+    reinterpret_cast<float4*>(out)[threadIdx.x] = four;                   // the store accesses 16 sectors
 }
 extern "C" void vectors(const float* x, float* out, int n, cudaStream_t stream) {
     vectors_kernel<<<1, 32, 0, stream>>>(x, out, n);
@@ -344,15 +344,15 @@ extern "C" void scratch(const float* x, float* out, int n, cudaStream_t stream) 
     keep_kernel<<<1, 32, 0, stream>>>(out);  // the kernel uses 400 bytes in a __device__ variable
 }
 
-// The host copies to and from device memory. Numbers are bytes that the simulator must count.
+// The host copies to and from device memory. Comments say what the simulator must count.
 extern "C" void host_copies(const float* x, float* out, int n, cudaStream_t stream) {
     float buffer[32];
     float* scratch = nullptr;
     cudaMalloc(&scratch, sizeof(buffer));
-    cudaMemcpy(out, x, sizeof(buffer), cudaMemcpyDeviceToDevice);         // 128 read and 128 written on the device
-    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // 128 written for the host
-    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 read for the host
-    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 written for the host
+    cudaMemcpy(out, x, sizeof(buffer), cudaMemcpyDeviceToDevice);  // 128 bytes read and 128 written on the device
+    cudaMemcpy(scratch, buffer, sizeof(buffer), cudaMemcpyHostToDevice);  // 128 bytes written for the host
+    cudaMemcpy(buffer, scratch, 100, cudaMemcpyDeviceToHost);             // 100 bytes read for the host
+    cudaMemcpy(out, buffer, 60, cudaMemcpyDefault);                       // 60 bytes written for the host
     cudaFree(scratch);
 }
 

@@ -88,12 +88,12 @@ extern "C" void replay(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);
     out[i++] = cudaGraphDestroy(graph);
     out[i++] = cudaGraphUpload(executable, mine);
-    out[i++] = cudaGraphLaunch(executable, mine);  // adds 100 + 1
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 100 + 1
     cudaStreamSynchronize(mine);
     out[i++] = *pinned;
     *pinned = 10;
     by_value = 2000;
-    out[i++] = cudaGraphLaunch(executable, mine);  // adds 10 + 1
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph adds 10 + 1
     cudaStreamSynchronize(mine);
     out[i++] = cudaGraphExecDestroy(executable);
     out[i++] = cudaGraphLaunch(executable, mine);
@@ -163,14 +163,14 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphNodeGetType(kernel, &type) == cudaSuccess && type == cudaGraphNodeTypeKernel;
 
     out[i++] = cudaGraphInstantiate(&executable, graph, 0);
-    out[i++] = cudaGraphLaunch(executable, mine);  // adds 3
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph's kernel adds 3
     cudaStreamSynchronize(mine);
     int back[12];
     cudaMemcpy(back, device, sizeof back, cudaMemcpyDeviceToHost);
     out[i++] = back[0] == 0x01010101 && back[5] == back[0] && back[6] == 1 && back[11] == 6;
     value = 20;
     out[i++] = cudaGraphExecKernelNodeSetParams(executable, kernel, &params);
-    out[i++] = cudaGraphLaunch(executable, mine);  // adds 20
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph's kernel adds 20
     cudaStreamSynchronize(mine);
     out[i++] = cudaGraphClone(&clone, graph);
     out[i++] = cudaGraphNodeFindInClone(&in_clone, kernel, clone);
@@ -183,8 +183,8 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     cudaGraphExecDestroy(executable);
 
     cudaGraphCreate(&outer, 0);
-    out[i++] = cudaGraphAddChildGraphNode(&child, outer, nullptr, 0, graph);  // adds 3
-    out[i++] = cudaGraphAddChildGraphNode(&child, outer, &child, 1, clone);   // adds 100
+    out[i++] = cudaGraphAddChildGraphNode(&child, outer, nullptr, 0, graph);  // its kernel adds 3
+    out[i++] = cudaGraphAddChildGraphNode(&child, outer, &child, 1, clone);   // its kernel adds 100
     out[i++] = cudaGraphChildGraphNodeGetGraph(child, &inside);
     count = 0;
     cudaGraphGetNodes(inside, nullptr, &count);

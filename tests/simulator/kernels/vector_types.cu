@@ -1,4 +1,5 @@
 // CUDA's vector types: construction and number of memory accesses. Each launcher copies an array of one type.
+// The test compares the accesses of lines that are marked "counted".
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

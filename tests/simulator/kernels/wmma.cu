@@ -86,7 +86,8 @@ __global__ void epilogue(const half* a, const half* b, half* out) {
     wmma::store_matrix_sync(out, rounded, 16, wmma::mem_row_major);
 }
 
-// One load and one store, whose wavefronts the test counts. LD is the leading dimension of the shared tile.
+// One load and one store, whose wavefronts the test compares (lines marked "counted"). LD is the leading dimension of
+// the shared tile.
 template <int LD, typename T>
 __global__ void shared_loads(const T* in, float* out) {
     __shared__ __align__(32) T tile[16 * LD];

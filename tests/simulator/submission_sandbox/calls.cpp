@@ -280,7 +280,8 @@ __attribute__((noinline)) void functions() {
     CHECK(passes(ask_variable, parts.variable, 32) && passes(ask_variable, parts.constant, 8));
     CHECK(!passes(ask_variable, &data_of_ours, 8) && !passes(ask_variable, parts.variable, 1 << 20));
     CHECK(!passes(ask_refuse, parts.variable) && !strcmp(said, "not_its_memory"));
-    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));  // allowed to the simulator
+    // The simulator's own code may call its functions.
+    sandbox::check_function(ours, reinterpret_cast<const void*>(&functions));
 }
 
 __attribute__((noinline)) void heap() {
@@ -346,7 +347,8 @@ int main(int, char** words) {
     void* library = dlopen(words[1], RTLD_NOW);
     if (!library) return printf("%s\n", dlerror()), 2;
     reinterpret_cast<void (*)(Parts*)>(dlsym(library, "submission_parts"))(&parts);
-    sandbox::check_function(reinterpret_cast<const void*>(&main), code());  // not yet confined: no effect
+    // This has no effect, because the process is not confined yet.
+    sandbox::check_function(reinterpret_cast<const void*>(&main), code());
     sandbox::check_variable(&data_of_ours, 8, code());
     sim_confine();
     CHECK(sandbox::confined && callable.base == 1 && callable.bytes == 0);
