@@ -1,6 +1,7 @@
-"""Finds the bracket without its pair that explains another error of a file.
+"""Finds a bracket that is never closed, or that closes no other bracket.
 
-After a missing bracket, the functions that follow seem to be code of the kernel before them.
+A missing bracket causes other errors, which mislead: the functions after it seem to be code inside the function before
+it. The front end therefore reports the bracket instead.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 def unpaired(source: Source) -> RewriteError | None:
-    """Return an error at the first bracket without its pair; None if all have one, or if macros may contain them."""
+    """Return an error at the first unmatched bracket; None if all brackets match, or if macros contain brackets."""
     if any(token.text in _PAIRS or token.text in _PAIRS.values() for macro in source.macros for token in macro.body):
         return None
-    opened: list[tuple[Token, str]] = []  # with the word before it
+    opened: list[tuple[Token, str]] = []  # the open brackets, each with the token before it
     outdented: Token | None = None
     before = ""
     for token in source.tokens:

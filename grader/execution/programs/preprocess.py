@@ -39,7 +39,7 @@ _DEFINITION = re.compile(r"#define (\w+)(\([^)]*\))? ?(.*)")
 _GUARD = re.compile(r"^#define [A-Z]+_(?:API_)?H_$", re.MULTILINE)
 """NVIDIA's include guards. Programs test with them whether a header was included, so a stand-in defines them."""
 _IN_NUMBERS = re.compile(r"(?P<name>[A-Za-z_]\w*)|\.?[0-9](?:[eEpP][+-]|[\w.'])*|[-+*/%<>=!&|^~?:(),#\s]+|'[^']*'")
-"""What a macro consists of that ``#if`` can evaluate, or that is a floating-point number."""
+"""A pattern for one token of a macro's value, if the value is a number or an expression that ``#if`` can evaluate."""
 _OPERATORS = {"defined", "and", "or", "not", "true", "false"}
 _PADDING = 200
 """The largest gap, in lines, that is filled with empty lines. Inactive code leaves gaps."""
@@ -185,7 +185,10 @@ def _macros_of(
 
 
 def _testable(predefined: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return definitions for ``#if`` and ``#ifdef``: of numbers as they are, of all other macros as themselves."""
+    """Return definitions of macros for ``#if`` and ``#ifdef``.
+
+    A macro whose value is a number keeps this value. Any other macro is defined as its own name, which is not expanded.
+    """
     numbers = {match[1]: line for line in lines if (match := _DEFINITION.fullmatch(line)) and match[3]}
     names = {name: _names_in(line) for name, line in numbers.items()}
     while refused := [name for name in numbers if (used := names[name]) is None or not used <= numbers.keys()]:
@@ -197,7 +200,7 @@ def _testable(predefined: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 def _names_in(line: str) -> set[str] | None:
-    """Return the names that a macro uses besides its parameters, or None if it cannot be a number."""
+    """Return the names in a macro's value, without its parameters; None if the value is not a number or expression."""
     match = _DEFINITION.fullmatch(line)
     assert match is not None
     parameters = set(re.findall(r"\w+", match[2] or "")) | _OPERATORS

@@ -315,7 +315,7 @@ KINDS = (
         title="output not fully written",
         text=_not_written,
         why="Outputs start with arbitrary values.",
-        fix="Check that grid times block covers the whole output, and that no `if` skips some of its elements.",
+        fix="Check that grid times block covers the whole output, and that no guard excludes elements inside.",
         look="the launch that does not cover the output",
         payload=UnwrittenElements,
         sample=UnwrittenElements(missing=2, first=[64, 65]),
