@@ -49,11 +49,12 @@ _STD_TYPES = re.compile(
     r"round_toward_zero|round_to_nearest)$"
 )
 _STD_FUNCTIONS = _words("""
-min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc free
-strlen size data begin end abs fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p pow sin cos tan asin acos atan atan2
-sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round lround llround rint lrint llrint
-nearbyint fmod remainder remquo copysign nextafter fdim fmax fmin fma frexp ldexp scalbn scalbln ilogb logb modf hypot
-isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered nan nanf
+bit_cast min max clamp move forward get tie make_tuple make_pair declval as_const addressof printf memcpy memset malloc
+free strlen size data begin end abs fabs sqrt cbrt exp exp2 expm1 log log2 log10 log1p pow sin cos tan asin acos atan
+atan2 sinh cosh tanh asinh acosh atanh erf erfc tgamma lgamma ceil floor trunc round lround llround rint lrint
+llrint nearbyint fmod remainder remquo copysign nextafter fdim fmax fmin fma frexp ldexp scalbn scalbln ilogb logb modf
+hypot isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered nan
+nanf
 """)
 _HOST_LIBRARY = _words("""
 abort exit _Exit atexit getenv system rand srand random time puts putchar fprintf fputs fopen fclose fread fwrite

@@ -467,6 +467,10 @@ _RULES: list[tuple[str, Callable[[_Fields], str | None]]] = [
     (r"not\.pred", _same("not_pred")),
     (r"brev\.b32", _same("op_brev<uint32_t>")),
     (r"(?P<name>popc|clz)\.b32", lambda f: f["name"]),
+    (
+        r"bfind(?P<amount>\.shiftamt)?\.(?P<type>[us](?:32|64))",
+        lambda f: f"bfind<{_type(f)}, {str(bool(f['amount'])).lower()}>",
+    ),
     (r"shl\.(?P<type>b(?:16|32|64))", _typed("shl")),
     (rf"shr{_INTEGER}", _typed("shr")),
     (r"shf\.(?P<side>[lr])\.(?P<mode>wrap|clamp)\.b32", lambda f: f"shf_{f['side']}_{f['mode']}"),

@@ -587,6 +587,15 @@ template <typename D>
 SIM_INLINE void popc(D& d, In<uint32_t> a) {
     put(d, static_cast<uint32_t>(__popc(a)));
 }
+// The position of the most significant bit that is not the sign, or its distance from the top; 0xffffffff if none.
+template <typename T, bool SHIFT_AMOUNT, typename D>
+SIM_INLINE void bfind(D& d, In<T> a) {
+    T value = a.value;
+    if (value < 0) value = static_cast<T>(~value);
+    constexpr uint32_t top = sizeof(T) * 8 - 1;
+    uint32_t zeros = sizeof(T) == 8 ? __clzll(static_cast<long long>(value)) : __clz(static_cast<int>(value));
+    put(d, zeros > top ? 0xffffffffu : SHIFT_AMOUNT ? zeros : top - zeros);
+}
 template <typename D>
 SIM_INLINE void clz(D& d, In<uint32_t> a) {
     put(d, static_cast<uint32_t>(__clz(static_cast<int>(a.value))));
