@@ -81,6 +81,7 @@ def command(
     from grader.execution.programs.build import Options, build_cuda, flags_of_defines
     from grader.execution.programs.execute import execute
     from grader.execution.programs.files import unit
+    from grader.execution.runner.tiers import why_not
 
     for path in (json_out, html_out):
         if path is not None and str(path) != "-":
@@ -95,6 +96,11 @@ def command(
                 "--jail is for the simulated GPU", "Omit --jail, or run on the simulated GPU (--device cpu)."
             )
         return execute(build_cuda(units, options), arguments, name=name, timeout=timeout, simulated=False).exit_code
+    if jail and (problem := why_not("bwrap")):
+        raise GraderError(
+            f"--jail needs bubblewrap, which does not work here: {problem}",
+            "`grader doctor` says what to change. Without --jail, the program can read and write your files.",
+        )
     program, seconds = _built(units, options)
     outcome = execute(
         program,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -26,6 +27,12 @@ from grader.verdict.findings.memory import LeakedBytes
 
 BLOCK_SECONDS = 10.0
 """The CPU time in seconds after which the simulator stops a block, because it may be in an infinite loop."""
+NOTE_SECONDS = 10.0
+"""The seconds after which a note says how to save time, if the checks are enabled."""
+TAKES_LONG = (
+    "note: the program has run for {seconds:g} s with all checks. Give it a smaller input, stop it with --timeout S, "
+    "or run it without checks by --no-checks.\n"
+)
 _GRACE = 15.0
 """The seconds between SIGTERM and SIGKILL, in which a program writes its report."""
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
@@ -118,7 +125,7 @@ def execute(
             )
         except OSError as problem:
             raise GraderError(f"the program cannot be started: {problem.strerror}") from None
-        timed_out = _wait(child, timeout)
+        timed_out = _wait(child, timeout, NOTE_SECONDS if checks and simulated and output is None else None)
         seconds = time.monotonic() - began
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode
         outcome = Outcome(status, seconds, timed_out=timeout if timed_out else None, checked=checks)
@@ -127,13 +134,21 @@ def execute(
         return outcome
 
 
-def _wait(child: subprocess.Popen[bytes], timeout: float | None) -> bool:
+def _wait(child: subprocess.Popen[bytes], timeout: float | None, note_after: float | None) -> bool:
     """Wait until the program ends; return whether it had to be stopped because of the timeout.
 
-    The program also receives Ctrl-C. It then writes its report and ends.
+    The program also receives Ctrl-C. It then writes its report and ends. ``note_after``: the seconds after which a note
+    says how to save time; None for no note.
     """
     end = None if timeout is None else time.monotonic() + timeout
     asked = False
+    if note_after is not None and (timeout is None or timeout > note_after):
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                child.wait(note_after)
+            except subprocess.TimeoutExpired:
+                sys.stderr.write(TAKES_LONG.format(seconds=note_after))
+                sys.stderr.flush()
     while True:
         try:
             left = None if end is None else max(0.0, end - time.monotonic())

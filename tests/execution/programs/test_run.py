@@ -138,6 +138,53 @@ def test_in_a_jail_a_program_sees_no_files(capfd: pytest.CaptureFixture[str], tm
     assert run(["run", str(file)]) == 1
 
 
+def test_a_jail_that_does_not_work_is_named(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text('#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n')
+    bwrap.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert run(["run", "--jail", str(PROGRAM)]) == 2
+    said = " ".join(capfd.readouterr().err.split())
+    assert said.startswith("error: --jail needs bubblewrap, which does not work here: ")
+    assert "bwrap" in said and "g++" not in said
+
+
+def test_bfind_and_bit_cast_give_the_bits_of_a_gpu(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "bits.cu"
+    file.write_text(
+        """#include <bit>
+#include <cstdio>
+__global__ void k() {
+    unsigned a, b, c, d, e;
+    asm("bfind.u32 %0, %1;" : "=r"(a) : "r"(0x100));
+    asm("bfind.s32 %0, %1;" : "=r"(b) : "r"(-5));
+    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(c) : "r"(0x100));
+    asm("bfind.u64 %0, %1;" : "=r"(d) : "l"(1ull << 40));
+    asm("bfind.u32 %0, %1;" : "=r"(e) : "r"(0));
+    printf("%u %u %u %u %x %x", a, b, c, d, e, std::bit_cast<unsigned>(1.0f));
+}
+int main() {
+    k<<<1, 1>>>();
+    cudaDeviceSynchronize();
+}
+"""
+    )
+    assert run(["run", "--std", "c++20", str(file)]) == 0
+    assert capfd.readouterr().out == "8 2 23 40 ffffffff 3f800000"
+
+
+def test_a_long_program_is_told_once_how_to_save_time(
+    endings: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.execution.programs.execute.NOTE_SECONDS", 0.2)
+    execute(endings, ["hang"], timeout=1)
+    assert capfd.readouterr().err.count("note: the program has run for 0.2 s with all checks.") == 1
+    execute(endings, ["hang"], timeout=1, checks=False)
+    assert "note:" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
