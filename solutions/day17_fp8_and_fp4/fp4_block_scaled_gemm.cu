@@ -14,8 +14,8 @@
 #include "llmk/tma.cuh"
 
 constexpr int kRows = 128, kColumns = 128;
-constexpr int kDepth = 256;    // e2m1 in a row of a tile: 128 bytes
-constexpr int kMmaDepth = 64;  // of one mma: 32 bytes, and four scales, which are a word
+constexpr int kDepth = 256;    // elements in a row of a tile: 128 bytes
+constexpr int kMmaDepth = 64;  // elements of k per mma: 32 bytes, with four scales, which are a word
 constexpr int kMmas = kDepth / kMmaDepth;
 constexpr int kStages = 4;
 constexpr int kWorkers = 128;  // threads that load scales and store y
@@ -24,8 +24,8 @@ constexpr int kThreads = 64 + kWorkers;
 constexpr int kXBytes = kRows * kDepth / 2, kTileBytes = kXBytes + kColumns * kDepth / 2;
 constexpr int kScaleBytes = 512;  // scales of 128 rows for one mma
 constexpr int kStageBytes = kTileBytes + 2 * kMmas * kScaleBytes;
-constexpr int kOutPitch = 33;               // floats of a row of y on its way out
-constexpr int kOutFloats = 32 * kOutPitch;  // of each warp
+constexpr int kOutPitch = 33;               // floats from row to row of a staging buffer of y
+constexpr int kOutFloats = 32 * kOutPitch;  // floats of each warp's staging buffer
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + kWorkers / 32 * kOutFloats * 4 + (2 * kStages + 1) * 8 + 8;
 
 constexpr unsigned kXScaleColumns = kColumns, kWScaleColumns = kXScaleColumns + 4 * kMmas;  // in tensor memory
@@ -54,15 +54,15 @@ __global__ void __launch_bounds__(kThreads)
     unsigned char* stages = shared + (1024 - llmk::shared_address(shared) % 1024) % 1024;
     float* out_tiles = reinterpret_cast<float*>(stages + kStages * kStageBytes);
     uint64_t* full = reinterpret_cast<uint64_t*>(out_tiles + kWorkers / 32 * kOutFloats);  // [kStages]
-    uint64_t* empty = full + kStages;   // [kStages]: the mma that reads the stage is complete
-    uint64_t* ready = empty + kStages;  // the accumulators are complete
+    uint64_t* empty = full + kStages;   // [kStages] mbarriers: the mma that reads the stage is complete
+    uint64_t* ready = empty + kStages;  // an mbarrier: the accumulators are complete
     unsigned* taken = reinterpret_cast<unsigned*>(ready + 1);
 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row0 = blockIdx.y * kRows, column0 = blockIdx.x * kColumns;
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
-            llmk::mbarrier_init(full + s, 1 + kWorkers);  // the thread of the TMA, and all that write scales
+            llmk::mbarrier_init(full + s, 1 + kWorkers);  // the thread that starts TMA, and those that write scales
             llmk::mbarrier_init(empty + s, 1);
         }
         llmk::mbarrier_init(ready, 1);
