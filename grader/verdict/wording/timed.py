@@ -83,4 +83,4 @@ def still_writing(where: str) -> Problem:
 
 def wrong(where: str, how: str) -> Problem:
     """Return the text for a timed call whose output differs from the reference."""
-    return "the output of a timed call is wrong", f"At {where}, with new inputs:\n{how}"
+    return "a timed result is wrong", f"At {where}, with new inputs:\n{how}"

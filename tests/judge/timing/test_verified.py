@@ -166,21 +166,21 @@ CHEATS = {
         "if (of != x) { work(x, out, n, stream); of = x; "
         "cudaMemcpy(kept, out, n * sizeof(float), cudaMemcpyDefault); return; } "
         "cudaMemcpy(out, kept, n * sizeof(float), cudaMemcpyDefault);",
-        "the output of a timed call is wrong",
+        "a timed result is wrong",
     ),
     "it works only during the warm-up": (
         "static int calls = 0; if (calls++ < 3) work(x, out, n, stream);",
-        "the output of a timed call is wrong",
+        "a timed result is wrong",
     ),
     "every third call does the work": (
         "static int calls = 0; if (calls++ % 3 == 0) work(x, out, n, stream);",
-        "the output of a timed call is wrong",
+        "a timed result is wrong",
     ),
     "half of the work at large sizes": (
         "work(x, out, n > 1000 ? n / 2 : n, stream);",
-        "the output of a timed call is wrong",
+        "a timed result is wrong",
     ),
-    "zeros": ("cudaMemsetAsync(out, 0, n * sizeof(float), stream);", "the output of a timed call is wrong"),
+    "zeros": ("cudaMemsetAsync(out, 0, n * sizeof(float), stream);", "a timed result is wrong"),
     "it ends its process": ("exit(0);", "the kernel did not return"),
     "a launch that fails": ("twice_kernel<<<1, 4096, 0, stream>>>(x, out, n);", "the launch failed"),
 }
@@ -219,7 +219,7 @@ def test_writes_next_to_an_output_are_detected(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(verified.Clock, "_one", writes_past_the_end)
     result = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")[0]
-    assert result.problem == "the output of a timed call is wrong" and "outside its output" in result.text
+    assert result.problem == "a timed result is wrong" and "outside its output" in result.text
 
 
 def test_a_time_below_the_bound_is_rejected(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_an_accumulated_output_is_reset_for_each_set(tmp_path: Path) -> None:
     adds = HEAD.replace("out[i] = 2.0f * x[i]", "out[i] += x[i]") + LAUNCHER % "work(x, out, n, stream);"
     assert [result.problem for result in measure(tmp_path, adds, exercise)] == ["", ""]
     twice = adds.replace("{ work(", "{ work(x, out, n, stream); work(")
-    assert measure(tmp_path, twice, exercise)[0].problem == "the output of a timed call is wrong"
+    assert measure(tmp_path, twice, exercise)[0].problem == "a timed result is wrong"
 
 
 def test_calls_that_are_too_short_are_not_measured() -> None:
@@ -341,7 +341,7 @@ def test_the_same_times_on_a_busy_gpu_are_unverified(
 
 def test_a_wrong_result_at_a_timed_size_fails(stage_of: Callable[[str, float], Stage]) -> None:
     stage = stage_of(HEAD + LAUNCHER % "work(x, out, n > 1000 ? n - 1 : n, stream);", 10.0)
-    assert stage.status == FAILED and stage.summary == "the output of a timed call is wrong"
+    assert stage.status == FAILED and stage.summary == "a timed result is wrong"
     assert "large (f32)" in stage.message and "never written" in stage.message
 
 
