@@ -106,7 +106,7 @@ def find_objdump() -> str:
     """Return the program that disassembles a library; raise an error that says how to install it."""
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
-        raise GraderError("objdump was not found, which disassembles the compiled kernel", "Install binutils.")
+        raise GraderError("objdump, which disassembles the compiled kernel, was not found", "Install binutils.")
     return tool
 
 

@@ -1,8 +1,8 @@
-"""The instrumentation calls that compilers insert, and the names by which the simulator defines them.
+"""The names of the functions that instrumentation calls, and the linker flags that redirect the calls to libsim.
 
-``-fsanitize`` makes compilers call ``__tsan_read4`` and similar functions. Other libraries may define these names too,
-and the loader would bind a kernel to the first one in the process. The linker therefore renames them to
-``__wrap___tsan_read4`` (``--wrap``), which only libsim defines: ``checks/core/hook_names.h``.
+``-fsanitize`` makes compilers insert calls of ``__tsan_read4`` and similar functions. Other libraries may define these
+names as well, and the loader would bind a kernel to the first definition in the process. The linker therefore renames
+the calls to ``__wrap___tsan_read4`` (``--wrap``), which only libsim defines: ``checks/core/hook_names.h``.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ INSERTED = (
     *("__ubsan_handle_out_of_bounds", "__ubsan_handle_out_of_bounds_abort"),
     *("__ubsan_handle_missing_return", "__sanitizer_cov_trace_pc"),
 )
-"""The functions that compilers call; libsim defines each of them as ``wrapped(name)``."""
+"""The functions that instrumentation calls. libsim defines each of them as ``wrapped(name)``."""
 
-# clang++ turns the copy of a large structure into a call, which older versions do not instrument. std::copy is a call
-# with all compilers. sim/copies.h handles them.
+# Copies that compilers turn into calls of memcpy and related functions: large structures (clang++) and std::copy (all
+# compilers). Older versions of clang++ do not instrument these calls. sim/copies.h reports them to the checks.
 _COPIES = ("memcpy", "memmove", "memset")
 
 _DELETE = tuple(
     f"_Zd{which}Pv{size}{alignment}" for which in "la" for size in ("", "m") for alignment in ("", "St11align_val_t")
 )
 
-# Functions that allocate memory, or read or write at a given address: runtime/library_functions.cpp.
+# C and C++ library functions that allocate memory, or access it through a pointer: runtime/library_functions.cpp.
 LIBRARY = (
     *("_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"),
     *_DELETE,
@@ -53,11 +53,11 @@ LIBRARY = (
 )
 
 WRAPPED = (*INSERTED, *_COPIES, *LIBRARY)
-"""The names that are renamed."""
+"""All function names that the linker renames in a kernel library."""
 
 
 def wrapped(name: str) -> str:
-    """Return the name that a kernel library uses in place of a name."""
+    """Return the name to which the linker renames ``name``: with the prefix ``__wrap_``."""
     return f"__wrap_{name}"
 
 

@@ -40,7 +40,7 @@ _FLAGS = (
 
 @dataclass(frozen=True)
 class LibraryPlan:
-    """The inputs of a libsim build. ``key`` names its entry in the cache, known before it is built."""
+    """The inputs of a libsim build. Their hash ``key`` names the entry in the cache, before libsim is built."""
 
     compiler: Compiler
     sources: tuple[Path, ...]
@@ -50,7 +50,7 @@ class LibraryPlan:
 
     @property
     def file_name(self) -> str:
-        """A unique file name: the loader treats two libraries with one name in one process as the same."""
+        """A unique file name, because the loader treats two libraries of one name in a process as the same."""
         return f"libsim-{self.key[:12]}.so"
 
     def folder(self, cache: BuildCache) -> Path:
@@ -74,7 +74,7 @@ def holds_own_headers(folder: Path) -> bool:
 
 
 def plan_library(compiler: Compiler | None = None) -> LibraryPlan:
-    """Return the plan of the library for a compiler; read changed sources, without building."""
+    """Return the plan of the library for a compiler. Hash the sources, without building them."""
     return _plan(compiler or find_cxx(), _files())
 
 
@@ -90,7 +90,7 @@ _Files = tuple[tuple[Path, int, int], ...]
 def _files() -> _Files:
     walks = (walk for top in (*INCLUDE_DIRS, *_SOURCE_DIRS) for walk in os.walk(top))
     names = (Path(folder, name) for folder, _, names in walks for name in names)
-    paths = sorted(path for path in names if path.suffix != ".md")  # not in a wheel, and not read by compilers
+    paths = sorted(path for path in names if path.suffix != ".md")  # documentation, which is not part of a wheel
     return tuple((path, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths)
 
 

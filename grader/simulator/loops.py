@@ -1,4 +1,4 @@
-"""Detection of the loop that does not end, among the loops around the line where a thread was stopped.
+"""Detection of the endless loop among the loops around the line where a thread was stopped.
 
 A thread is often stopped in an inner loop that does end. A loop that counts a variable to a bound, and does not assign
 it otherwise, ends. The innermost loop without that form is reported.
@@ -31,7 +31,7 @@ class _Loop:
 
 
 def endless_loop(text: str, line: int) -> int:
-    """Return the first line of the loop around a line that does not end; 0 if it is unknown."""
+    """Return the first line of the endless loop around a line; 0 if no such loop is known."""
     if len(text) > MOST_CHARACTERS:
         return 0
     source = Source(text)
@@ -87,7 +87,7 @@ def _ends(loop: _Loop) -> bool:
 
 
 def _changed(body: str) -> set[str]:
-    """Return the variables that a body increases or decreases."""
+    """Return the variables that a loop's body increments or decrements."""
     found = re.findall(r"\b([A-Za-z_]\w*)(?:\+\+|--|[-+*/]=|<<=|>>=)|(?:\+\+|--)([A-Za-z_]\w*)", body)
     return {name for pair in found for name in pair if name}
 

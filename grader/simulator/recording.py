@@ -21,9 +21,9 @@ from grader.simulator.symbolize import UNKNOWN, Location
 
 LANES = 32
 BLOCK = -1
-"""A pseudo warp: the whole block."""
+"""The warp number of events that belong to the whole block."""
 JOINT = ("barrier_wait", "warp_sync")
-"""The kinds of events in which lanes of a warp wait for each other."""
+"""The kinds of events at which lanes of a warp wait for each other."""
 ACCESSES = ("read", "write", "atomic", "async_read", "async_write", "operand_read")
 
 
@@ -32,7 +32,7 @@ class Event:
     """A simultaneous event of some lanes of a warp."""
 
     kind: str
-    """One of ``EVENT_KINDS``; or "warp_wait": lanes that have arrived and wait for others."""
+    """One of ``EVENT_KINDS``, or "warp_wait": lanes that have arrived at a warp intrinsic and wait for other lanes."""
     warp: int
     lanes: list[int]
     file: str = ""
@@ -41,7 +41,7 @@ class Event:
     memory: int = -1
     """The index in ``Recording.memories``."""
     name: str = ""
-    """The barrier or intrinsic that is waited for."""
+    """The name of the barrier or intrinsic at which the lanes wait."""
     size: int = 0
     """Bytes of each lane, or of a bulk copy."""
     offsets: list[int] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Recording:
     memories: list[report_format.RecordedMemory]
     events: list[Event]
     cut: bool = False
-    """True if events are missing, because the block did more than is recorded."""
+    """True if events are missing, because the block had more events than the limit."""
 
     @property
     def warps(self) -> int:
@@ -77,7 +77,7 @@ class Recording:
 
 
 class _Key(NamedTuple):
-    """A key that is equal for simultaneous events of different lanes, and unique for each lane."""
+    """A key of an event. Events of different lanes with the same key are simultaneous; a lane has each key once."""
 
     part: int
     """The number of earlier synchronizations of the lane with all others of its warp."""
@@ -86,7 +86,7 @@ class _Key(NamedTuple):
     memory: int
     size: int
     nth: int
-    """The number of earlier executions since then."""
+    """The number of earlier executions of this place since that synchronization."""
 
 
 class _Token(NamedTuple):
@@ -96,7 +96,7 @@ class _Token(NamedTuple):
     key: _Key
     row: report_format.RecordedEvent
     since: int
-    """The time of the lane's previous event: from then on it waits, if it synchronizes with others."""
+    """The time of the lane's previous event. If this event synchronizes lanes, the lane waits from that time on."""
 
 
 class _Merged(NamedTuple):
@@ -120,7 +120,7 @@ class _Lane:
         kind = EVENT_KINDS[row[0]]
         what = (kind, row[2], row[3], 0 if kind in JOINT else row[5])
         count = self.counts[what] = self.counts.get(what, 0) + 1
-        # The participants are known: only some lanes may synchronize at a place, after others.
+        # The event names its participants. Other lanes may synchronize at the same place at another time.
         key = _Key(self.part, *what, time if kind == "warp_sync" else count)
         self.tokens.append(_Token(time, key, row, self.last))
         self.ahead.add(key)
@@ -216,7 +216,7 @@ def _merge_warp(
 
 
 def _choose(heads: dict[_Key, list[int]], lanes: list[_Lane]) -> _Key:
-    """Return the warp's next event: if possible, one that no participating lane has yet to reach."""
+    """Return the warp's next event: if possible, one at which all participating lanes have arrived."""
     if len(heads) == 1:
         return next(iter(heads))
     # Lanes that have all arrived at a synchronization go first: they wait for no other lane.
@@ -237,7 +237,7 @@ def _event(
     rows: dict[int, report_format.RecordedEvent],
     kind: str = "",
 ) -> Event:
-    """Return the event of lanes that did the same."""
+    """Return one event for lanes that executed the same operation together."""
     first = next(iter(rows.values()))
     own = EVENT_KINDS[first[0]]
     place = places.get(first[2], UNKNOWN)

@@ -74,24 +74,27 @@ class LineCounters:
     worst_ways: int = 0
     """Bank-conflict ways of the worst single request."""
     least_instructions: float = 0.0
-    """The lower bounds of the module's docstring: this field and the next two."""
+    """The lower bound on executed instructions. The next two fields are lower bounds of the same kind."""
     least_wavefronts: float = 0.0
     least_l1_wavefronts: float = 0.0
     flops: int = 0
     """Floating-point operations by threads. This field and the following ones need a kernel built with operations."""
     special_functions: int = 0
     conversions: int = 0
-    """Between integers and floating-point numbers, by threads."""
+    """Conversions between integers and floating-point numbers, by threads."""
     warp_flops: int = 0
-    """The f32 and f64 operations, counted as if all 32 lanes of each executing warp took part; so are the next two."""
+    """The f32 and f64 operations, counted as if all 32 lanes of each executing warp took part.
+
+    The next two fields are counted in the same way.
+    """
     warp_half_flops: int = 0
     warp_special_functions: int = 0
     executions: int = 0
-    """Executions by threads of this line's basic block with the fewest active lanes."""
+    """Executions by threads. Of the line's basic blocks, the one with the fewest active lanes counts."""
     warp_executions: int = 0
     """The minimum for a warp: the largest count of one lane, summed over the warps."""
     possible_lanes: int = 0
-    """The executions if every lane of those warps had taken part."""
+    """The number of executions if every lane of the executing warps had taken part."""
 
     @property
     def active_lanes(self) -> float:
@@ -133,7 +136,7 @@ class KernelCounters:
     name: str
     launches: int = 0
     blocks: int = 0
-    """The number in all launches together; so is ``threads``."""
+    """The number of blocks in all launches together. ``threads`` is summed in the same way."""
     threads: int = 0
     fits_device: bool = False
     """True if the program queried the number of SMs, so that its grid may depend on it."""
@@ -225,7 +228,7 @@ class _Reader:
         """Return the offset of each site in the kernel library; sites elsewhere are left out."""
         names = [Path(name) for name in self.data.modules]
         modules = [name in (library, library.resolve()) for name in names]
-        if not any(modules):  # the library had another name in a jail, or before it was moved into the cache
+        if not any(modules):  # before the library was moved into the cache, or in a jail, it had another name
             modules = [not name.name.startswith("lib") for name in names]
         return {site: offset for site, module, offset in self.data.sites if modules[module]}
 
@@ -401,7 +404,7 @@ class _Reader:
         # A race often also shows as a read of an uninitialized value: keep one finding.
         races = {(_name(f), place) for f in findings if f.check == "racecheck" for place in f.places}
         findings = [f for f in findings if f.kind != "uninitialized_read" or (_name(f), f.place) not in races]
-        # An out-of-bounds index whose access also leaves the memory: keep the finding with the distance.
+        # If the access of an out-of-bounds index also leaves the memory, keep only the finding that has the distance.
         outside = {f.place for f in findings if f.kind == "out_of_bounds"}
         return [f for f in findings if f.kind != "index_out_of_bounds" or f.place not in outside]
 
@@ -434,8 +437,8 @@ class _Reader:
         """Convert the finding to the verdict's form."""
         place, other_place = self._place(data), self._place(data.other) if data.other else UNKNOWN
         if data.other and data.line and data.other.line and _at(place) == _at(other_place) and not place.inside:
-            # The compiler merged the calls of two barriers. Their own lines come from the source; in a header, they
-            # would be the header's.
+            # The compiler merged the calls of two barriers. So show the lines that the source passed, unless they are
+            # lines of a header.
             place, other_place = Location(place.file, data.line), Location(other_place.file, data.other.line)
         memory = _memory(data.memory)
         side, other = self._side(data, place, data.bytes, memory), None
@@ -462,7 +465,7 @@ class _Reader:
         )
 
     def _atomic_of(self, data: report_format.Finding, *sides: Side | None) -> str:
-        """Return the place of an atomic operation that may seem to order the two accesses.
+        """Return the place of an atomic operation that a reader might believe to order the two accesses.
 
         Within a block, where a barrier could order them as well, only one that may take a lock counts.
         """
@@ -489,7 +492,7 @@ class _Reader:
 
     def _source_line(self, place: Location) -> str:
         if place.file not in self._sources:
-            # A #line directive can put any path of this machine into the debug information.
+            # Do not show other files: a #line directive can put any path of this machine into the debug information.
             header = _own_headers().get(os.path.normpath(place.file), "")
             ours = not self.source or place.file == str(self.source)
             self._sources[place.file] = _source_lines(place.file if ours else header)
@@ -500,7 +503,7 @@ class _Reader:
 _LINE_DIRECTIVE = re.compile(r"\s*#\s*line\s+(\d+)")
 _MOST_LINES = 1_000_000
 _LOCK = re.compile(r"\bwhile\b.*(?:CAS|Exch|exchange|test_and_set)")
-"""A line that waits for a lock."""
+"""A line of source that waits for a lock: a while loop around an atomic operation."""
 
 
 @functools.cache
@@ -516,7 +519,7 @@ def _lines_of_version(file: str, stamp: tuple[int, int]) -> Sequence[str]:
 
 
 def _as_compiled(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines under the numbers that ``#line`` directives give them."""
+    """Return the source lines by line number, as renumbered by ``#line`` directives."""
     if not any(_LINE_DIRECTIVE.match(line) for line in lines):
         return lines
     numbered: dict[int, str] = {}

@@ -19,7 +19,7 @@ from grader.verdict.texts import clean
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 """A count of events or bytes, or an offset in a library."""
 Word = Annotated[int, Meta(ge=0)]
-"""64 bits without a meaning for the grader: an address, a mask, a launch argument. ``_Part`` checks the upper bound."""
+"""A 64-bit word that the grader only shows: an address, a mask, a launch argument. ``_Part`` checks the upper bound."""
 Small = Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
 Offset = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """An offset in bytes; negative before the start."""
@@ -78,7 +78,7 @@ class Finding(Side, kw_only=True):
     count: Count
     bytes: Small
     payload: dict[str, Any] = {}
-    """The source of ``facts``."""
+    """The fields of the kind's payload, which ``facts`` returns with types."""
     other: Side | None = None
     memory: Memory | None = None
 
@@ -212,9 +212,9 @@ EVENT_KINDS = {
 The numbers are those of ``Access`` in ``checks/core/site.h`` and ``EventKind`` in ``checks/report/recording.h``.
 """
 NAMED = ("barrier_wait", "warp_sync", "blocked")
-"""The events whose fourth number is the name of what is waited for, not a memory."""
+"""The kinds of events whose fourth number is the name of a barrier or intrinsic rather than a memory."""
 OF_BLOCK = ("barrier_complete", "mbarrier_phase_complete")
-"""The events of a whole block."""
+"""The kinds of events that belong to a whole block, not to a thread."""
 RecordedEvent = tuple[Small, Small, Small, Small, Offset, Small, Small, Small, Word, Word]
 """Kind, thread, site, memory or name (from 1), offset or number, bytes, lanes, whether it has a value, and the two
 halves of the 128-bit value.

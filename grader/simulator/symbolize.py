@@ -39,9 +39,9 @@ class Location:
     line: int = 0
     column: int = 0
     depth: int = 0
-    """The number of inlined functions between the instruction and this place."""
+    """The number of inlined calls between this place and the instruction."""
     inside: str = ""
-    """The place in a course header that contains the instruction, if this place called it: ``llmk/reduce.cuh:31``."""
+    """If this place calls a function of a course header: the line there, such as ``llmk/reduce.cuh:31``."""
 
 
 UNKNOWN = Location()
@@ -85,7 +85,7 @@ class Symbolizer:
             try:
                 with _reading:
                     self._columns[offset] = _debug_info(self.library).column(offset - 1, location.depth)
-            except Exception:  # the column is optional, and debug information has many forms
+            except Exception:  # the column is optional; unknown forms of debug information must not fail the run
                 self._columns[offset] = 0
         return dataclasses.replace(location, column=self._columns.get(offset, 0))
 
@@ -94,7 +94,7 @@ class Symbolizer:
         try:
             with _reading:
                 name, line = _debug_info(self.library).line_before(address)
-        except Exception:  # debug information has many forms
+        except Exception:  # unknown forms of debug information must not fail the run
             return UNKNOWN
         known = self.source is not None and name == self.source.name
         return Location(str(self.source), line) if known else UNKNOWN
@@ -225,7 +225,7 @@ class _DebugInfo:
         return found
 
     def _functions(self) -> Iterator[list[tuple[Any, int, list[tuple[int, int]]]]]:
-        """Return the functions with code in two steps; the second, rarely needed, has lambdas of inlined functions."""
+        """Yield two lists of functions with code. The second, rarely needed, has lambdas inside inlined functions."""
         if not self._with_code:
             for unit in self._units:
                 top = unit.get_top_DIE()
@@ -238,7 +238,7 @@ class _DebugInfo:
 
     def _read_functions(self, die: Any, base: int, into: list[tuple[Any, int, list[tuple[int, int]]]]) -> None:
         for child in die.iter_children():
-            if "DW_AT_inline" in child.attributes:  # its code is where it is inlined
+            if "DW_AT_inline" in child.attributes:  # an inlined function: its code is at the places of its calls
                 self._as_written.append((child, base))
             elif covered := _ranges_of(child, child.cu, self._ranges, base):
                 into.append((child, base, covered))

@@ -19,7 +19,7 @@ from grader.frontend.toolchain.process import status_when_ended
 
 SECONDS = 30
 PATIENCE = 4
-"""The wall-clock limit from its start or from a question, as a multiple of a program's processor time."""
+"""A program's limit on wall-clock time, per run or per question, as a multiple of its limit on processor time."""
 MEMORY = 2 << 30
 OUTPUT = 64 << 20
 LARGEST_LIBRARY = 16 << 20
@@ -103,7 +103,7 @@ def _limit(process: subprocess.Popen[bytes]) -> None:
         (resource.RLIMIT_AS, MEMORY),
         (resource.RLIMIT_FSIZE, OUTPUT),
     ):
-        _, hard = resource.prlimit(process.pid, kind)  # inherited from the caller, and cannot be raised
+        _, hard = resource.prlimit(process.pid, kind)  # keep the hard limit, which is inherited and cannot be raised
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(process.pid, kind, (most, most))
 

@@ -78,4 +78,4 @@ def test_without_objdump_the_other_counters_are_shown(kernel: Path, monkeypatch:
     verdict, stage = efficient(kernel, details=True)
     assert "flops" not in stage.totals and stage.lines
     text = " ".join(as_text(verdict, verbose=True).split())
-    assert "Floating-point operations are not shown: objdump was not found" in text and "Install binutils." in text
+    assert "objdump, which disassembles the compiled kernel, was not found" in text and "Install binutils." in text

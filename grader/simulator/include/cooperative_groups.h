@@ -46,7 +46,7 @@ SIM_INLINE void thread_group::sync(::sim::Site site) const {
 
 class thread_block : public thread_group {
   public:
-    // For arrive and wait: the same barrier as sync.
+    // The token that arrive() returns and wait() takes. Both use the same barrier as sync().
     class arrival_token {};
 
     static SIM_INLINE void sync(::sim::Site site = SIM_CALLER) { ::sim::block_barrier(site); }
@@ -183,7 +183,7 @@ class lane_group : public thread_group {
     SIM_INLINE lane_group(unsigned mask, unsigned count, unsigned rank)
         : thread_group(Kind::lanes, mask, count, rank) {}
 
-    // A mask of lanes as a mask of ranks.
+    // Converts a mask of lanes to a mask of ranks in the group.
     SIM_INLINE unsigned ranks_of(unsigned lanes) const {
         if (((mask_ >> __builtin_ctz(mask_)) & ((mask_ >> __builtin_ctz(mask_)) + 1)) == 0) {
             return (lanes & mask_) >> __builtin_ctz(mask_);  // contiguous lanes need only a shift
@@ -263,7 +263,7 @@ struct NewGroup {
 };
 }  // namespace detail
 
-// The active lanes of a warp, whichever they are.
+// The lanes of a warp that are active when the group is created.
 class coalesced_group : public lane_group {
   public:
     SIM_INLINE unsigned meta_group_rank() const { return meta_rank_; }
@@ -320,7 +320,7 @@ SIM_INLINE coalesced_group binary_partition(const Group& parent, bool predicate,
     return detail::NewGroup::of(predicate ? yes : parent.lane_mask() & ~yes, predicate ? 0 : 1, 2);
 }
 
-// Tiles whose size is known only at run time.
+// The free function for tiles whose size is known only at run time.
 inline thread_group tiled_partition(const thread_group& parent, unsigned tile_size) {
     unsigned rank = ::sim::lane_index() & (tile_size - 1);
     unsigned mask = (tile_size >= 32 ? ~0u : (1u << tile_size) - 1) << (::sim::lane_index() - rank);

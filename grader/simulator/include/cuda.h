@@ -27,7 +27,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_UNKNOWN = 999
 } CUresult;
 
-// A tensor's layout in memory and its boxes; only cuTensorMapEncodeTiled writes one.
+// An opaque descriptor of a tensor in global memory and of the boxes to copy. cuTensorMapEncodeTiled fills it in.
 #define CU_TENSOR_MAP_NUM_QWORDS 16
 typedef struct CUtensorMap_st {
     alignas(128) cuuint64_t opaque[CU_TENSOR_MAP_NUM_QWORDS];
@@ -82,8 +82,8 @@ typedef enum CUtensorMapFloatOOBfill_enum {
 
 #pragma GCC visibility push(default)
 extern "C" {
-// Dimensions are ordered from the innermost (contiguous) outwards; strides are in bytes, from the second dimension on.
-// Findings name an invalid argument.
+// Dimensions are ordered from the innermost (contiguous) outwards. Strides are in bytes and begin with the second
+// dimension. If an argument is invalid, a finding names it.
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType,
                                         cuuint32_t tensorRank, void* globalAddress, const cuuint64_t* globalDim,
                                         const cuuint64_t* globalStrides, const cuuint32_t* boxDim,

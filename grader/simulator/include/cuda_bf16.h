@@ -92,7 +92,7 @@ struct alignas(4) __nv_bfloat162 {
         word() = other.word();
         return *this;
     }
-    // A template, so that {} converts to __nv_bfloat162.
+    // A template, so that an argument {} selects the other overload, of type __nv_bfloat162.
     template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __nv_bfloat162_raw>::value>>
     SIM_INLINE __nv_bfloat162& operator=(const Raw& raw) {
         return *this = __nv_bfloat162(raw);

@@ -96,7 +96,7 @@ struct alignas(4) __half2 {
         word() = other.word();
         return *this;
     }
-    // A template, so that {} converts to __half2.
+    // A template, so that an argument {} selects the other overload, of type __half2.
     template <typename Raw, typename = std::enable_if_t<std::is_same<Raw, __half2_raw>::value>>
     SIM_INLINE __half2& operator=(const Raw& raw) {
         return *this = __half2(raw);

@@ -1,3 +1,4 @@
-// For programs that include it: nothing is drawn, and no buffer is shared with OpenGL.
+// Lets programs that include CUDA's OpenGL header compile. The simulator draws nothing and shares no buffer with
+// OpenGL.
 #pragma once
 #include <GL/gl.h>

@@ -8,7 +8,8 @@
 #include "sim/device.h"
 #include "sim/c_library.h"
 
-// Copies 4, 8 or 16 bytes, aligned to their size; the last `zero_fill` of them are set to zero and not read.
+// Copies 4, 8 or 16 bytes between addresses aligned to that size. The last `zero_fill` bytes of the destination become
+// zero, and those of the source are not read.
 SIM_INLINE void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global, size_t bytes,
                                         size_t zero_fill = 0, const char* file = __builtin_FILE(),
                                         unsigned line = static_cast<unsigned>(__builtin_LINE())) {

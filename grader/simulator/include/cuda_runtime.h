@@ -10,7 +10,7 @@
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_VER_BUILD__ 0
 #endif
-// Kernels may use the features of the simulated device.
+// Sets the compute capability of the simulated device, so that kernels may use its features.
 #include "sim/architectures.h"
 #if !defined(__CUDA_ARCH__)
 #define __CUDA_ARCH__ (10 * SIM_SM)

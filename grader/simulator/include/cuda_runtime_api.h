@@ -110,7 +110,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) SIM_SYMBOL(cudaGraphDestroy);
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
-// There is no profiler.
+// These calls have no effect, because there is no profiler.
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
 inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 

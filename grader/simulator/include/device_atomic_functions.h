@@ -5,7 +5,7 @@
 
 #define SIM_ATOMIC_INLINE inline __attribute__((always_inline))
 
-// One function in three scopes. `Entry` is libsim's entry point for the type.
+// Defines one function in three scopes (device, block, system). `Entry` is libsim's entry point for the type.
 #define SIM_ATOMIC(name, op, T, Entry, Carrier)                                                             \
     SIM_ATOMIC_INLINE T name(T* address, T value) {                                                         \
         return static_cast<T>(                                                                              \

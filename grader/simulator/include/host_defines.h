@@ -14,9 +14,10 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__
 
-// The front end puts this before `__device__` functions and for `__noinline__`. The compilers do not instrument a
-// structure that is copied for a call, so with checks every call that can be is inlined. clang++ still leaves recursive
-// calls alone. g++ would report an error for them, so it gets large limits instead.
+// The front end puts SIM_HELPER before `__device__` functions and SIM_NOINLINE in place of `__noinline__`. Compilers do
+// not instrument the copy of a structure that is passed to a function. So builds with checks inline as many calls as
+// possible. clang++ ignores always_inline for a recursive function. g++ reports an error, so it gets large limits
+// instead.
 #define SIM_HELPER inline
 #define SIM_NOINLINE __attribute__((noinline))
 #if defined(__SANITIZE_THREAD__)

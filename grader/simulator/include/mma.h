@@ -60,8 +60,8 @@ struct Storage<precision::tf32> {
     typedef float type;
 };
 
-// Rows, columns and order of the tiles of a fragment. "Rows" are indexed by the lanes' groups g: m for mma.sync's
-// operand A, n for its operand B.
+// The rows, columns and order of the 8x8 tiles of a fragment. A row has the index g = lane / 4 within its tile: rows
+// run along m for mma.sync's operand A, along n for its operand B.
 template <typename Use, int M, int N, int K, typename T>
 struct Shape {
     static constexpr bool is_a = Same<Use, matrix_a>::value;
@@ -89,11 +89,12 @@ struct Shape {
     static constexpr int rows = is_accumulator ? (operands_exchanged ? N : M) : (is_a ? M : N);
     static constexpr int columns = is_accumulator ? (operands_exchanged ? M : N) : K;
     static constexpr int elements = rows * columns / 32;  // number of elements that each lane holds
-    // On sm_70 a lane held more elements of f16 operands; num_elements stayed the same, and the rest are copies.
+    // On sm_70 a lane holds 16 elements of an f16 operand. CUDA keeps that num_elements on later architectures; the
+    // elements beyond `elements` are copies.
     static constexpr int stored = !is_accumulator && is_half ? 16 : elements;
 
-    // Returns the tile that register r belongs to. Operand A and the accumulators go down two tiles first, operand B
-    // goes along k first, so the registers of each mma.sync are adjacent.
+    // Returns the first row of the tile that register r belongs to. The registers of one mma.sync are adjacent: operand
+    // A and the accumulators take two tiles below each other first, operand B takes two tiles along k.
     static constexpr int tiles = rows * columns / 64;
     static constexpr bool down_first = is_operand_a || is_accumulator;
     static constexpr int row_of(int r) { return down_first ? 16 * (r / (2 * across)) + 8 * (r % 2) : 8 * (r / across); }
@@ -157,7 +158,8 @@ struct Lane {
     SIM_INLINE Lane() : g(static_cast<int>(::sim::lane_index()) / 4), t(static_cast<int>(::sim::lane_index()) % 4) {}
 };
 
-// 16-bit elements. `along`: memory runs along the tile rows; otherwise each tile is transposed in registers.
+// Loads 16-bit elements. `along`: a row of the tile is contiguous in memory. Otherwise the tile is transposed in
+// registers.
 template <typename Shape, typename T>
 SIM_INLINE void load_words(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
     Lane lane;
@@ -193,7 +195,7 @@ SIM_INLINE void store_words(T* memory, const T* x, unsigned ldm, bool along, ::s
     }
 }
 
-// Four tiles at a time, or two, for which only half of the lanes read.
+// One ldmatrix loads four tiles, or two: then only half of the lanes provide addresses.
 template <typename Shape, typename T>
 SIM_INLINE void load_with_ldmatrix(T* x, const T* memory, unsigned ldm, bool along, ::sim::Site site) {
     constexpr int count = Shape::tiles < 4 ? Shape::tiles : 4;
@@ -249,7 +251,8 @@ SIM_INLINE void store_sums(T* memory, const T* x, unsigned ldm, bool along) {
     }
 }
 
-// tf32 operands of 16 rows and k = 8: elements (g, t), 8 rows below, 4 columns right. Operand B goes right first.
+// Loads tf32 operands of 16 rows and k = 8. A lane holds element (g, t), those 8 rows below and 4 columns to the right
+// of it, and the one in both directions. Operand A takes the rows first, operand B the columns.
 template <typename Shape>
 SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool along) {
     Lane lane;
@@ -281,7 +284,7 @@ SIM_INLINE uint32_t byte_word(const T* x, int r) {
     return word;
 }
 
-// f64: an operand's element (g, t), and the accumulators (g, 2t) and (g, 2t + 1).
+// f64: a lane holds element (g, t) of each operand, and the accumulators (g, 2t) and (g, 2t + 1).
 SIM_INLINE void load_double(double* x, const double* memory, unsigned ldm, bool along) {
     Lane lane;
     x[0] =
@@ -363,7 +366,7 @@ SIM_INLINE void store_matrix_sync(T* memory, const fragment<accumulator, M, N, K
 
 namespace detail {
 
-// One of the two mma.sync: accumulators 4 * part to 4 * part + 3 of the lane.
+// Executes one of the two mma.sync of a wmma operation. Its accumulators are the lane's 4 * part to 4 * part + 3.
 template <typename D, typename C>
 SIM_INLINE void multiply_part(::sim::Site site, ::sim::Mma to_floats, D* d, uint64_t a01, uint64_t a23, uint64_t b01,
                               const C* c) {
@@ -396,7 +399,8 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
                                 : Shape::is_half ? ::sim::Mma::m16n8k16_f32_f16_f16
                                                  : ::sim::Mma::m16n8k16_f32_bf16_bf16;
     for (int part = 0; part < 2; ++part) {
-        // 32x8 has two tiles of operand A, 16x16 two of operand B; a tile of A is four words, one of B two.
+        // Shape 32x8 has two tiles of operand A and one of B; 16x16 has one of A and two of B. A lane holds four words
+        // of a tile of A and two words of a tile of B.
         const auto* operand_a = Shape::operands_exchanged ? b.x : a.x;
         const auto* operand_b = Shape::operands_exchanged ? a.x : b.x;
         int first_a = M == 16 ? 0 : 4 * part, first_b = M == 16 ? 2 * part : 0;
@@ -405,7 +409,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<ma
     }
 }
 
-// The same for 8-bit integers. `saturates`: sums are clamped to the range of int; otherwise they wrap.
+// d = a * b + c for 8-bit integers. `saturates`: sums are clamped to the range of int; otherwise they wrap.
 template <int M, int N, int K, typename T, typename LayoutA, typename LayoutB>
 SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<matrix_a, M, N, K, T, LayoutA>& a,
                          const fragment<matrix_b, M, N, K, T, LayoutB>& b, const fragment<accumulator, M, N, K, int>& c,
@@ -427,7 +431,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, M, N, K, int>& d, const fragment<
     }
 }
 
-// The same for f64.
+// d = a * b + c for f64.
 template <typename LayoutA, typename LayoutB>
 SIM_INLINE void mma_sync(fragment<accumulator, 8, 8, 4, double>& d,
                          const fragment<matrix_a, 8, 8, 4, double, LayoutA>& a,
@@ -440,7 +444,7 @@ SIM_INLINE void mma_sync(fragment<accumulator, 8, 8, 4, double>& d,
     d.x[1] = ::sim::bit_cast<double>(sums.r23);
 }
 
-// The nearest number with tf32's 10 mantissa bits; halfway cases round away from zero.
+// Rounds to the nearest number with tf32's 10 mantissa bits; halfway cases round away from zero.
 SIM_INLINE float __float_to_tf32(float value) {
     uint32_t bits = ::sim::bit_cast<uint32_t>(value);
     if ((bits & 0x7f800000) == 0x7f800000) return (bits & 0x7fffff) ? ::sim::bit_cast<float>(0x7fffffffu) : value;

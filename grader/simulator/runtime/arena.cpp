@@ -20,8 +20,9 @@ namespace {
 
 constexpr size_t alignment = 256;
 constexpr size_t mebibyte = 1 << 20;
-constexpr size_t reach = 16;  // size of the whole reservation, in device sizes
-// Larger allocations begin as zeros, which cost nothing until they are written: they may exceed this machine's memory.
+constexpr size_t reach = 16;  // size of the whole reservation, as a multiple of the device's memory
+// Allocations up to this size are filled with 0xFF. Larger ones stay zero, which costs no memory until they are
+// written: they may exceed this machine's memory.
 constexpr size_t largest_filled = 256 * mebibyte;
 
 struct Span {
@@ -34,12 +35,12 @@ struct Span {
 };
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-size_t wanted_bytes = 0;  // number of bytes; 0: decided at the first use
+size_t wanted_bytes = 0;  // size of device memory in bytes; 0: chosen at the first use
 char* region = nullptr;
 size_t region_bytes = 0;
 size_t device_bytes = 0;  // bytes of the reservation that are device memory
 size_t red_zone = 0;
-char* frontier = nullptr;  // everything above is untouched
+char* frontier = nullptr;  // start of the memory that has not been used yet
 Span* spans = nullptr;     // sorted by address
 size_t span_count = 0, span_capacity = 0;
 size_t live_bytes = 0;  // bytes of live allocations on the device
@@ -52,8 +53,8 @@ struct Lock {
     ~Lock() { pthread_mutex_unlock(&lock); }
 };
 
-// Under a limit on address space (the runner of an untrusted kernel) the arena takes an eighth of it: the checks keep
-// several bytes per byte of device memory, and stacks need room too.
+// Returns the size of the reservation. If address space is limited (in the runner of an untrusted kernel), the arena
+// takes an eighth of it: the checks keep several bytes per byte of device memory, and stacks need room too.
 size_t bytes_to_reserve() {
     rlimit limit;
     bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -106,7 +107,8 @@ void forget(const Span& span) {
     auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     auto begin = reinterpret_cast<uintptr_t>(span.begin) & ~(page - 1);
     auto end = reinterpret_cast<uintptr_t>(span.end) & ~(page - 1);
-    // The red zones belong to no allocation and are larger than a page's rest.
+    // The page at `begin` may be shared with the previous span, so it is kept. It holds only red zone of this span,
+    // because a red zone is larger than a page.
     madvise(reinterpret_cast<void*>(begin + page), end - begin - page, MADV_DONTNEED);
 }
 
@@ -147,7 +149,7 @@ bool insert(size_t place, const Span& span) {
 }
 
 Span layout(char* begin, size_t bytes, size_t offset, Home home) {
-    // Kernels allocate small blocks frequently.
+    // Allocations on the device heap have small red zones, because kernels allocate many small blocks.
     size_t zone = home == Home::heap ? alignment : red_zone;
     auto first = reinterpret_cast<uintptr_t>(begin) + zone;
     first = (first + alignment - 1) / alignment * alignment + offset;
@@ -185,7 +187,7 @@ char* allocate(size_t bytes, size_t offset, Home home) {
         if (!insert(span_count, span)) return nullptr;
         frontier = span.end;
     } else if (!reuse(bytes, offset, home, &span)) {
-        // Merging may have moved the frontier back.
+        // reuse() merges freed spans, which may have moved the frontier back.
         span = layout(frontier, bytes, offset, home);
         if (span.end > region + region_bytes || !insert(span_count, span)) return nullptr;
         frontier = span.end;
@@ -288,7 +290,7 @@ DeviceMemoryAccess::~DeviceMemoryAccess() {
 
 void release_all() {
     Lock guard;
-    // Makes pages untouched again, so that a long notebook does not keep everything it ever allocated.
+    // Returns the pages to the system, so that a long notebook does not keep all memory that it ever allocated.
     if (region && frontier > region) madvise(region, static_cast<size_t>(frontier - region), MADV_DONTNEED);
     frontier = region;
     span_count = 0;

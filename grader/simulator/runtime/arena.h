@@ -9,13 +9,13 @@
 
 namespace sim::arena {
 
-// The home of an allocation. Only device memory is limited by the device's size. Pinned memory lies on the host, and
-// managed memory migrates there when the device is full. The heap serves malloc and new in kernels; it has a size of
-// its own.
+// The kind of memory of an allocation. Only `device` is limited by the device's size. Pinned and managed memory are
+// `host`: on a GPU, managed memory migrates to the host when the device is full. `heap` is for malloc and new in
+// kernels.
 enum class Home : uint8_t { device, host, heap };
 
 // Allocates at 256-byte alignment plus `offset`. The memory is filled with 0xFF unless it is large. Returns null when
-// there is no room. Zero bytes also get an address.
+// there is no room. An allocation of zero bytes also has an address.
 char* allocate(size_t bytes, size_t offset, Home home = Home::device);
 
 // Sets *bytes to the size of the allocation that starts at `base`; returns false when there is none.
@@ -38,7 +38,7 @@ void open_device_memory();
 // Returns whether an access to the byte would fault.
 bool is_closed(const void* address);
 
-// Opens closed device memory for an operation of the runtime.
+// Opens closed device memory while an object of this class exists, for an operation of the runtime.
 class DeviceMemoryAccess {
   public:
     DeviceMemoryAccess();

@@ -151,7 +151,8 @@ void proxy_fence() {
     if (self && checked(*self)) events::proxy_fence(*self);
 }
 
-// A thread has exited (its copies complete at some later time; here at once) or was abandoned.
+// Called when a thread has exited or was abandoned. `perform_them`: its pending copies are performed now. On a GPU they
+// complete at some time after the exit.
 void finish_async_copies(Thread& thread, bool perform_them) {
     AsyncCopies* copies = thread.async_copies;
     thread.async_copies = nullptr;

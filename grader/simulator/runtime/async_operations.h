@@ -39,7 +39,7 @@ class CopyGroups {
     void commit() { ++group_; }    // an empty group also counts
     void wait(unsigned may_pend);  // performs all committed groups except the latest `may_pend`
     uint64_t added() const { return performed_ + count_ - first_; }
-    void perform_until(uint64_t added);  // performs copies until this many of all that were added are done
+    void perform_until(uint64_t added);  // performs copies until the first `added` copies of the thread are done
 
   private:
     struct Entry {

@@ -18,7 +18,7 @@ namespace sim {
 
 namespace {
 
-// --- the new value from the old one, on the bits of each type ---
+// --- computing the new value from the old one, for each type ---
 
 template <typename To, typename From>
 To as(From from) {
@@ -64,7 +64,7 @@ T floating_result(AtomicOp op, T old, T operand) {
         case AtomicOp::sub:
             return old - operand;
         case AtomicOp::min:
-            return __builtin_fmin(old, operand);  // a NaN loses
+            return __builtin_fmin(old, operand);  // if one operand is NaN, the result is the other one
         case AtomicOp::max:
             return __builtin_fmax(old, operand);
         default:
@@ -72,7 +72,7 @@ T floating_result(AtomicOp op, T old, T operand) {
     }
 }
 
-// Returns whether the operation only moves bits, which must not pass through a conversion.
+// Returns whether the operation only moves bits. These must not be converted to a floating-point value and back.
 bool moves(AtomicOp op) { return op == AtomicOp::exchange || op == AtomicOp::store || op == AtomicOp::load; }
 
 template <typename T, typename Bits>
@@ -96,7 +96,7 @@ uint32_t small_pair_result(AtomicOp op, uint32_t old, uint32_t operand) {
 
 // --- the operation itself ---
 
-// Before the operation: reports bounds and races to the checks, and demands the alignment of the hardware.
+// Called before the operation. Lets the checks test bounds and races, and requires the alignment of the hardware.
 void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, MemoryOrder order, const void* caller) {
     if (!self) return;
     self->call_address = caller;
@@ -110,7 +110,7 @@ void begin(Thread* self, AtomicOp op, void* address, size_t bytes, Scope scope, 
     }
 }
 
-// `stored`: all but a load and a failed compare-and-swap.
+// Called after the operation. `stored`: it wrote to memory, so it is not a load or a failed compare-and-swap.
 void end(Thread* self, AtomicOp op, const void* address, size_t bytes, Scope scope, MemoryOrder order, bool stored,
          bool changed) {
     if (!self) return;

@@ -110,7 +110,7 @@ inline Barrier* block_sync(Site site, bool predicate, const void* address) {
 // Counts the thread as arrived at a named barrier. Returns true for the last one.
 bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     Block& block = *self.block;
-    // The barrier counts whole warps, so the threads of a half-full last warp count for 32.
+    // The barrier counts whole warps, so a partial last warp counts as 32 threads.
     unsigned whole = block.warp_count * lanes_per_warp;
     if (number >= named_barriers || threads % lanes_per_warp != 0 || threads > whole) {
         events::sync_error(events::SyncError::barrier_threads_invalid, block, &self,
@@ -122,14 +122,15 @@ bool arrive(Thread& self, unsigned number, unsigned threads, bool waits) {
     if (barrier.arrived == 0) barrier.expected = threads;
     if (barrier.expected != threads) counts_differ(self);
     arrive_in_warp(self, number, waits);
-    // Lanes that do not exist count as arrived together with the last existing lane of their warp.
+    // In a partial last warp, the missing lanes count as arrived when the last existing lane has arrived.
     unsigned existing = self.warp->existing;
     bool whole_warp = self.warp->at_barrier[number].arrived == existing;
     barrier.arrived += 1 + (whole_warp ? lanes_per_warp - static_cast<unsigned>(__builtin_popcount(existing)) : 0);
     return barrier.arrived == barrier.expected;
 }
 
-// PTX leaves the behavior undefined when a thread's arrives and waits do not alternate (barrier.cluster).
+// Arrives at the cluster barrier. PTX leaves the behavior undefined if a thread's arrives and waits do not alternate
+// (PTX ISA, "barrier.cluster"), so this is a finding.
 void arrive_at_cluster(Thread& self, bool releases) {
     unsigned bit = 1u << self.lane;
     if (self.warp->owe_cluster_wait & bit) {

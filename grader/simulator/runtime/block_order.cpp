@@ -13,12 +13,12 @@ namespace sim {
 namespace {
 
 constexpr uint64_t none = ~uint64_t(0);
-// a signal handler can stop the launch but cannot wake waiting workers, so they wake themselves after this time
+// the time after which a waiting worker tests for itself whether a signal handler has stopped the launch
 constexpr long patience_nanoseconds = 10000000;
 
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-uint64_t oldest[max_workers];  // first cluster of each worker that has not ended
+uint64_t oldest[max_workers];  // per worker, the number of its first cluster that has not ended
 bool unordered = false;
 
 struct Locked {
@@ -26,7 +26,7 @@ struct Locked {
     ~Locked() { pthread_mutex_unlock(&lock); }
 };
 
-// Kernels that did not run on several workers, or for which it failed.
+// A kernel that had to run on one worker, or whose launch on several workers was rolled back.
 struct Known {
     char name[128];
     unsigned rolled_back;
@@ -45,7 +45,7 @@ Known* known_kernel(const char* name) {
     return nullptr;
 }
 
-// From now on the launch has one worker, as if it had been planned that way.
+// Continues the launch with one worker, as if it had been planned that way.
 void fall_back_to_one_worker(Grid& grid, const char* what) {
     grid.workers = 1;
     grid.one_worker_reason = what;

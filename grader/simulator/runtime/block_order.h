@@ -19,8 +19,8 @@
 
 namespace sim {
 
-// `what` completes the sentence "its blocks ..." in the explanation why a launch has one worker. Does not return when
-// the launch is rolled back or has ended.
+// Waits until it is this cluster's turn in block order, or rolls the launch back; then it does not return. `what`
+// completes the sentence "its blocks ..." in the explanation why the launch has one worker.
 void in_block_order(const char* what);
 
 // Returns the number of the worker's next cluster, or a number past the grid's last one.
@@ -29,10 +29,11 @@ uint64_t take_cluster(Worker& worker);
 void cluster_ended(Worker& worker);
 // Called when the worker has left the grid because of `worker.fault`, on the host's stack.
 void record_fault_in_order(Worker& worker);
-// Called when the cluster whose turn it is polls without progress: it waits for something that a later block does.
+// Called when the cluster whose turn it is polls without progress, because it waits for a later block. Lets later
+// blocks run.
 void let_later_blocks_go(Grid& grid);
 
-// Returns the number of workers for a launch; if it is one, grid.one_worker_reason says why.
+// Returns the number of workers for a launch. If it is one, grid.one_worker_reason gives the reason.
 unsigned workers_for(Grid& grid);
 // Called when a launch has ended or was rolled back.
 void remember_order(const Grid& grid);

@@ -22,7 +22,7 @@ bool fill_in(BlockStorage& block, dim3 shape) {
     if (count > block.capacity) {
         free(block.threads);
         free(block.warps);
-        // Whole warps: a collective may read lanes that do not exist.
+        // Allocate whole warps, because a collective may read lanes that do not exist.
         block.threads = static_cast<Thread*>(calloc(warps * lanes_per_warp, sizeof(Thread)));
         block.warps = static_cast<Warp*>(calloc(warps, sizeof(Warp)));
         block.capacity = block.threads && block.warps ? warps * lanes_per_warp : 0;

@@ -113,7 +113,8 @@ cudaGraphNodeType type_of(const Operation& operation) {
     }
 }
 
-// Adds dependencies on the last node of each stream, unless another of these nodes already depends on it.
+// Makes the node depend on the last node of each captured stream that it is ordered after. Omits nodes on which another
+// one of these already depends.
 void depend_on_known(CUgraphNode_st& node) {
     NodeSet last;
     for (CUgraphNode_st* other = node.previous; other; other = other->previous)

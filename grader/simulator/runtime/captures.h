@@ -15,7 +15,7 @@ struct Capture {
     pthread_t thread;
     bool invalid = false;
     CUgraph_st* graph;
-    uint32_t slots = 0;  // number of slots: one per stream
+    uint32_t slots = 0;  // number of slots; each captured stream has one
     Clock all;           // number of nodes in each slot
     Capture* next = nullptr;
 };
@@ -23,20 +23,21 @@ struct Capture {
 namespace captures {
 
 cudaError_t begin(CUstream_st& stream, cudaStreamCaptureMode mode);
-// Ends the capture and returns its graph. An error if the capture is invalid, or has work that was not joined.
+// Ends the capture and returns its graph. Reports an error if the capture is invalid, or if a captured stream was not
+// joined.
 cudaError_t finish(CUstream_st& stream, CUgraph_st** graph);
-// Adds the operation as a node to the graph that the stream is captured into.
+// Adds the operation as a node to the graph into which the stream is captured.
 cudaError_t add(const Operation& operation, CUstream_st& stream);
 // Calls that CUDA forbids during a capture. Each function returns cudaSuccess when no capture forbids the call.
 // Otherwise it refuses the call and invalidates the capture.
-cudaError_t forbids_unsafe(const char* call);                       // cudaMalloc, ...: unless the mode is relaxed
-cudaError_t forbids_device(const char* call);                       // synchronizes the whole device
-cudaError_t forbids_stream(const char* call, CUstream_st& stream);  // synchronizes or queries the stream
-cudaError_t forbids_event(const char* call, CUevent_st& event);     // synchronizes or queries the event
-cudaError_t forbids_legacy(const char* call);                       // uses the legacy default stream
-// queries the capture status of the legacy default stream: does not invalidate the capture
+cudaError_t forbids_unsafe(const char* call);  // for cudaMalloc and others; allowed in relaxed mode
+cudaError_t forbids_device(const char* call);  // for calls that synchronize the whole device
+cudaError_t forbids_stream(const char* call, CUstream_st& stream);  // for calls that synchronize or query the stream
+cudaError_t forbids_event(const char* call, CUevent_st& event);     // for calls that synchronize or query the event
+cudaError_t forbids_legacy(const char* call);                       // for calls that use the legacy default stream
+// for a query of the capture status of the legacy default stream: does not invalidate the capture
 cudaError_t forbids_legacy_status(const char* call);
-cudaError_t forbids_external(const char* call, CUstream_st& stream);  // an event as a separate node
+cudaError_t forbids_external(const char* call, CUstream_st& stream);  // for an event as a separate node
 cudaError_t wait(CUstream_st& stream, CUevent_st& event);
 void forget(CUstream_st& stream);  // called when the stream is destroyed
 void reset();

@@ -19,7 +19,7 @@ int64_t nanoseconds(clockid_t clock) {
     return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-// Polling reads of one address, and of several addresses in turn, after which the other threads get a turn.
+// After this many polling reads in a row, other threads run: of one address, or of several addresses in turn.
 constexpr unsigned polls_before_spin = 2;
 constexpr unsigned reads_before_spin = 16;
 
@@ -29,8 +29,8 @@ uint64_t value_at(const void* address, unsigned bytes) {
     return value;
 }
 
-// Returns whether the thread polls another address than before, or sees another value. The first poll does not read:
-// the address may be invalid, and the kernel's own access reports that.
+// Returns whether the thread polls another address than before, or sees another value there. The first poll of an
+// address does not read it, because the address may be invalid: the kernel's own access reports that.
 bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
     if (self.watched != address) {
         self.watched = address;
@@ -46,7 +46,7 @@ bool saw_something_new(Thread& self, const void* address, unsigned bytes) {
 
 }  // namespace
 
-// A thread that reads the clock may wait for time to pass, which is not polling.
+// A thread that reads the clock may wait for time to pass, so it does not wait for another thread.
 long long clock_cycles() {
     if (current_thread) current_worker->stalled_rounds = 0;
     return nanoseconds(CLOCK_MONOTONIC);
@@ -85,7 +85,7 @@ void polled(Thread& self, const void* address, unsigned bytes) {
 }
 
 void volatile_read(const void* address, unsigned bytes) {
-    // The value may have changed, but a thread that repeatedly reads the same address waits for something.
+    // Counts reads even if the value changed: a thread that repeatedly reads the same addresses waits for something.
     if (current_thread) polled(*current_thread, address, bytes);
 }
 

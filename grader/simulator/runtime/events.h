@@ -27,7 +27,7 @@ namespace sim::events {
 // accesses by the host code itself.
 void work_begin(const Work& work, bool host_function);
 void work_end();
-// The host has submitted an operation to a stream that is not being captured, or has launched a graph.
+// The host has submitted an operation to a stream that is not being captured, or has launched a graph. Only counts it.
 void submitted();
 void graph_instantiated();
 
@@ -61,7 +61,7 @@ void warp_collective(Warp& warp, Wait kind, unsigned mask, unsigned participants
 // An mma on the tensor cores, once per warp. `operations` counts additions and multiplications. `address` is the
 // kernel's return address.
 void tensor_core_mma(Warp& warp, TensorType type, unsigned operations, const void* address);
-// A wgmma of a warpgroup begins; from now on the hardware may read its operands in shared memory.
+// The start of a wgmma by a warpgroup. From now on the hardware may read its operands in shared memory.
 struct WgmmaIssue {
     Wgmma kind;
     uint64_t a, b;    // matrix descriptors
@@ -72,21 +72,21 @@ void wgmma_issued(Warp* warps, const WgmmaIssue& wgmma_issued);
 // The warp has waited for all wgmma up to this number. Its accumulators are not updated yet.
 void wgmma_done(Warp& warp, uint64_t number);
 void wgmma_fenced(Warp& warp);
-// Variables of the thread that are accumulators: before a wgmma uses them, unless an earlier one does already, and
-// after their results are available.
+// `variables` are the accumulators of a wgmma. accumulators_pending is called before the first wgmma uses them,
+// accumulators_ready when the results are available.
 void accumulators_pending(Thread& thread, uint32_t* const* variables, unsigned count);
 void accumulators_ready(Thread& thread, uint32_t* const* variables, unsigned count);
-// The block ended before the warp waited for a wgmma.
+// Called when the block ended although the warp has not waited for a wgmma.
 void wgmma_at_exit(Warp& warp, const void* address);
-// Tensor memory (runtime/tensor_memory.h). The block owns these columns from now on; the address is written to shared
-// memory.
+// Tensor memory (runtime/tensor_memory.h). From now on the block owns these columns. tcgen05.alloc writes their address
+// to shared memory at `address_goes_to`.
 void tensor_allocated(Thread& thread, const void* address_goes_to, unsigned first, unsigned count);
 void tensor_released(Thread& thread, unsigned first, unsigned count);
 // A rectangle of lanes and columns of tensor memory.
 struct TensorRange {
     unsigned lane, lanes, column, columns;
 };
-// tcgen05.ld or tcgen05.st begins; tcgen05.wait::ld or ::st has completed.
+// tensor_access: tcgen05.ld or tcgen05.st begins. tensor_waited: tcgen05.wait::ld or ::st has completed.
 void tensor_transfer(Warp& warp, const TensorRange& range, bool stores, const void* address);
 void tensor_waited(Warp& warp, bool stores);
 // Variables of the thread that a load will fill: no code may read or write them before the wait.
@@ -103,16 +103,17 @@ void grid_dependency_waited(Thread& thread);
 // All threads of the grid have arrived.
 void grid_sync(Launch& launch);
 
-// One thread arrives at the cluster barrier (`releases`: its earlier accesses are published to waiting threads;
-// otherwise only those before its fences); all threads have arrived, called on the fiber of the last one; one thread
-// has waited.
+// The cluster barrier. cluster_arrive: one thread arrives. With `releases` it publishes its earlier accesses to waiting
+// threads, otherwise only those before its fences. cluster_complete: all threads have arrived, called on the fiber of
+// the last one. cluster_waited: one thread has waited.
 void cluster_arrive(Thread& thread, bool releases);
 void cluster_complete(Cluster& cluster);
 void cluster_waited(Thread& thread);
 
 // Before the operation. `address` is the kernel's return address.
 void atomic(Thread& thread, const void* data, size_t bytes, AtomicOp op, Scope scope, const void* address);
-// After the operation. `stored`: all but a load and a failed compare-and-swap; `changed`: to another value.
+// After the operation. `stored`: it wrote to memory (not a load or a failed compare-and-swap). `changed`: the value in
+// memory is another one now.
 void atomic_done(Thread& thread, const void* data, AtomicOp op, Scope scope, MemoryOrder order, bool stored,
                  bool changed);
 // A load that requires its memory to be read-only while the kernel runs.
@@ -136,7 +137,7 @@ void async_arrive(Thread& thread, Mbarrier& barrier, uint64_t number, const void
 // The operation with that number has been performed. Not called on a fiber of its thread.
 void mbarrier_operation_done(Thread& thread, Mbarrier& barrier, uint64_t number);
 void mbarrier_begin(Thread& thread, Mbarrier& barrier, const void* address);
-// By mbarrier.inval, or with a null thread when its block has ended.
+// The mbarrier ends: by mbarrier.inval, or with a null thread because its block has ended.
 void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
 // Before the thread arrives, expects bytes or completes bytes. `releases`: its earlier accesses are published to
 // waiting threads.
@@ -150,11 +151,11 @@ void copies_at_exit(Block& block);
 
 // --- errors that the runtime itself detects ---
 enum class SyncError : uint8_t {
-    deadlock,  // no thread can run; thread is null, and waiting threads have the place in wait_* and call_address
+    deadlock,  // no thread can run; thread is null, and wait_* and call_address of waiting threads give the place
     barrier_sites_differ,  // threads synchronized at different __syncthreads calls
     own_lane_not_in_mask,
-    collectives_differ,  // lanes of one mask at different intrinsics or places
-    // reads from a lane that does not participate: undefined, but harmless if the value is not used
+    collectives_differ,  // lanes of one mask synchronized at different intrinsics or calls
+    // a shuffle reads from a lane that does not participate; harmless if the value is not used
     shuffle_from_inactive_lane,
     barrier_threads_invalid,  // bar.sync with a count that is not a multiple of 32 or exceeds the block
     grid_sync_not_cooperative,
@@ -191,7 +192,7 @@ struct Fault {
 // Returns whether a thread that polls this address waits for the host. True for host memory that the launch has not
 // changed.
 bool waits_for_host(const void* address);
-// On the host's stack: the launch has failed. launch_end follows.
+// The launch has failed; launch_end follows. Called on the host's stack.
 void fault(Launch& launch, const Fault& fault);
 
 // A launch or a runtime call failed, with CUDA's error and a reason in words. `launch` is null for other calls.
@@ -208,7 +209,7 @@ void not_its_own(const char* kind, const void* data, size_t bytes, bool write, c
 // Does nothing if the thread's last hook has reported the access.
 void late_access(const void* data, size_t bytes, bool write, const void* code);
 
-// Host work on the default stream, although the launcher was given another stream.
+// The launcher submitted work to the default stream, although the caller passed another stream.
 void default_stream_used(const char* what, const void* address);
 
 // --- memory ---
@@ -217,8 +218,8 @@ struct Allocation {
     MemoryKind kind;
     char* base;
     size_t bytes;
-    const char* name;   // name of a tensor, else null
-    const char* dtype;  // "float32", ... of a tensor, else null
+    const char* name;   // name of the tensor; null for other memory
+    const char* dtype;  // element type of the tensor, such as "float32"; null for other memory
     int ndim;
     const int64_t* shape;
     const void* address;  // the address of the cudaMalloc call
@@ -235,7 +236,7 @@ void host_copy(const void* to, const void* from, size_t bytes);
 // Before cudaMemset or a related call writes.
 void host_fill(const void* to, size_t bytes);
 void expect_output(void* base);
-void read_only(void* base);  // kernels receive it as a pointer to const
+void read_only(void* base);  // kernels receive the tensor as a pointer to const
 // A static array of the block was placed: called once per launch and array. For the dynamic buffer, slot is null.
 void shared_array(Launch& launch, const void* slot, size_t offset, size_t bytes, const char* name);
 

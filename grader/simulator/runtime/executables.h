@@ -1,4 +1,4 @@
-// Instantiated graphs, as host_graphs.cpp stores them.
+// Lookup in the instantiated graphs that host_graphs.cpp stores.
 #pragma once
 
 #include "graphs.h"

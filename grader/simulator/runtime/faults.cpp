@@ -32,13 +32,13 @@ constexpr int fault_signal_count = 4;
 constexpr int tick_signal = SIGVTALRM;
 constexpr long tick_nanoseconds = 4000000;
 constexpr size_t handler_stack_bytes = 64 << 10;
-// Ticks that one thread runs before the others get their turn. With checks, polling calls the simulator and is detected
-// there. A tick that hits a thread by chance must not change the order of threads, and with it the place that a finding
-// names.
+// The number of timer ticks after which the watchdog suspends the running thread, so that others run. With checks it is
+// large: polling calls the simulator and is detected there. An early switch would change the order of threads by
+// chance, and with it the place that a finding names.
 constexpr unsigned alone_ticks_plain = 1, alone_ticks_checked = 25;
-// Ticks within which a thread inside a library function must return to kernel code when its launch is stopped.
+// When a launch is stopped, a thread inside a library function has this many ticks to return to kernel code.
 constexpr unsigned patience_ticks = 50;
-// After this many rounds in which all live threads polled, the watchdog reports them.
+// If all live threads have polled for this many rounds, the watchdog names a polling thread as the cause.
 constexpr unsigned certain_rounds = 1000;
 
 struct sigaction previous[fault_signal_count];
@@ -217,7 +217,7 @@ const void* place_of(const void* context, const Worker& worker) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-    // A return address is behind its call: so is this one, behind the instruction.
+    // The callee expects a return address, which points behind a call. So pass an address behind the instruction.
     if (was_poll_sample(signal, info, context, reinterpret_cast<const void*>(program_counter(context) + 1))) return;
     Worker* worker = current_worker;
     if (!worker || !worker->grid) {
@@ -275,7 +275,7 @@ void on_tick(int, siginfo_t*, void* context) {
         if (in_kernel || ++worker->stop_ticks > patience_ticks) siglongjmp(worker->landing, 1);
         return;
     }
-    // One thread has run since the last tick: it may poll something that only another thread can change.
+    // The same thread has run since the last tick. It may poll memory that only another thread can change.
     bool alone = worker->switches == worker->seen_switches && thread == worker->seen_thread && !progress;
     worker->seen_switches = worker->switches;
     worker->seen_thread = thread;
@@ -283,7 +283,7 @@ void on_tick(int, siginfo_t*, void* context) {
     if (in_kernel && worker->alone_ticks >= (grid.checks_enabled ? alone_ticks_checked : alone_ticks_plain)) {
         worker->alone_ticks = 0;
         thread->call_address = reinterpret_cast<const void*>(pc);
-        worker->spin_rounds += spin_patience;  // a whole tick of polling is enough to start another block
+        worker->spin_rounds += spin_patience;  // enough rounds to start another block
         spin(*thread);
     }
 }
@@ -350,7 +350,7 @@ FaultHandlers::FaultHandlers(Grid& grid) {
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_sigaction = on_fault;
-    // NODEFER: the handler is left by a jump, with the signal unblocked.
+    // SA_NODEFER, because the handler exits by a jump and the signal must not stay blocked.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     for (int i = 0; i < fault_signal_count; ++i) sigaction(fault_signals[i], &action, &previous[i]);
     // A tick is handled on the fiber's own stack: the thread may be suspended within its handler.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t fibers_per_chunk = 32;  // one mapping for the fibers of a warp's lanes, instead of 32
 
-// Only a cooperative launch has more suspended threads.
+// The number of fibers kept after a launch. Only cooperative launches have more suspended threads.
 constexpr size_t kept_fibers = 4096;
 
 size_t page_bytes() {

@@ -32,7 +32,7 @@ class FiberPool {
     // an ordinary block needs are unmapped. `cut_short`: some threads did not run to their end.
     void give_all(bool cut_short);
 
-    // Whether `address` lies in the guard page of one of these stacks.
+    // Returns whether `address` lies in the guard page of one of these stacks.
     bool in_guard(const void* address) const;
 
     // Maps stacks of this size from now on; existing ones are unmapped. No fiber may be in use.
@@ -47,7 +47,7 @@ class FiberPool {
     Chunk* chunks_ = nullptr;
     Fiber* free_ = nullptr;
     size_t count_ = 0;
-    bool stale_ = false;  // aborted threads have left red zones of local arrays on the stacks
+    bool stale_ = false;  // the stacks may hold red zones of local arrays that aborted threads left there
 };
 
 }  // namespace sim

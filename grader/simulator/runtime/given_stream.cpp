@@ -9,7 +9,7 @@
 
 namespace {
 
-cudaStream_t given = nullptr;  // null if sim_give_stream was not called
+cudaStream_t given = nullptr;  // the stream that the caller passes; null if sim_give_stream was not called
 
 }  // namespace
 

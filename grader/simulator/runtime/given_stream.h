@@ -5,7 +5,8 @@
 
 namespace sim {
 
-// Called for host work on a stream; `address` is the call's return address.
+// Called when host code submits work to a stream. Reports work on the default stream if the caller passed another one.
+// `address` is the call's return address.
 void check_stream(const char* what, cudaStream_t stream, const void* address);
 
 // Returns the stream that the caller passes: the default one unless sim_give_stream created another.

@@ -44,8 +44,8 @@ bool make_room(T*& items, size_t count, size_t& capacity) {
 
 constexpr size_t host_names_room = size_t(64) << 20;
 
-// Copies the variable as it is before the program begins. Pages of zeros take no memory. Returns null when out of
-// memory.
+// Makes the host copy of a variable, with its value before the program begins. Pages of zeros take no memory. Returns
+// null when out of memory.
 char* copy_for_host(const char* from, size_t bytes) {
     constexpr size_t page = 4096;
     if (!host_names_base) {
@@ -95,7 +95,7 @@ RegisterGlobal::RegisterGlobal(const char* name, void* address, size_t bytes, Gl
     pthread_mutex_unlock(&lock);
 }
 
-// The library with the variable is being unloaded.
+// Called when the library with the variable is unloaded.
 RegisterGlobal::~RegisterGlobal() {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < variable_count; ++i) {

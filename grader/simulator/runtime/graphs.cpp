@@ -67,7 +67,7 @@ CUgraph_st* published = nullptr;
 uint64_t nodes_made = 0;
 thread_local Collector* collector = nullptr;
 
-// Numbers the nodes, so that data about a node can be stored at its position.
+// Numbers the nodes, so that a table can hold data about each node at its position.
 void number(const CUgraph_st& graph) {
     size_t position = 0;
     for (CUgraphNode_st* node = graph.first; node; node = node->next) node->position = position++;
@@ -86,7 +86,8 @@ class Scheduler {
     }
     ~Scheduler() { delete[] last_; }
 
-    // Adds the graph, ordered after `known`, which then includes it. Returns false if dependencies have a cycle.
+    // Appends the graph's nodes to the schedule, ordered after `known`. Afterwards `known` includes them. Returns false
+    // if the dependencies have a cycle.
     bool add(const CUgraph_st& graph, Clock& known) {
         number(graph);
         auto* done = new Clock[graph.count];

@@ -62,8 +62,8 @@ struct CUgraphNode_st {
     sim::OperationList work;
     CUgraph_st* child = nullptr;
     sim::NodeSet before;  // the nodes that it depends on
-    // While a stream is captured: its lane in the capture, its position in that lane, and the nodes that it is ordered
-    // after.
+    // For a node from a captured stream: the stream's slot in the capture, the node's position in that slot, and the
+    // nodes that it is ordered after.
     uint32_t slot = 0, place = 0;
     sim::Clock known;
     size_t position = 0;  // scratch space for traversals
@@ -110,10 +110,10 @@ CUgraphNode_st* find(cudaGraphNode_t handle);
 
 // Creates a topological order, including the nodes of child graphs. Returns false if the dependencies have a cycle.
 bool make_schedule(const CUgraph_st& graph, Schedule* schedule);
-// Returns whether two graphs have the same nodes with the same dependencies. If not, `differing` is the first node of
+// Returns whether two graphs have the same nodes with the same dependencies. If not, *differing is the first node of
 // `other` that differs, or null if the numbers of nodes differ.
 bool same_shape(const CUgraph_st& graph, const CUgraph_st& other, CUgraphNode_st** differing, bool* type_differs);
-// For two graphs of the same shape: copies the operations of the nodes of `other` to those of `graph`.
+// Copies the operations of the nodes of `other` to the nodes of `graph`, which has the same shape.
 void take_work(CUgraph_st& graph, const CUgraph_st& other);
 
 // While a collector exists, the operations that this thread submits are collected for a node instead of going to a

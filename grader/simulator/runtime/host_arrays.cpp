@@ -74,7 +74,7 @@ cudaError_t from_array(const char* call, void* to, size_t pitch, cudaArray_const
     return copy_rows(call, {to, pitch, place, from->pitch, width, height, 0}, kind, stream, async, caller);
 }
 
-// One side of cudaMemcpy3D: the start of slice z.
+// The source or the destination of a cudaMemcpy3D.
 struct Box {
     char* base;
     size_t pitch, slice;
@@ -183,7 +183,7 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channels, cudaArray_const_
     return cudaSuccess;
 }
 
-// Treats the array's rows as contiguous.
+// Like CUDA, this function treats the rows of the array as contiguous.
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes, cudaMemcpyKind kind) {
     char* place = place_in(to, x, y, 0, 0);
     if (!place || bytes > static_cast<size_t>(to->base + to->rows() * to->pitch - place))

@@ -9,7 +9,7 @@ namespace sim {
 namespace {
 
 thread_local int last_error = 0;
-int fault_error = 0;  // error of the device, for all host threads
+int fault_error = 0;  // error of a faulted kernel, which all host threads get
 
 struct ErrorText {
     cudaError_t code;

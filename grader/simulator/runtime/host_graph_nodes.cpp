@@ -24,7 +24,7 @@ cudaError_t invalid(const char* call, const char* why, const void* caller) {
 
 // -- operations of nodes: each API call collects them as if it submitted them --
 
-// Returns the result of collecting: an error was reported, or there was nothing to do.
+// Returns cudaSuccess if the call submitted an operation, else `error`.
 cudaError_t collected(const graphs::Collector& collector, cudaError_t error) {
     return collector.collected.first() ? cudaSuccess : error;
 }
@@ -113,7 +113,7 @@ cudaError_t add_node(const char* call, cudaGraphNode_t* result, cudaGraph_t grap
     return error;
 }
 
-// Accepts a node of a graph, or its copy in an executable graph.
+// Finds the node for a handle, which is a node of a graph or its copy in an executable graph.
 template <typename Params>
 cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cudaGraphNode_t handle,
                        cudaGraphNodeType type, const Params* params, const void* caller) {
@@ -134,7 +134,7 @@ cudaError_t set_params(const char* call, const cudaGraphExec_t* executable, cuda
 
 // -- queries --
 
-// Appends to a list for which the caller provided the first *count places, or none.
+// Fills the caller's arrays of *count elements. Null arrays only ask for the number of elements.
 struct Answer {
     cudaGraphNode_t* nodes;
     cudaGraphNode_t* others;  // for edges: their target nodes

@@ -10,14 +10,14 @@
 using namespace sim;
 
 struct CUgraphExec_st {
-    CUgraph_st* graph;  // a copy
+    CUgraph_st* graph;  // copy of the graph at instantiation
     Schedule schedule;
     CUgraphExec_st* next;
     unsigned generation;
-    // lane of each slot except the first, which uses the lane of the stream that the graph is launched in
+    // The lane of each slot. The first slot has none of its own: it uses the lane of the stream of the launch.
     uint32_t* lanes;
     uint32_t* counts;
-    Clock done;  // work of earlier launches: launches of one executable do not overlap
+    Clock done;  // operations of earlier launches, because launches of one executable do not overlap
 };
 
 namespace {
@@ -57,7 +57,7 @@ cudaError_t instantiate(const char* call, cudaGraphExec_t* executable, cudaGraph
     return cudaSuccess;
 }
 
-// Converts a step's clock to lanes. `begin`: what the graph's launch is ordered after; `before`: the number of
+// Converts a step's clock from slots to lanes. `begin` is the clock of the graph's launch; `before` has the number of
 // operations in each slot's lane at that time.
 Clock known_to(const Step& step, const uint32_t* lanes, const uint32_t* before, uint32_t slots, const Clock& begin) {
     Clock known = begin;

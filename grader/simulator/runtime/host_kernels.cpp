@@ -28,7 +28,7 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 KernelRecord* records = nullptr;
 size_t count = 0, capacity = 0;
 
-// The caller holds `lock`. Returns null when there is no record, or no memory for a new one.
+// Returns the record of a kernel, or null if there is none and none can be created. The caller holds `lock`.
 KernelRecord* find(const void* kernel, bool create) {
     for (size_t i = 0; i < count; ++i) {
         if (records[i].kernel == kernel) return &records[i];
@@ -167,7 +167,7 @@ cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchC
     if (int error = validate(config, &why)) return refuse("cudaOccupancyMaxActiveClusters", cudaError_t(error), why);
     auto blocks = static_cast<unsigned>(resident_blocks(config));
     unsigned size = config.cluster.x * config.cluster.y * config.cluster.z;
-    // One cluster always fits here, however few SMs there are.
+    // If a block fits, one cluster counts as resident: the simulator runs it even if the device's few SMs could not.
     *clusters = static_cast<int>(blocks == 0 ? 0 : blocks < size ? 1 : blocks / size);
     return cudaSuccess;
 }

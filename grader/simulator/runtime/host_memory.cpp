@@ -55,7 +55,8 @@ cudaError_t no_room(const char* call, size_t bytes, const void* caller) {
     return refuse(call, cudaErrorMemoryAllocation, why, caller);
 }
 
-// The caller has checked that the pointer may be written, if a submission gave it.
+// Allocates memory and stores its address in *pointer. For a submission's call, the caller has checked that it may
+// write there.
 cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t bytes, const void* caller) {
     if (!pointer) return refuse(call, cudaErrorInvalidValue, "the address of the pointer is null");
     *pointer = nullptr;
@@ -65,7 +66,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     bool of_host = kind == MemoryKind::managed || kind == MemoryKind::pinned_host;
     char* base = arena::allocate(bytes, 0, of_host ? arena::Home::host : arena::Home::device);
     if (!base) {
-        // A GPU would have succeeded if the host has enough memory.
+        // A call for host memory might succeed with CUDA, so this is a limit of the simulator.
         if (of_host) program_wants_too_much(call, caller);
         return no_room(call, bytes, caller);
     }
@@ -74,7 +75,7 @@ cudaError_t allocate(const char* call, MemoryKind kind, void** pointer, size_t b
     return cudaSuccess;
 }
 
-// Synchronizes the whole device, as cudaFree does.
+// Frees memory and synchronizes the whole device, as cudaFree does.
 cudaError_t release(const char* call, void* pointer, const void* caller) {
     DeviceLock lock;
     if (current_fault()) return fault();
@@ -117,9 +118,9 @@ const char* wrong_side(const void* to, const void* from, size_t bytes, cudaMemcp
     return nullptr;
 }
 
-// Returns whether the copy is complete when the call returns. A call without Async waits, unless both sides are on the
-// device; pinned memory lies in the arena too, so there the direction decides. A call with Async may wait when host
-// memory is not pinned, but a program must not rely on that.
+// Returns whether the call guarantees that the copy is complete when it returns. A call without Async does, unless both
+// sides are on the device. Pinned memory lies in the arena as well; for it the direction decides. A call with Async may
+// wait if host memory is not pinned, but a program must not rely on that.
 bool host_waits(const Rows& rows, cudaMemcpyKind kind, bool async) {
     bool from_device = is_device(rows.from, 1), to_device = is_device(rows.to, 1);
     if (async) return !from_device && !to_device;
@@ -232,7 +233,7 @@ cudaError_t perform_allocation(const Operation& operation) {
     return allocate(operation.call, MemoryKind::async, operation.pointer, operation.rows.width, operation.caller);
 }
 
-// In stream order: other streams' accesses to the memory must be ordered before.
+// Frees memory in stream order: all accesses by other streams must be ordered before this operation.
 cudaError_t perform_release(const Operation& operation) {
     size_t bytes;
     if (!arena::find(operation.rows.to, &bytes)) {
@@ -248,7 +249,7 @@ cudaError_t allocate_managed(void** pointer, size_t bytes) {
     return allocate("cudaMallocManaged", MemoryKind::managed, pointer, bytes, __builtin_return_address(0));
 }
 
-// Also in the arena, because kernels may read it: pinned memory has the same address on host and device.
+// Allocates pinned memory. It lies in the arena, because kernels may access it at the same address as the host.
 cudaError_t allocate_host(void** pointer, size_t bytes) {
     if (pointer) sandbox::result(pointer);
     return allocate("cudaMallocHost", MemoryKind::pinned_host, pointer, bytes, __builtin_return_address(0));

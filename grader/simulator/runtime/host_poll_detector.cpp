@@ -9,7 +9,7 @@ namespace sim {
 
 namespace {
 
-// Consecutive samples with the same value after which a thread counts as polling: fewer may be chance.
+// A thread counts as polling after this many consecutive samples with the same value. Fewer may be chance.
 constexpr unsigned certain_samples = 8;
 
 }  // namespace

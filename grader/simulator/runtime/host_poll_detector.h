@@ -13,7 +13,7 @@ void sample_next_access();
 // Returns whether a fault came from that protection. If so, the memory is accessible again and the access can be
 // repeated.
 bool was_poll_sample(int signal, const siginfo_t* info, const void* context, const void* place);
-// Makes the protected memory accessible again, at the end of a launch at the latest.
+// Makes the protected memory accessible again. Call it at the latest when the launch ends.
 void end_poll_sampling();
 
 // Returns whether the thread read the same value at the same address in each sample.

@@ -13,11 +13,11 @@ namespace sim::host_threads {
 
 namespace {
 
-// The simulator's own locks and threads do not order a program. (The direct caller cannot add_knowledge, because its last call
-// may be a tail call.)
+// Returns whether the place is in libsim, whose own locks and threads do not order a program. (Pass the place of an
+// indirect caller: the direct caller's last call may be a tail call.)
 bool of_simulator(const void* place) { return place >= __ehdr_start && place < _end; }
 
-// The knowledge of a thread, or the knowledge that was published through an object.
+// The operations that a thread knows to be complete, or that were published through an object.
 struct Knowledge {
     Knowledge* next;
     const void* object;
@@ -32,7 +32,7 @@ bool several = false;  // the program started a second thread
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 thread_local Knowledge* own = nullptr;
-thread_local Knowledge* of_function = nullptr;  // knowledge of the host function that a stream runs
+thread_local Knowledge* of_function = nullptr;  // what the host function that a stream runs knows to be complete
 thread_local unsigned generation = 0;           // generation in which `own` is valid
 thread_local const void* to_acquire = nullptr;
 

@@ -13,7 +13,7 @@
 
 namespace sim::host_threads {
 
-// Held while the history of operations changes, or while a host thread without the DeviceLock reads it. It costs
+// The lock of the history of operations. Hold it to change the history, or to read it without the DeviceLock. It costs
 // nothing in a program that has not started a second thread.
 class HistoryLock {
   public:
@@ -31,15 +31,15 @@ bool knows(uint32_t lane, uint32_t number);
 // Adds to a clock what the calling thread knows beyond streams::host_clock().
 void add_knowledge(Clock& clock);
 
-// Called before and after a host function, which is ordered after `known` and is itself operation `number` of its lane.
-// `after` receives what it learned from other threads.
+// Called before and after a host function. It is operation `number` of its lane and is ordered after `known`. `after`
+// receives the operations that the function learned from other threads to be complete.
 void begin_function(const Clock& known, uint32_t lane, uint32_t number);
 void end_function(Clock& after);
 
 // Publishes what the calling thread knows through an object, or acquires what others have published there.
 void release(const void* object);
 void acquire(const void* object);
-// As acquire(), for a volatile read that follows: another thread may publish in the meantime.
+// Called before a volatile read. The acquire() happens later, because another thread may publish before the read.
 void acquire_later(const void* object);
 
 void reset();

@@ -1,4 +1,4 @@
-// threadIdx and its relatives. In host code, where no thread runs, everything is zero.
+// threadIdx and related values. In host code, where no CUDA thread runs, they are zero.
 #include "sim/identity.h"
 
 #include <stdio.h>

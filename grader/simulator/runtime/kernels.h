@@ -15,8 +15,8 @@ struct RegisteredKernel {
 };
 bool find_kernel(const void* kernel, RegisteredKernel* found);
 
-// Returns the bytes of dynamic shared memory that cudaFuncSetAttribute allowed this kernel, 0 if it was not called. A
-// null kernel is one whose address the front end could not determine: it gets the largest limit of any kernel.
+// Returns the bytes of dynamic shared memory that cudaFuncSetAttribute allowed this kernel; 0 without such a call. If
+// the front end could not determine the kernel's address, pass null: the result is the largest limit of any kernel.
 size_t requested_shared_limit(const void* kernel);
 // Returns the bytes of dynamic shared memory that a launch of this kernel may request.
 size_t shared_limit_of(const void* kernel);

@@ -30,7 +30,7 @@ namespace {
 uint64_t launch_count = 0;
 Worker* workers[max_workers];
 
-// A launch by a kernel: it runs when the grid that launched it has ended.
+// A launch by a kernel. It runs after the grid that launched it has ended.
 struct ChildLaunch {
     LaunchConfig config;
     const char* name;
@@ -116,7 +116,8 @@ int run(const LaunchConfig& config, const char* name, void (*body)(void*), void*
     grid.parameter_bytes = config.parameter_bytes;
     grid.block_count = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
     grid.cluster_count = grid.block_count / grid.cluster_size;
-    // The attribute limits the dynamic part. Once it is set, static and dynamic memory together may use the whole size.
+    // cudaFuncAttributeMaxDynamicSharedMemorySize limits dynamic shared memory. If it is set, static and dynamic memory
+    // together may use the maximum of a block.
     bool asked = requested_shared_limit(config.kernel) > 0;
     grid.shared_limit = asked ? limits::shared_with_attribute : limits::shared_without_attribute;
     grid.residency = resident_blocks(config);
@@ -252,7 +253,7 @@ const char* too_large(const char* what, const dim3& size, const char* limit) {
 
 }  // namespace
 
-// Each error is the one that CUDA 13.0's runtime returns on an H200, also where the manual names another one; those of
+// The errors are those that CUDA 13.0 returns on an H200, even where the manual names another one. The errors for
 // clusters are from the manual.
 int validate(const LaunchConfig& config, const char** why) {
     using namespace limits;

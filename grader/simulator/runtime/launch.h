@@ -5,7 +5,7 @@
 
 namespace sim {
 
-// Returns the number of blocks of such a launch that can be resident on the simulated device at once.
+// Returns the number of blocks with this configuration that can be resident on the simulated device at once.
 unsigned long long resident_blocks(const LaunchConfig& config);
 
 // Returns CUDA's error for a configuration that CUDA would refuse, with the reason in *why; otherwise 0 and null.

@@ -90,7 +90,7 @@ WRAP(void*, _ZnamRKSt9nothrow_t)(size_t bytes, const std::nothrow_t& nothrow) {
     return confined ? sim::sandbox::allocate(bytes) : ::operator new[](bytes, nothrow);
 }
 
-// A confined submission does not own memory that was allocated before confinement.
+// delete in a kernel library. A confined submission may not free memory from outside the sandbox's pool.
 #define DELETE(NAME, PARAMETERS, CALL)                                          \
     WRAP(void, NAME) PARAMETERS {                                               \
         if (sim::freed_by_kernel(pointer, __builtin_return_address(0))) return; \
@@ -105,7 +105,7 @@ DELETE(_ZdaPvSt11align_val_t, (void* pointer, std::align_val_t a), ::operator de
 DELETE(_ZdlPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete(pointer, a))
 DELETE(_ZdaPvmSt11align_val_t, (void* pointer, size_t, std::align_val_t a), ::operator delete[](pointer, a))
 
-// Calls that sim/c_library.h has not renamed arrive here.
+// For calls that sim/c_library.h has not renamed.
 extern "C" void* sim_malloc(size_t bytes);
 extern "C" void sim_free(void* pointer);
 WRAP(void*, malloc)(size_t bytes) { return sim_malloc(bytes); }
@@ -222,7 +222,7 @@ WRAP(const char*, strchr)(const char* text, int letter) {
     return found;
 }
 WRAP(const char*, strrchr)(const char* text, int letter) { return strrchr(read_string(text, CODE), letter); }
-// These may stop before the end of a string, which is reported as read nevertheless.
+// These functions may stop before the end of a string, but the whole string is reported as read.
 WRAP(size_t, strspn)(const char* text, const char* set) {
     return strspn(read_string(text, CODE), read_string(set, CODE));
 }

@@ -9,12 +9,12 @@
 namespace sim::limits {
 
 constexpr unsigned block_threads = 1024;
-// blocks; every device with clusters supports this size, and 16 needs an attribute
+// the largest portable cluster size in blocks; 16 needs cudaFuncAttributeNonPortableClusterSizeAllowed
 constexpr unsigned portable_cluster = 8;
 constexpr unsigned block_x = 1024, block_y = 1024, block_z = 64;
 constexpr uint64_t grid_x = 2147483647, grid_y = 65535, grid_z = 65535;
 
-constexpr size_t static_shared = 48 << 10;             // ptxas refuses more, except for sm_90a
+constexpr size_t static_shared = 48 << 10;             // limit of static arrays; ptxas reports an error above it
 constexpr size_t shared_without_attribute = 48 << 10;  // static + dynamic, unless the kernel asks for more
 constexpr size_t shared_with_attribute = simulated.block_shared << 10;
 constexpr size_t sm_shared = simulated.sm_shared << 10;

@@ -38,7 +38,7 @@ void enter(Thread& self, Site site, const void* caller) {
     self.call_address = caller;
 }
 
-// The mbarriers that an operation accepts: those of its block, or of its cluster.
+// Which mbarriers an operation accepts: those in the shared memory of its block, or of any block of its cluster.
 enum class Reach { block, cluster };
 
 // Returns the block whose shared memory holds the object.
@@ -54,7 +54,8 @@ Block& check_object(Thread& self, Site site, const void* object, Reach reach = R
     return *owner;
 }
 
-// Lets others run because this thread waits at an mbarrier (null: for its initialization).
+// Runs other threads, because this one waits at an mbarrier. Null: it waits until another thread initializes the
+// mbarrier.
 void wait_for_others(Thread& self, Mbarrier* barrier, unsigned detail) {
     self.wait = Wait::mbarrier;
     self.wait_detail = static_cast<uint8_t>(detail);
@@ -72,7 +73,7 @@ Mbarrier& find_mbarrier(Thread& self, Site site, const void* object, Reach reach
     }
 }
 
-// Numbers operations of a cluster from 1.
+// Returns the number of the next operation of the cluster, from 1.
 uint64_t next_number(Thread& self) { return ++self.block->cluster->blocks[0]->operation_count; }
 
 void something_happened() {
@@ -284,7 +285,7 @@ const Block& target_block(Thread& self, Site site, const void* shared, const voi
     return *target;
 }
 
-// `value`: the value to store, when it comes from registers.
+// Queues a copy. `value`: the bytes to store if they come from registers (st.async), else null.
 void start_copy(Thread& self, Site site, const BulkCopy& copy, const void* value, bool reads, const void* object) {
     Mbarrier& barrier = find_mbarrier(self, site, object, Reach::cluster);
     if (copy.bytes() > most)
@@ -325,7 +326,7 @@ void start_load(Thread& self, Site site, const BulkCopy& copy, const void* objec
     bool first = true;
     for (unsigned rank = 0; rank < cluster.size; ++rank) {
         if (!(blocks >> rank & 1)) continue;
-        // A multicast writes to the same offset in each block.
+        // A multicast writes at the same offset in the shared memory of each block.
         char* shared = cluster.blocks[rank]->shared;
         BulkCopy one = copy;
         one.shared = shared + (copy.shared - owner.shared);

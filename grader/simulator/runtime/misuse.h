@@ -1,4 +1,4 @@
-// Instructions used in a way that PTX leaves undefined: the launch ends, and the finding says why.
+// Ends the launch because an instruction was used in a way that PTX leaves undefined. The finding says why.
 #pragma once
 
 #include "scheduler.h"

@@ -19,7 +19,7 @@ struct Rows {
     size_t width;
     size_t height;
     int value;           // value of a fill
-    size_t element = 1;  // bytes of `value` that are repeated, the lowest first
+    size_t element = 1;  // size of the fill's element: the lowest `element` bytes of `value` are repeated
 };
 
 struct Operation {
@@ -35,10 +35,10 @@ struct Operation {
     void** pointer = nullptr;  // result of an allocation
 };
 
-// Runs it now. The checks have already received its place in the order of streams.
+// Runs the operation now. The checks must already have its place in the order of streams.
 cudaError_t perform(const Operation& operation);
-// Performs CUDA's argument checks at the time of the call, whether the operation runs now or later. Refuses it, or
-// returns cudaSuccess.
+// Checks the arguments as CUDA does at the time of the call, whether the operation runs now or later. Reports an
+// invalid one and returns its error; otherwise returns cudaSuccess.
 cudaError_t admissible(const Operation& operation);
 
 // launch.cpp

@@ -25,7 +25,7 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 char* buffer = nullptr;  // text printed so far
 size_t used = 0, capacity = 0;
 bool lost = false;
-bool kept = false;      // sim_take_output is in use
+bool kept = false;      // the caller takes the text with sim_take_output, so it is not printed
 char* taken = nullptr;  // text that sim_take_output returned
 
 constexpr char lost_note[] = "\n[device printf: the buffer of 1 MB was full, later output is lost]\n";
@@ -85,14 +85,14 @@ void report_string(const char* text, size_t most, const void* code) {
     events::late_access(text, length < most ? length + 1 : most, false, code);
 }
 
-// A conversion of a format: the text after a % up to its letter.
+// A conversion specification of printf: the text from a % up to its letter.
 struct Conversion {
     const char* end = nullptr;
     char letter = 0;
-    unsigned stars = 0;  // arguments that are a width or a precision
+    unsigned stars = 0;  // number of `*`: arguments that are a width or a precision
     bool precise = false, precision_is_argument = false;
     size_t precision = 0;
-    unsigned longs = 0;  // l, ll; also for j, z and t
+    unsigned longs = 0;  // number of `l`; 2 also for j, z and t
     bool long_double = false, numbered = false;
 
     explicit Conversion(const char* text) {
@@ -134,7 +134,7 @@ void check_format(const char* format, va_list arguments, const void* code) {
     for (const char* text = format; (text = strchr(text, '%')) != nullptr;) {
         Conversion found(text + 1);
         text = found.end;
-        // Arguments by number are not followed: CUDA's printf does not support them.
+        // Numbered arguments (%1$d) are not supported, as in CUDA's printf.
         if (sandbox::confined && (found.letter == 'n' || found.numbered)) sandbox::refuse(format, code);
         int last_star = 0;
         for (unsigned i = 0; i < found.stars; ++i) last_star = va_arg(rest, int);

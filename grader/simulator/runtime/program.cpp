@@ -1,9 +1,10 @@
 // The end of a whole program: however it ends, its findings and counters are written to a file.
 //
 // `grader run` names the file in GRADER_PROGRAM_REPORT and reads it. Started directly, a program writes a temporary
-// file and runs the reporter, a command that was linked into it. GRADER_TIMEOUT and GRADER_WORKERS apply then. The file begins with lines that say how the program
-// ended: "signal NUMBER", "place OFFSET" in the program, "kernel NAME", "refused WHAT" for what the simulator does not
-// support. The report follows.
+// file and runs the reporter, a command that was linked into it. GRADER_TIMEOUT and GRADER_WORKERS apply then.
+//
+// The file begins with lines that say how the program ended: "signal NUMBER", "place OFFSET" in the program,
+// "kernel NAME", "refused WHAT" for what the simulator does not support. The report follows.
 #include "program.h"
 
 #include <fcntl.h>
@@ -31,8 +32,8 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int requests[] = {SIGINT, SIGTERM, SIGHUP};
 constexpr size_t handler_stack_bytes = 256 << 10;
-constexpr int refused_status = 2;                // same exit status as for a program that does not build
-constexpr unsigned longest_report_seconds = 10;  // the report may need a lock that was held when a signal arrived
+constexpr int refused_status = 2;                // exit status for what the simulator does not support
+constexpr unsigned longest_report_seconds = 10;  // it may block on a lock that a signal interrupted
 
 pid_t program = 0;
 char report_path[4096];
@@ -41,7 +42,7 @@ uintptr_t program_base = 0;
 volatile sig_atomic_t written = 0;
 volatile sig_atomic_t timed_out = 0;
 double timeout_seconds = 0;  // of GRADER_TIMEOUT
-int waiting_signal = 0;      // arrived while a launch ran
+int waiting_signal = 0;      // a signal that arrived while a launch ran; 0: none
 const void* waiting_place = nullptr;
 
 void put(int file, const char* text) {
@@ -169,7 +170,7 @@ void set_from_variables() {
 }
 
 void set_from_environment() {
-    const char* given = getenv("GRADER_PROGRAM_SETTINGS");  // "watchdog_seconds=60 workers=1"
+    const char* given = getenv("GRADER_PROGRAM_SETTINGS");  // example: "watchdog_seconds=60 workers=1"
     if (!given) {
         set_from_variables();
         return;

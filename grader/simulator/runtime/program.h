@@ -7,10 +7,10 @@ namespace sim {
 void program_launch_ended(const char* kernel);
 
 bool is_program();
-// A kernel waits for something that the host would do while it runs. The simulator cannot run that: the program ends,
-// without a finding.
+// Called when a kernel waits for the host, which continues only after the kernel. The simulator cannot run such a
+// program, so the program ends, without a finding.
 void program_waits_for_host(const char* kernel, const void* place);
-// As above, for a call that requests more host memory than this process has reserved.
+// Ends the program in the same way, because a call requests more host memory than this process has reserved.
 void program_wants_too_much(const char* call, const void* place);
 
 }  // namespace sim

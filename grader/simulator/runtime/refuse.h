@@ -1,5 +1,5 @@
-// A runtime API call that fails: CUDA's error, and a reason in words for the findings. `caller` is its return address,
-// if known.
+// Reports a runtime API call that fails, with CUDA's error and a reason in words for the finding. `caller` is the
+// call's return address, if known.
 #pragma once
 
 #include "driver_types.h"

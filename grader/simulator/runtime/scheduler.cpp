@@ -21,12 +21,12 @@ namespace {
 
 Counter block_serial;
 
-// Rounds in which the only runnable threads poll mbarriers, before that is a deadlock. A thread may poll several
-// mbarriers in turn, or give up after some attempts.
+// If for this many rounds all runnable threads have only polled mbarriers, that is a deadlock. One round is not enough:
+// a thread may poll several mbarriers in turn, or give up after some attempts.
 constexpr unsigned mbarrier_patience = 500;
 
 uint64_t next_random(Worker& worker) {
-    // xorshift64: any generator will do, as long as the seed reproduces it.
+    // xorshift64. Any generator would do whose numbers the seed reproduces.
     uint64_t x = worker.random_state;
     x ^= x << 13;
     x ^= x >> 7;
@@ -171,7 +171,7 @@ void end_block(Worker& worker, BlockStorage* block) {
     cluster_ended(worker);
 }
 
-// Calls visit(thread) for each spinning thread of the resident blocks, until one returns false.
+// Calls visit(thread) for each spinning thread of the resident blocks, until a call returns false.
 template <typename F>
 bool each_spinning(const Worker& worker, F visit) {
     for (BlockStorage* block = worker.resident; block; block = block->next) {
@@ -184,7 +184,8 @@ bool each_spinning(const Worker& worker, F visit) {
     return true;
 }
 
-// Only these threads could help each other: arrivals at an mbarrier come from its own cluster.
+// Returns whether all spinning threads wait at mbarriers. Then no other block can help them, because arrivals at an
+// mbarrier come from its own cluster.
 bool all_wait_at_mbarriers(const Worker& worker) {
     return each_spinning(worker, [](Thread& thread) { return thread.wait == Wait::mbarrier; });
 }
@@ -223,8 +224,8 @@ bool all_wait_at_mbarriers(const Worker& worker) {
     leave_grid(worker);
 }
 
-// Lanes that write until they read back what they wrote can undo each other's writes forever when they alternate. So
-// from time to time one of them runs alone for a few turns.
+// Returns the spinning lanes to run. Lanes that write until they read back their own value can undo each other's writes
+// forever if they alternate. So from time to time one lane runs alone for a few turns.
 unsigned lanes_to_wake(const Worker& worker, unsigned spinning) {
     if (worker.spin_rounds % 64 < 56) return spinning;
     unsigned skipped = worker.spin_rounds / 64 % static_cast<unsigned>(__builtin_popcount(spinning));
@@ -249,13 +250,14 @@ bool find_runnable_block(Worker& worker) {
         if (worker.resident_count == 0) return start_next_cluster(worker);
         if (!spinning) deadlock(worker);
         if (perform_operations(worker)) {
-            // Waiting threads poll again.
+            // Let the spinning threads poll again.
         } else if (all_wait_at_mbarriers(worker)) {
             if (++worker.stalled_rounds > mbarrier_patience) deadlock(worker);
         } else if (++worker.spin_rounds > spin_patience) {
             in_block_order("its blocks wait for each other");
             if (worker.resident_count + grid.cluster_size <= grid.residency && start_next_cluster(worker)) return true;
-            // A block of another worker may do what they wait for; then only the watchdog can detect an infinite loop.
+            // With several workers, a block of another worker may end the wait. Then only the watchdog detects an
+            // endless loop.
             if (++worker.stalled_rounds > settings.spin_rounds && grid.workers == 1) livelock(worker);
             if (grid.workers > 1) let_later_blocks_go(grid);
         }
@@ -352,7 +354,7 @@ void run_thread(Worker& worker, Thread& thread) {
         thread = next_thread(worker);
         if (!thread) leave_grid(worker);
         if (!worker.next_is_new) {
-            // The fiber is free from here on; it is not reused before the switch.
+            // Return the fiber to the pool before the switch; nothing else takes it until then.
             worker.fibers.give(worker.fiber);
             worker.fiber = thread->fiber;
             current_thread = thread;
@@ -457,7 +459,7 @@ void kill_launch(int cuda_error) {
 
 void record_fault(Grid& grid, const events::Fault& fault, int cuda_error) {
     if (!grid.stop.raise()) return;
-    // With checks, the rerun in block order finds it again.
+    // With checks, the launch is rolled back, and the rerun in block order finds the fault again.
     grid.rolled_back = grid.workers > 1 && grid.helped && grid.checks_enabled;
     if (grid.rolled_back) grid.one_worker_reason = "one of its blocks ends the launch";
     grid.fault = fault;

@@ -35,17 +35,17 @@ struct Grid : Launch {
     unsigned cluster_size;
     uint64_t shared_limit;          // static + dynamic bytes that this kernel may use
     size_t static_extent;           // end of the static arrays including their red zones
-    StaticArray static_arrays[64];  // the first ones
+    StaticArray static_arrays[64];  // the first 64 static arrays that were placed
     unsigned static_array_count;
     Counter next_cluster;
     Flag stop;     // a thread failed: every worker leaves the grid
-    bool faulted;  // `fault` is valid
+    bool faulted;  // a thread faulted: `fault` describes it
     events::Fault fault;
     uint64_t residency;  // blocks that can be resident on the device at once
-    // Used by block_order.h.
+    // The following fields are used by block_order.cpp.
     bool helped;                    // other workers have started
     bool rolled_back;               // the launch will run again, on one worker
-    const char* one_worker_reason;  // null: it has several workers, or only one was requested
+    const char* one_worker_reason;  // why the launch has one worker; null: it has several, or only one was requested
 };
 
 // The memory of a block, reused by later blocks.
@@ -63,7 +63,7 @@ struct Worker {
     void* host_context;  // context of run_blocks, which started the first fiber
     sigjmp_buf landing;  // target of the jump out of a fault handler
     FiberPool fibers;
-    Fiber* fiber;      // the running one
+    Fiber* fiber;      // the running fiber
     Thread* starting;  // the thread that a fresh fiber will run
     bool next_is_new;  // next_thread chose a thread that has not started
     Block* block;      // the block being run
@@ -79,9 +79,9 @@ struct Worker {
     Warp idle_warp;
     Order order;
     uint64_t random_state;
-    unsigned spin_rounds;     // rounds of spinning threads since a block began or a thread ended
-    unsigned stalled_rounds;  // rounds in which all live threads polled, since one of them made progress
-    // Read by the watchdog's signal handler, with the values at its last tick.
+    unsigned spin_rounds;     // rounds in which all runnable threads spun, since a block began or a thread ended
+    unsigned stalled_rounds;  // rounds in which all live threads only polled, since the last progress
+    // The watchdog's signal handler compares these with the values at its last tick, seen_*.
     volatile uint64_t switches, seen_switches;
     volatile uint64_t blocks_ended, seen_blocks_ended;
     const Thread* volatile seen_thread;
@@ -98,25 +98,26 @@ extern __thread Worker* current_worker __attribute__((tls_model("initial-exec"))
 // Runs blocks of the grid until none is left or the launch is stopped. On the host's stack.
 void run_blocks(Worker& worker, Grid& grid);
 
-// Leaves all fibers for the host's stack, permanently.
+// Switches to the host's stack and abandons all fibers.
 [[noreturn]] void leave_grid(Worker& worker);
 
-// The running thread has moved itself to a set of its warp other than `ready`: runs others until it is chosen again.
+// Runs other threads until the scheduler chooses this one again. The caller has moved the thread from `ready` to
+// another set of its warp.
 void switch_away(Thread& self);
 
-// These lanes may run again.
+// Lets these lanes run again.
 inline void make_ready(Warp& warp, unsigned lanes) {
     warp.ready |= lanes;
     if (lanes) warp.block->runnable |= 1u << warp.index;
 }
 
-// Rounds in which every spinning thread polls unchanged memory before another block is started.
+// If every spinning thread has polled unchanged memory for this many rounds, another block is started.
 constexpr unsigned spin_patience = 8;
 
-// The running thread polls: runs all others first, and starts waiting blocks when no other thread can run.
+// Called when the running thread polls. Runs all other threads first, and starts more blocks if no thread can run.
 void spin(Thread& self);
 
-// The thread reads `address` without changing memory. Spins from the second such read in a row.
+// Called when the thread reads `address` without changing memory. Calls spin() from the second such read in a row.
 void polled(Thread& self, const void* address, unsigned bytes);
 
 // Returns the thread to report for an endless polling loop: the first that spins, in the order of blocks and threads.
@@ -140,13 +141,13 @@ void complete_cluster_after_exit(Thread& thread);
 // A block has ended: no thread waits at any of its barriers.
 void forget_arrivals(Block& block);
 
-// As sim::warp_exchange, for libsim functions that exchange on a kernel's behalf: `address` is the kernel's return
-// address. `detail` (below 16) encodes arguments that must agree: the launch ends when lanes with different ones
-// synchronize.
+// As sim::warp_exchange, for a libsim function that a kernel called: `address` is the kernel's return address. `detail`
+// (below 16) encodes arguments that must be equal in all lanes; otherwise the launch ends.
 void warp_exchange_from(Site site, const char* name, unsigned mask, void* arguments,
                         void (*finish)(void* const*, unsigned), const void* address, unsigned detail = 0);
 
-// The same for the four warps of a warpgroup: arguments[thread] is null for a thread that does not participate.
+// As warp_exchange_from, for the four warps of a warpgroup: arguments[thread] is null for a thread that does not
+// participate.
 using WarpgroupFinish = void (*)(Warp* first, void* const* arguments);
 void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupFinish finish, const void* address,
                         unsigned detail = 0);
@@ -167,7 +168,7 @@ void unmap_shared_memory(BlockStorage& block);
 void poison_shared_memory(BlockStorage& block);
 
 void finish_async_copies(Thread& thread, bool perform);
-// The block or its launch has ended: drops wgmma that no warp has waited for.
+// Called when the block or its launch has ended. Drops wgmma operations that no warp has waited for.
 void finish_wgmma(Block& block);
 void finish_tensor_memory(Block& block);
 

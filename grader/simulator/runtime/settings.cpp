@@ -15,8 +15,8 @@ Settings settings;
 
 size_t stack_bytes() {
     if (settings.stack_bytes) return settings.stack_bytes;
-    // A CUDA thread may have 512 KB of local memory. This takes only address space. But with 1024 threads per block it
-    // is half a gigabyte, too much for a process with limited address space.
+    // A CUDA thread may have 512 KB of local memory. A stack takes only address space until it is used. But 1024
+    // threads need half a gigabyte, too much for a process whose address space is limited.
     constexpr size_t full = (512 + 64) << 10, small = 128 << 10;
     rlimit limit;
     bool scarce = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < (static_cast<rlim_t>(4) << 30);
@@ -44,7 +44,7 @@ bool set_order(const char* value) {
         uint64_t seed = strtoull(digits, &end, 10);
         if (end == digits || *end != '\0') return false;
         settings.order = Order::random;
-        // The generator's state must not be zero; the multiplication separates neighboring seeds.
+        // The generator's state must not be zero. The multiplication makes the sequences of adjacent seeds differ.
         settings.seed = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
     } else {
         return false;

@@ -23,6 +23,6 @@ extern Settings settings;
 
 size_t stack_bytes();
 
-int configure(const char* key, const char* value);  // 0, or -1 for an unknown key or a bad value
+int configure(const char* key, const char* value);  // returns 0, or -1 for an unknown key or an invalid value
 
 }  // namespace sim

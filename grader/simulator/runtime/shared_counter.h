@@ -15,7 +15,7 @@ class Counter {
     uint64_t value_ = 0;
 };
 
-// Raised once and never lowered.
+// A flag that is set once and never cleared.
 class Flag {
   public:
     bool is_raised() const { return __atomic_load_n(&raised_, __ATOMIC_RELAXED); }

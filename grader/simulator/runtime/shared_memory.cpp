@@ -15,8 +15,8 @@ namespace sim {
 
 namespace {
 
-// Arrays lie farther apart than on a GPU: a red zone follows each, so that an index past the end does not hit a
-// neighbor. Multiples of 128 bytes preserve the banks of an array's elements.
+// A red zone follows each array, so that an index past the end does not reach the next array. Alignment to 128 bytes
+// preserves the banks of the elements.
 constexpr size_t array_alignment = 128;
 constexpr size_t red_zone = 128;
 constexpr size_t static_region = 256 << 10;  // room for 48 KB of arrays and their red zones
@@ -42,7 +42,7 @@ uint32_t static_window(const Block& block) {
     return window_start + static_cast<uint32_t>(round_up(block.launch->dynamic_shared_bytes, 1024)) + 1024;
 }
 
-// Assigns the array an offset for the rest of the launch.
+// Assigns an offset to the array for the rest of the launch.
 void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.helped) in_block_order("its shared arrays are placed in order of first use");
     pthread_mutex_lock(&placing);
@@ -81,8 +81,8 @@ void place(SharedSlot& slot, const char* name, size_t alignment, Grid& grid) {
     if (grid.checks_enabled) events::shared_array(grid, &slot, offset, slot.bytes, name);
 }
 
-// On a GPU, shared memory starts with what the previous block left; here it holds NaNs, so that a read of it becomes
-// visible.
+// On a GPU, shared memory starts with the contents that the previous block left. Here it holds NaNs, so that a read of
+// uninitialized memory shows in the results.
 void poison_up_to(BlockStorage& block, size_t extent) {
     if (block.poisoned_bytes >= extent) return;
     memset(block.shared + block.poisoned_bytes, 0xff, extent - block.poisoned_bytes);
@@ -117,7 +117,7 @@ void* shared_slot_address(SharedSlot* slot, const char* name, size_t alignment) 
         place(*slot, name, alignment, *static_cast<Grid*>(block.launch));
     }
     size_t end = slot->offset + slot->bytes;
-    // the slot belongs to the kernel and was overwritten
+    // the slot is in the kernel's memory, and the kernel overwrote it
     if (end > static_region) kill_launch(cudaErrorIllegalAddress);
     if (__builtin_expect(end > block.poisoned_bytes, false)) poison_up_to(block, end);
     return block.shared + slot->offset;

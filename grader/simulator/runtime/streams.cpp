@@ -9,15 +9,15 @@ namespace sim::streams {
 
 namespace {
 
-CUstream_st* first_stream = nullptr;  // list of the created streams
+CUstream_st* first_stream = nullptr;  // first element of the list of created streams
 CUevent_st* first_event = nullptr;
 CUstream_st legacy, per_thread;
 unsigned created = 0;  // streams created since the last reset
 unsigned current_generation = 1;
 uint32_t lanes = 0;
-bool several = false;  // beside the legacy default stream, other streams were used since the last reset
+bool several = false;  // a stream other than the legacy default stream was used since the last reset
 Clock host;
-Clock orphans;  // work of destroyed blocking streams
+Clock orphans;  // operations of destroyed blocking streams
 thread_local bool in_host_function = false;
 
 void prepare(CUstream_st& stream) {
@@ -221,7 +221,7 @@ void caller_reads(const void* data, size_t bytes) {
 void reset() {
     DeviceLock lock;
     captures::reset();
-    in_host_function = false;  // of a launcher that was stopped
+    in_host_function = false;  // may be left set by a launcher that was stopped
     events::work_end();
     ++current_generation;
     lanes = 0;

@@ -20,19 +20,19 @@ struct CUstream_st {
     bool blocking = true;     // synchronizes with the legacy default stream: not created with cudaStreamNonBlocking
     unsigned generation = 0;  // sim_reset count when `lane` was assigned; another count: no lane
     uint32_t lane = 0;
-    uint32_t count = 0;  // operations so far
-    uint32_t asked = 0;  // number of operations when a query last returned cudaErrorNotReady
-    sim::Clock known;    // operations before the stream's next one
+    uint32_t count = 0;  // number of operations so far
+    uint32_t asked = 0;  // value of `count` when a query last returned cudaErrorNotReady
+    sim::Clock known;    // operations that the stream's next one is ordered after
     sim::Capture* capture = nullptr;
     uint32_t slot = 0;    // lane of the stream in the capture
-    sim::Clock captured;  // operations before the next node of the capture
+    sim::Clock captured;  // nodes that the stream's next node is ordered after
 };
 
 struct CUevent_st {
     CUevent_st* next = nullptr;
     bool recorded = false;
     bool timing = true;
-    bool asked = false;  // a query has returned cudaErrorNotReady since
+    bool asked = false;  // a query has returned cudaErrorNotReady since the last record
     int64_t nanoseconds = 0;
     unsigned generation = 0;
     sim::Clock known;
@@ -49,12 +49,13 @@ constexpr const char* no_event = "invalid event: it was never created, or was de
 CUstream_st* find(cudaStream_t handle);
 CUevent_st* find(cudaEvent_t handle);
 
-// Performs the operation in its stream, or adds it to the graph that the stream is captured into.
+// Performs the operation in its stream, or adds it to the graph into which the stream is captured.
 cudaError_t submit(const Operation& operation, cudaStream_t handle);
 
 // Returns a new lane, numbered since the last sim_reset.
 uint32_t new_lane();
-// From now on there is work that submission order does not order.
+// Called when the program first uses a second stream: from now on the order of submission does not order all
+// operations.
 void now_several();
 unsigned generation();
 CUstream_st* create_stream(bool blocking, int priority);
@@ -64,10 +65,10 @@ void destroy_event(CUevent_st& event);
 bool is_legacy(const CUstream_st& stream);
 // Refuses a call made by a host function that runs in a stream; else returns cudaSuccess.
 cudaError_t forbids_host_function(const char* call);
-// Updates `known` to what the stream's next operation is ordered after.
+// Adds to the stream's `known` the operations that its next operation is ordered after.
 void advance(CUstream_st& stream);
-// Reports the operation to the checks and performs it. `known` is what it is ordered after; afterwards it also has what
-// a host function learned from other threads.
+// Reports the operation to the checks and performs it. `known` has the operations that it is ordered after. A host
+// function adds those that it learned from other threads to be complete.
 cudaError_t perform_in_order(const Operation& operation, unsigned stream, uint32_t lane, uint32_t number, Clock& known);
 
 // The operations that the host knows to be complete.
@@ -76,7 +77,7 @@ void host_waited_for(const Clock& clock);
 void host_waited_for_all();
 void each(void (*visit)(CUstream_st&, void*), void* context);
 
-// The launcher's caller reads an output, in the stream that it passed to the launcher.
+// Checks the read of an output by the launcher's caller, in the stream that it passed to the launcher.
 void caller_reads(const void* data, size_t bytes);
 void reset();
 

@@ -1,7 +1,7 @@
 // tcgen05.mma, cp and commit: PTX's requirements, and the arithmetic, which is assumed to be that of wgmma
 // (wgmma_multiply.cpp): products and their sums are exact or nearly so, and the sum with the accumulator is truncated
-// once. Block-scaled MMAs multiply each element by its scale factor, which is exact, and then do the same. Their sums are
-// not compared with hardware.
+// once. Block-scaled MMAs multiply each element by its scale factor, which is exact, and then do the same. Their sums
+// are not compared with hardware.
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +195,7 @@ void each_piece(Block& block, uint64_t descriptor, bool mn_major, unsigned rows,
     }
 }
 
-// Elements [row][k] of an operand of 16 bits, `rows` of them.
+// Calls put() for the elements [row][k] of an operand of 16 bits with `rows` rows.
 template <typename F>
 void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned rows, F put) {
     each_piece(block, descriptor, mn_major, rows,
@@ -211,8 +211,8 @@ void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned row
                });
 }
 
-// The scale factors of row `row` of A or column `row` of B. The factors of each 32 rows are in a column of tensor memory,
-// once for each of the four warps. Where the four differ, the result is undefined: NaN.
+// The scale factors of row `row` of A or column `row` of B. The factors of each 32 rows are in a column of tensor
+// memory, once for each of the four warps. Where the four differ, the result is undefined: NaN.
 void scales_of(const TensorMemory& memory, uint32_t address, unsigned row, const Tcgen05Mma& mma, unsigned id,
                double (&scales)[4]) {
     BlockScaleFields fields(mma.instruction);
@@ -226,7 +226,7 @@ void scales_of(const TensorMemory& memory, uint32_t address, unsigned row, const
     }
 }
 
-// Elements [row][k] of a block-scaled operand, each multiplied by its scale factor.
+// Calls put() for the elements [row][k] of a block-scaled operand, each multiplied by its scale factor.
 template <typename F>
 void each_scaled_element(const TensorOperation& operation, bool is_b, unsigned rows, F put) {
     const Tcgen05Mma& mma = operation.mma;

@@ -113,8 +113,8 @@ void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t
         if (at[d] < 0)
             misused(*self, site, "negative coordinate in a tensor store: boxes of stores must begin inside the tensor");
     }
-    // Undocumented: an H200 cuts the rows that it writes at multiples of 16 bytes. The box is written up to the next
-    // multiple behind a row's end.
+    // Undocumented: an H200 writes rows in units of 16 bytes. So a row is written up to the next multiple of 16 bytes
+    // after its end.
     uint64_t per_piece = 16 / bytes_of(copy.map.type);
     copy.map.size[0] = (copy.map.size[0] + per_piece - 1) / per_piece * per_piece;
     start_store(*self, copy);

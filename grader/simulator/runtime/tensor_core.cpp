@@ -206,7 +206,7 @@ struct Matrices {
     uint16_t element[4][8][8];
 };
 
-// A lane's row of 16 bytes: row lane % 8 of matrix lane / 8.
+// Returns a lane's row of 16 bytes: row lane % 8 of matrix lane / 8.
 void put_row(Matrices& matrices, unsigned lane, const uint32_t* words) {
     for (unsigned i = 0; i < 8; ++i) {
         matrices.element[lane / 8][lane % 8][i] = static_cast<uint16_t>(words[i / 2] >> (16 * (i % 2)));
@@ -254,7 +254,7 @@ void redistribute(void* const arguments[lanes], unsigned participants) {
     }
 }
 
-// `caller` is the kernel's return address, which findings name.
+// `caller` is the kernel's return address, for findings.
 Registers exchange(Site site, const char* name, Operands& operands, WarpFinish finish, const void* caller) {
     warp_exchange_from(site, name, ~0u, &operands, finish, caller);
     return Registers{join(operands.d), join(operands.d + 2)};

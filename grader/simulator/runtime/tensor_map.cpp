@@ -11,15 +11,15 @@ namespace sim {
 
 namespace {
 
-// Returns where a byte of a swizzled box lies. The number of the 16-byte piece within its row of 2, 4 or 8 is XORed
-// with address bits from the 128-byte line on. The address in shared memory counts, not the offset in the box.
+// Returns where a byte of a swizzled box lies. The lowest 1, 2 or 3 bits of the number of its 16-byte piece are XORed
+// with those of the number of its 128-byte line. The numbers count from address 0, not from the start of the box.
 char* swizzled(char* place, unsigned swizzle) {
     uintptr_t address = reinterpret_cast<uintptr_t>(place);
     uintptr_t mask = (uintptr_t(1) << swizzle) - 1;
     return reinterpret_cast<char*>(address ^ ((address >> 7 & mask) << 4));
 }
 
-// Calls visit(shared, bytes) for the places of [offset, offset + bytes) of a box.
+// Calls visit(shared, bytes) for the pieces of shared memory that hold the bytes [offset, offset + bytes) of a box.
 template <typename Visit>
 void each_place(const BulkCopy& copy, uint32_t offset, uint32_t bytes, Visit visit) {
     if (!copy.map.swizzle) {
@@ -71,8 +71,8 @@ Bits reduce_bits(Reduction reduction, Bits a, Bits b) {
     }
 }
 
-// The sum of two 16-bit floats, rounded to float first, rounds to the same 16-bit float as the exact sum. A minimum or
-// maximum with one NaN gives the number.
+// Computes in float: the sum of two 16-bit floats, rounded to float and then to 16 bits, equals the exact sum rounded
+// once. The minimum or maximum of a NaN and a number is the number.
 template <typename Format>
 uint16_t reduce_half(Reduction reduction, uint16_t a, uint16_t b) {
     float x = Format::decode(a), y = Format::decode(b);

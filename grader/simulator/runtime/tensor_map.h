@@ -23,7 +23,7 @@ struct TensorMap {
     uint64_t size[max_dimensions];    // elements of the tensor
     uint64_t stride[max_dimensions];  // bytes between consecutive elements
     uint32_t box[max_dimensions];     // box size in elements
-    uint32_t step[max_dimensions];    // element stride: a box takes every step-th element
+    uint32_t step[max_dimensions];    // element stride: the box holds every step-th element of the tensor
     unsigned dimensions;
     ElementType type;
     unsigned swizzle;  // the rows of a swizzled box are 16 << swizzle bytes; 0: not swizzled
@@ -49,7 +49,7 @@ struct BulkCopy {
     }
 };
 
-// Describes a run of bytes as such a box; `bytes` is a multiple of the type's size.
+// Describes a run of bytes as a box of one dimension; `bytes` is a multiple of the type's size.
 BulkCopy run_of_bytes(char* shared, char* global, uint32_t bytes, ElementType type = ElementType::u8,
                       Reduction reduction = Reduction::none);
 

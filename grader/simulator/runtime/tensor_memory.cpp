@@ -18,10 +18,10 @@ namespace sim {
 
 namespace {
 
-// Value of registers between a load and its wait: a NaN that any arithmetic changes.
+// The value of destination registers between a load and its wait: a signaling NaN, so that a use shows in the results.
 constexpr uint32_t not_loaded = 0x7fa07da5;
 
-// Distinguishes the exchanges of these instructions from those of others.
+// Numbers that mark the exchanges of these instructions, so that lanes at different instructions are detected.
 constexpr unsigned allocation_detail = 3, access_detail = 4, wait_detail = 5;
 
 [[noreturn]] void out_of_memory(const void* address) {
@@ -233,7 +233,7 @@ void wait_for_loads(void* const* arguments, unsigned participants) {
     if (checked(*warp.block)) events::tensor_waited(warp, stores);
     if (stores || !warp.block->tensor_memory) return;
     TensorLoad*& newest = warp.block->tensor_memory->loads[warp.index];
-    // Oldest first: a register that was loaded twice holds the later value.
+    // Perform the oldest load first, so that a register that was loaded twice gets the later value.
     TensorLoad* oldest = nullptr;
     while (TensorLoad* load = newest) {
         newest = load->next;

@@ -51,8 +51,8 @@ struct TensorMemory {
     uint32_t value[tensor_lanes][tensor_columns];
     uint16_t allocation[tensor_columns];  // number of the allocation that owns the column, from 1; 0: free
     unsigned allocations;                 // number of allocations so far
-    unsigned group;                       // cta_group of the block's instructions, 1 or 2; 0: none yet
-    bool relinquished;                    // tcgen05.relinquish_alloc_permit
+    unsigned group;                       // cta_group of the block's instructions so far, 1 or 2; 0: no instruction yet
+    bool relinquished;                    // the block has executed tcgen05.relinquish_alloc_permit
     const void* allocated_at;             // call address of the latest allocation
     Thread* allocated_by;
     TensorOperation* oldest;
@@ -61,7 +61,7 @@ struct TensorMemory {
     Operands* operands;                      // the decoded operands of the mma that was performed last; or null
 };
 
-// Returns the block's tensor memory, created now if it has none.
+// Returns the block's tensor memory. Creates it at the first call.
 TensorMemory& tensor_memory_of(Block& block, const void* address);
 // Checks that all instructions of a kernel use the same cta_group; cta_group::2 requires clusters made of CTA pairs.
 void check_group(Thread& self, Site site, bool pair);

@@ -5,7 +5,7 @@
 
 namespace sim {
 
-// Named as in PTX, by the type of A; f16_sums: f16 operands with f16 accumulators.
+// PTX's names of the type of A. f16_sums: f16 operands with f16 accumulators.
 enum class TensorType : uint8_t { f16, f16_sums, bf16, tf32, e4m3, e5m2, s8, u8, f64, count };
 constexpr unsigned tensor_types = static_cast<unsigned>(TensorType::count);
 

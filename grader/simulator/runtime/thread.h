@@ -67,9 +67,9 @@ struct Thread {
     uint16_t linear;  // x fastest
     uint8_t lane;     // linear % 32
     State state;
-    uint16_t conditions;  // conditions of loops that it evaluates now, each within a function called by the last
+    uint16_t conditions;  // nesting depth of the loop conditions that it evaluates now: sim/device.h
 
-    // Where the thread waits: valid while state is `waiting`, kept afterwards for findings.
+    // Where the thread waits. Valid while the state is `waiting`; kept afterwards for findings.
     Wait wait;
     uint8_t wait_detail;  // Shuffle, Vote or Reduce; barrier number for barriers
     unsigned wait_mask;
@@ -78,14 +78,14 @@ struct Thread {
     const char* wait_label;    // name of a warp or warpgroup exchange
     Mbarrier* mbarrier;        // null: an uninitialized mbarrier
 
-    const void* polled;  // the address that it read last while no memory had changed: twice in a row is a spin loop
+    const void* polled;  // the address that it read last without changing memory; twice in a row is a spin loop
     unsigned polls;
-    unsigned polling_reads;  // polling reads at any address since it last let others run
-    // the address that it polled last, with the value there: when the value changes, the thread no longer waits
+    unsigned polling_reads;  // polling reads at any address since other threads last ran
+    // the address that it polled last, and the value there; the thread waits until the value changes
     const void* watched;
     unsigned watched_bytes;  // 0: not read yet
     uint64_t watched_value;
-    const void* seen;  // host memory that it was last sampled reading, in a launch without checks: host_poll_detector.h
+    const void* seen;  // host memory that it read at its last sample (host_poll_detector.h)
     const void* seen_from;
     unsigned char seen_value;
     unsigned seen_alike;  // consecutive samples with the same address and value
@@ -110,11 +110,11 @@ struct Warp {
         unsigned arrived;
         unsigned waiting;  // the arrived lanes that wait
     } at_barrier[barrier_numbers];
-    unsigned owe_cluster_wait;          // lanes that have arrived at the cluster barrier and not waited since
+    unsigned owe_cluster_wait;          // lanes that have arrived at the cluster barrier and must still wait there
     unsigned registers;                 // registers per thread, set by setmaxnreg; 0: as at the launch
     unsigned mask[lanes_per_warp];      // mask of the collective at which each lane waits
     unsigned argument[lanes_per_warp];  // the source lane of a shuffle
-    uint64_t tag[lanes_per_warp];       // kind and place: participating lanes must agree
+    uint64_t tag[lanes_per_warp];       // kind and place of the intrinsic, equal in all participating lanes
     uint64_t input[lanes_per_warp];     // operands of a collective, written by each lane on arrival
     uint64_t output[lanes_per_warp];    // written by the last lane for all
     PendingWgmma* wgmma;                // wgmma that no warp has waited for
@@ -128,7 +128,7 @@ struct Barrier {
     unsigned arrived;
     Site site;  // site of the first arrival
     Thread* first;
-    bool reported;        // the difference of the sites was reported
+    bool reported;        // a finding about different sites was reported
     unsigned predicates;  // number of true predicates, for __syncthreads_count/_and/_or
     unsigned was_true;    // `predicates` of the last completed phase
     unsigned participants;
@@ -201,7 +201,7 @@ extern __thread Thread* current_thread __attribute__((tls_model("initial-exec"))
 // Ends the launch of the running thread with this cudaError_t. Never returns; the other threads are abandoned.
 [[noreturn]] void kill_launch(int cuda_error);
 
-// Called by the checks at every volatile read: a polling thread lets others run.
+// Called by the checks at every volatile read. If the thread polls, other threads run first.
 void volatile_read(const void* address, unsigned bytes);
 
 // Suspends the running thread until every other lane of its warp that can run has run and now waits, is paused or has
@@ -218,7 +218,7 @@ struct GlobalVariable {
     char* on_host;  // the host's copy; null: host code does not name the variable
 };
 bool find_global(const void* address, GlobalVariable* found);
-// Finds the variable whose copy on the host holds the address. All copies lie in one range.
+// Finds the device variable whose host copy holds the address. All host copies lie in one address range.
 bool find_host_name(const void* address, GlobalVariable* found);
 extern uintptr_t host_names_base;
 extern size_t host_names_bytes;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned whole_warp = ~0u;
 
-// Undefined results are a NaN, or a conspicuous number.
+// The value of undefined results: a NaN as a float, a conspicuous number as an integer.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
 
 // The participating lanes: `mask` in each of some consecutive warps. One warp for its own intrinsics, four for a
@@ -39,7 +39,7 @@ inline Group group_of(Warp& warp, Wait kind, unsigned mask) {
     return {&warp.block->warps[first], rest < warps_per_group ? rest : warps_per_group, whole_warp};
 }
 
-// Packs kind and place of an intrinsic into one word, which must be equal for all participating lanes.
+// Packs the kind and the place of an intrinsic into one word. It must be equal for all participating lanes.
 uint64_t make_tag(Wait kind, unsigned detail, Site site) {
     return static_cast<uint64_t>(site.line) << 32 ^ static_cast<uint64_t>(site.counter & 0xffffff) << 8 ^
            static_cast<uint64_t>(detail) << 4 ^ static_cast<uint64_t>(kind);
@@ -131,11 +131,11 @@ void finish_reduce_as(Warp& warp, unsigned participants, Reduce kind) {
     give_all(warp, participants, static_cast<uint32_t>(result));
 }
 
-// The arguments of all lanes, null for those that do not participate.
+// The arguments of all lanes; null for lanes that do not participate.
 void finish_exchange(const Group& group, Wait kind) {
     void* arguments[warps_per_group * lanes_per_warp];
     memset(arguments, 0, group.count * lanes_per_warp * sizeof *arguments);
-    uint64_t finish = 0;  // address of the function, the same for all
+    uint64_t finish = 0;  // address of the function `finish`, the same in all lanes
     for (Warp& warp : group) {
         void** of_warp = arguments + (&warp - group.warps) * lanes_per_warp;
         for (unsigned rest = group.participants(warp); rest; rest &= rest - 1) {
@@ -198,10 +198,10 @@ inline bool complete(const Group& group, uint64_t tag, Thread* last) {
         }
     }
     if (anyone == 0) return false;
-    if (other_masks) return false;  // these lanes wait for others first, and may arrive here later
+    if (other_masks) return false;  // some lanes of the group wait at another mask first, and may arrive here later
     if (differences) {
         events::sync_error(events::SyncError::collectives_differ, *group.warps->block, last, nullptr);
-        // Different places of one kind have a defined result; different kinds have none.
+        // Calls of one intrinsic at different places still have a result. For different intrinsics there is none.
         if (differences & 0xff) kill_launch(cudaErrorLaunchFailure);
     }
     finish(group, tag);
@@ -348,9 +348,9 @@ void warpgroup_exchange(Site site, const char* name, void* arguments, WarpgroupF
     exchange(Wait::warpgroup, site, name, whole_warp, arguments, reinterpret_cast<uintptr_t>(finish), address, detail);
 }
 
-// In the simulator each lane runs for itself, so the set of active lanes has no natural meaning. The result is what
-// hardware usually gives: a lane that asks waits until no other lane of its warp can run; all lanes that then ask at
-// the same place are active together.
+// In the simulator each lane runs on its own fiber, so lanes are not active together by themselves. To give the usual
+// result of the hardware, a lane at __activemask waits until no other lane of its warp can run. All lanes that then
+// wait at the same call are active together.
 unsigned active_mask() {
     Thread* self = current_thread;
     if (!self) return 1;
@@ -375,11 +375,11 @@ void resolve_active_mask(Warp& warp) {
     make_ready(warp, together);
 }
 
-// A lane has exited: completes intrinsics that waited only for it.
+// Called when a lane has exited. Completes intrinsics that waited only for this lane.
 void complete_collectives_after_exit(Warp& warp) {
     for (unsigned rest = warp.at_collective; rest; rest &= rest - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
-        if (!(warp.at_collective >> lane & 1)) continue;  // an earlier iteration has released it
+        if (!(warp.at_collective >> lane & 1)) continue;  // the loop has already completed the collective of this lane
         uint64_t tag = warp.tag[lane];
         complete(group_of(warp, tag_kind(tag), warp.mask[lane]), tag, &warp.threads[lane]);
     }

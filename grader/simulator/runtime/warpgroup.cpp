@@ -14,7 +14,7 @@ void check_registers(Thread& self, Site site) {
     const Block& block = *self.block;
     unsigned total = 0;
     for (unsigned w = 0; w < block.warp_count; ++w) {
-        if (!block.warps[w].registers) return;  // unknown: as the compiler chose for the launch
+        if (!block.warps[w].registers) return;  // unknown, because the compiler chose the number for the launch
         total += block.warps[w].registers * lanes_per_warp;
     }
     if (total > limits::registers) {

@@ -22,7 +22,7 @@ namespace {
 // numbers, that any arithmetic changes.
 constexpr uint32_t taken = 0x7fa07da5;
 
-// Distinguishes the exchanges of these instructions from those of setmaxnreg and mma.sync.
+// Numbers that mark the exchanges of these instructions, to tell them from those of setmaxnreg and mma.sync.
 constexpr unsigned wgmma_detail = 1, step_detail = 2;
 
 struct Operands {
@@ -40,7 +40,7 @@ bool same(const Wgmma& x, const Wgmma& y) { return x.n == y.n && x.d == y.d; }
                 "the simulator is out of memory for pending MMAs");
 }
 
-// Returns a T, from the list of used ones if possible.
+// Returns an object from the list `unused`, or a new one.
 template <typename T>
 T* take(T*& unused, const void* address) {
     T* one = unused;
@@ -75,8 +75,8 @@ DecodedB& decoded_of(Warp& warp, const void* address) {
     return *first.decoded;
 }
 
-// Calls visit(variables, values) for each lane's elements of a tile: row lane / 4 and the one 8 below it, columns 2
-// (lane % 4) and the next, of each 8. An f16 accumulator is half a register.
+// Calls visit(variables, values) for each lane's elements of a tile. A lane holds rows lane / 4 and lane / 4 + 8, and
+// of each 8 columns the columns 2 * (lane % 4) and the next one. An f16 accumulator is half a register.
 template <typename F>
 void each_lane(Tile& tile, F visit) {
     uint32_t* values[2 * max_registers];
@@ -110,7 +110,7 @@ bool is_alive(const Thread& thread, const void* variable) {
     auto* byte = static_cast<const char*>(variable);
     if (byte < thread.fiber->low || byte >= thread.fiber->top) return true;
     auto* end = static_cast<const char*>(&thread == current_thread ? __builtin_frame_address(0) : thread.stack_pointer);
-    return byte >= end || end >= thread.fiber->top;  // a context that is stored elsewhere says nothing
+    return byte >= end || end >= thread.fiber->top;  // context not on this stack: assume yes
 }
 
 // Writes the results to the accumulators that still exist and were not changed.
@@ -191,7 +191,7 @@ void begin(Warp& warp, Operands* const* lanes) {
     pending.end = &operation->next;
 }
 
-// All warps have arrived.
+// All warps of the warpgroup have arrived.
 void issue_all(Warp* warps, void* const* arguments) {
     auto* lanes = reinterpret_cast<Operands* const*>(arguments);
     const Operands* first = nullptr;

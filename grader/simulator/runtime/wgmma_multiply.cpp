@@ -35,7 +35,7 @@ void gather(const MatrixDescriptor& descriptor, bool mn_major, unsigned first_gr
     }
 }
 
-// Returns element e of a piece.
+// Returns element e of a piece of 16 bytes.
 template <Element TYPE>
 double decode(const uint8_t* piece, unsigned e) {
     uint16_t half;
@@ -140,8 +140,8 @@ void decode_a(const WgmmaOperation& operation, unsigned warp, double (*a)[max_k]
     const Wgmma& kind = operation.kind;
     Pieces pieces;
     if (kind.a_in_registers) {
-        // Lane i holds words of 4 bytes: i % 4 of the first piece of row i / 4, of the row 8 below, and of their second
-        // pieces.
+        // Lane i holds four words of 4 bytes: word i % 4 of the first and the second piece of row i / 4 and of the row
+        // 8 below it.
         for (unsigned lane = 0; lane < lanes_per_warp; ++lane)
             for (unsigned r = 0; r < 4; ++r)
                 memcpy(&pieces.bytes[r % 2 * 2 + r / 2][lane / 4][lane % 4 * 4], &operation.a_registers[lane][r], 4);
@@ -153,7 +153,7 @@ void decode_a(const WgmmaOperation& operation, unsigned warp, double (*a)[max_k]
               [&](unsigned row, unsigned k, double number) { a[row][k] = sign * number; });
 }
 
-// sum [2][8] = a [2, k] b [k, 8], each from the first k to the last.
+// Computes sum [2][8] = a [2, k] b [k, 8]. Each sum adds its products in the order of k.
 typedef double Pair __attribute__((vector_size(16)));
 inline void multiply_block(const double* a0, const double* a1, const double (*b)[block_columns], unsigned k,
                            double (*sum)[block_columns]) {
@@ -186,7 +186,7 @@ struct AddF16 {
         return bit_cast<uint32_t>(F16::decode(small_from_double<F16>(value)));
     }
 };
-// Sums of 32 products of 8 bits are exact.
+// A sum of 32 products of 8-bit integers is exact in a double.
 struct AddS32 {
     uint32_t operator()(uint32_t old, double sum) const {
         return static_cast<uint32_t>(static_cast<int32_t>(sum)) + old;  // wraps
@@ -201,10 +201,11 @@ struct AddAndSaturate {
     }
 };
 
-// Products of e4m3 and e5m2 with f32 sums: the 32 products and the accumulator are shifted right to the largest exponent
-// among them, and of each, bits beyond the highest 14 are cut off. Source for the products: DeepSeek-V3 Technical Report
-// (2024), section 3.5.2, of an H800. That the accumulator is aligned like a product is an assumption, after Fasi et al.,
-// "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU confirmed the last bits.
+// Products of e4m3 and e5m2 with f32 sums: the 32 products and the accumulator are shifted right to the largest
+// exponent among them, and of each, bits beyond the highest 14 are cut off. Source for the products: DeepSeek-V3
+// Technical Report (2024), section 3.5.2, of an H800. That the accumulator is aligned like a product is an assumption,
+// after Fasi et al., "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU confirmed
+// the last bits.
 constexpr int kept_bits = 14;
 
 inline void add_aligned(const double* a, const double (*b)[block_columns], unsigned k, bool adds, uint32_t* value) {

@@ -11,12 +11,12 @@ namespace sim {
 
 constexpr unsigned warp_rows = 16, max_columns = 256, max_registers = 128;
 
-// A warp's accumulators while wgmma are pending: 32 bits each, a float also for f16.
+// A warp's accumulators while wgmma are pending: 32 bits each, where f16 accumulators are kept as floats.
 struct Tile {
     uint32_t value[warp_rows][max_columns];
     Wgmma kind;  // kind of all wgmma of the tile
     uint32_t* variables[lanes_per_warp][max_registers];
-    unsigned operations;  // pending
+    unsigned operations;  // number of pending operations
     Tile* next;
 };
 

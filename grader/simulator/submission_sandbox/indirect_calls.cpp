@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 
 extern "C" {
-// Base 0 unless the submission is confined; then its library. Read by the assembly below.
+// The range of the submission's library; base 0 if the submission is not confined. The assembly below reads it.
 __attribute__((visibility("hidden"))) uintptr_t sim_callable[2] = {0, ~uintptr_t(0)};
 __attribute__((visibility("hidden"), used)) void sim_check_callable(const void* target, const void* code) {
     sim::sandbox::check_callable(target, code);

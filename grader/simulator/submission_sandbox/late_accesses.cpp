@@ -7,7 +7,7 @@
 #if defined(__x86_64__)
 
 extern "C" {
-// In `kind_and_bytes`, bit 62 says that it is a write.
+// In `kind_and_bytes`, bit 62 is set for a write.
 __attribute__((visibility("hidden"), used)) void sim_late_access(const void* data, uint64_t kind_and_bytes,
                                                                  void* const* frame) {
     constexpr uint64_t write = uint64_t(1) << 62;

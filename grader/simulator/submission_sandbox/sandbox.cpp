@@ -32,7 +32,7 @@ Range variables = {};  // writable segment of the submission's library, without 
 Range image = {};      // the whole library
 Range tables = {};     // RELRO segment of the library, which holds addresses of functions
 const void* lent = nullptr;
-Range host_stack = {};     // of the thread that calls launchers: the part below the frame that loads the submission
+Range host_stack = {};     // the stack of the thread that calls launchers, below the frame that loads the submission
 Range thread_local_ = {};  // thread-local variables of the submission
 
 jmp_buf landing;
@@ -85,7 +85,7 @@ bool find_parts(const void* address, Parts& parts) {
 
 bool is_own_code(const void* code) { return image.contains(as_number(code), 1); }
 
-// Sets the submission's library: the first library other than libsim whose code calls.
+// Sets the submission's library at the first call from a library other than libsim.
 void know_library(const void* code) {
     if (image.bytes) return;
     Parts parts;
@@ -121,7 +121,7 @@ bool is_own_local(uintptr_t address, size_t bytes, void* const* frame) {
     return false;
 }
 
-// Thread-local variables lie where the loader puts them at their first use.
+// Returns whether the bytes are thread-local variables of the submission. The loader places these at their first use.
 bool is_thread_local(uintptr_t address, size_t bytes) {
     if (!thread_local_.bytes) {
         Parts parts;
@@ -169,7 +169,7 @@ const Block_* find_block(const void* pointer) {
     return low < block_count && blocks[low].base == address ? &blocks[low] : nullptr;
 }
 
-// For a constructor that runs while the library is loaded: no report is possible yet.
+// Ends the process because of a constructor that runs while the library is loaded, when no report is possible yet.
 [[noreturn]] void end_process(const char* what) {
     fprintf(stdout, "stopped: %s\n", what);
     fflush(stdout);
@@ -198,7 +198,7 @@ bool is_of_device(const void* data, size_t bytes) {
     return find_global(data, &variable) || find_global(last, &variable);
 }
 
-// An access to closed memory that no check preceded: the C library reads or writes for the submission.
+// Handles an access to closed device memory that no check preceded: the C library accessed it for the submission.
 void on_fault(int signal, siginfo_t* info, void* context) {
     if (in_call && !current_thread && arena::is_closed(info->si_addr))
         stop(info->si_addr, 1, was_write(context), place_in_program(context, host_stack.base + host_stack.bytes),
@@ -211,7 +211,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 bool readable(uintptr_t address, size_t bytes) {
     if (image.contains(address, bytes) || is_stack(address)) return true;
     if (address == as_number(&stdout) || address == as_number(&stderr)) return true;
-    Parts parts;  // constants of the libraries that it uses
+    Parts parts;  // constants of a library that the submission uses are readable
     return find_parts(reinterpret_cast<const void*>(address), parts) && !parts.address_writable;
 }
 
@@ -250,7 +250,7 @@ void check_stack(const void* data, size_t bytes, const void* code, void* const* 
 void check_function(const void* function, const void* code) {
     if (!confined) return;
     know_library(code);
-    if (!is_own_code(code)) return;  // the call is by the simulator itself
+    if (!is_own_code(code)) return;  // the simulator itself made the call
     if (!is_own_code(function)) stop(function, 0, false, code, "not_its_function");
 }
 
@@ -316,7 +316,8 @@ bool release(void* pointer) {
     return block != nullptr;
 }
 
-// A function of the submission may return with any of the caller's registers changed, so none is kept live.
+// Tells the compiler that a call changes all callee-saved registers: a function of the submission need not restore
+// them.
 #if defined(__x86_64__)
 #define FORGET_REGISTERS() asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15", "memory")
 #elif defined(__aarch64__)
@@ -348,7 +349,7 @@ using namespace sim;
 
 extern "C" {
 
-// Activates the sandbox. The caller then loads the submission and calls it from the same thread, deeper in the stack.
+// Activates the sandbox. The caller must then load and call the submission from the same thread, deeper in the stack.
 __attribute__((visibility("default"))) void sim_confine() {
     constexpr size_t most = 8 << 20;
     sandbox::host_stack = {sandbox::as_number(SIM_FRAME) - most, most};
@@ -356,7 +357,7 @@ __attribute__((visibility("default"))) void sim_confine() {
     sandbox::set_callable(1, 0);  // no callable range until the library is known
     struct sigaction action = {};
     action.sa_sigaction = sandbox::on_fault;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // the handler is left by a jump, with the signal unblocked
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;  // the handler exits by a jump, so the signal must not stay blocked
     sigaction(SIGSEGV, &action, nullptr);
     sigaction(SIGBUS, &action, nullptr);
 }

@@ -24,29 +24,29 @@ struct Range {
 
 extern Range exception;  // storage of the exception that is thrown next, allocated by the C++ library
 
-// The frame of the current function: the start of a walk over the stack.
+// The frame of the current function, where a walk over the stack begins.
 #define SIM_FRAME static_cast<void* const*>(__builtin_frame_address(0))
 
 // Ends the launch or the launcher if the access is outside the submission's own memory. `code`: return address of the
 // access.
 void check(const void* data, size_t bytes, bool write, const void* code, void* const* frame);
 
-// Called when a library function would write through a pointer that was forged.
+// Ends the launch or the launcher, because a library function would write through a forged pointer.
 [[noreturn]] void refuse(const void* data, const void* code);
 
 // Checks a write to one of the submission's own stacks.
 void check_stack(const void* data, size_t bytes, const void* code, void* const* frame);
 
-// Returns whether a place is in the frame of the function that called the one with `frame`.
+// Returns whether the bytes are in the frame of the caller of the function whose frame is `frame`.
 __attribute__((always_inline)) inline bool in_caller(uintptr_t address, size_t bytes, void* const* frame) {
     uintptr_t begin = reinterpret_cast<uintptr_t>(frame + 2), end = reinterpret_cast<uintptr_t>(frame[0]);
     return address >= begin && address < end && bytes <= end - address;
 }
 
-// Returns whether a write is allowed.
+// Returns whether the submission may write these bytes.
 bool writable(const void* data, size_t bytes, void* const* frame);
 
-// Checks a function that the submission passes as a callback: it must be its own.
+// Checks a function that the submission passes as a callback. It must be one of the submission's own.
 void check_function(const void* function, const void* code);
 
 // Checks a function that the submission is about to call and whose address is not the beginning of one of its own.

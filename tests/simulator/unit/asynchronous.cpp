@@ -69,7 +69,7 @@ struct Barrier : sim::Mbarrier {
 
 // --- copies by each thread (cp.async) ---
 
-CASE(copies_of_older_groups_are_waited_for_and_younger_ones_are_not) {
+CASE(wait_group_completes_older_copy_groups_and_not_newer_ones) {
     for (unsigned pieces : {1u, 2u}) {
         for (unsigned may_pend : {0u, 1u, 2u}) {
             Grid grid(1, 32);
@@ -95,7 +95,7 @@ CASE(copies_of_older_groups_are_waited_for_and_younger_ones_are_not) {
     }
 }
 
-CASE(a_copy_reads_what_it_does_not_fill_with_zeros) {
+CASE(cp_async_reads_only_the_bytes_that_it_does_not_zero_fill) {
     for (unsigned zeros : {4u, 8u}) {
         Grid grid(1, 64);
         Floats x;
@@ -107,7 +107,7 @@ CASE(a_copy_reads_what_it_does_not_fill_with_zeros) {
 
 // --- bulk stores ---
 
-CASE(a_bulk_store_comes_after_what_a_barrier_orders) {
+CASE(bulk_store_is_ordered_after_writes_before_a_barrier) {
     for (bool meets : {false, true}) {
         Grid grid(1, 64);
         Floats x;
@@ -119,7 +119,7 @@ CASE(a_bulk_store_comes_after_what_a_barrier_orders) {
     }
 }
 
-CASE(only_who_waits_for_a_bulk_store_knows_that_it_is_done) {
+CASE(only_threads_ordered_after_the_wait_know_that_a_bulk_store_is_complete) {
     for (bool meets : {false, true}) {
         Grid grid(1, 64);
         Floats x;
@@ -134,7 +134,7 @@ CASE(only_who_waits_for_a_bulk_store_knows_that_it_is_done) {
     }
 }
 
-CASE(bulk_stores_of_older_groups_are_waited_for_and_younger_ones_are_not) {
+CASE(bulk_wait_group_completes_older_stores_and_not_newer_ones) {
     for (bool reads_only : {false, true}) {
         for (unsigned may_pend : {0u, 1u, 2u}) {
             Grid grid(1, 32);
@@ -162,7 +162,7 @@ CASE(bulk_stores_of_older_groups_are_waited_for_and_younger_ones_are_not) {
     }
 }
 
-CASE(a_bulk_store_that_nobody_has_waited_for_is_one_at_exit) {
+CASE(bulk_store_without_a_wait_is_reported_at_exit) {
     for (bool waits : {false, true}) {
         Grid grid(1, 64);
         Floats x;
@@ -178,7 +178,7 @@ CASE(a_bulk_store_that_nobody_has_waited_for_is_one_at_exit) {
 
 // --- visibility to the copy engine ---
 
-CASE(a_proxy_fence_counts_from_the_write_on) {
+CASE(proxy_fence_after_the_write_makes_it_visible_to_bulk_copies) {
     enum { before_it, after_it, by_the_reader, by_nobody };
     for (int when : {before_it, after_it, by_the_reader, by_nobody}) {
         Grid grid(1, 64);
@@ -195,7 +195,7 @@ CASE(a_proxy_fence_counts_from_the_write_on) {
 }
 
 // __syncwarp orders a write of the reader's warp before the read. An mbarrier orders a write of another warp.
-CASE(a_proxy_fence_of_the_reader_reaches_as_far_as_it_knows) {
+CASE(proxy_fence_by_the_reader_covers_the_writes_that_it_is_ordered_after) {
     for (unsigned writer : {9u, 40u}) {
         for (bool fenced_late : {false, true}) {
             Grid grid(1, 64);
@@ -216,7 +216,7 @@ CASE(a_proxy_fence_of_the_reader_reaches_as_far_as_it_knows) {
 
 // --- mbarriers ---
 
-CASE(a_phase_orders_what_comes_before_an_arrival) {
+CASE(mbarrier_phase_orders_accesses_before_the_arrival) {
     enum { before_it, after_it, not_released };
     for (int when : {before_it, after_it, not_released}) {
         Grid grid(1, 64);
@@ -235,7 +235,7 @@ CASE(a_phase_orders_what_comes_before_an_arrival) {
     }
 }
 
-CASE(a_wait_that_does_not_acquire_orders_nothing) {
+CASE(mbarrier_wait_without_acquire_orders_nothing) {
     Grid grid(1, 64);
     Floats x;
     Barrier barrier(grid, grid.thread(0, 0));
@@ -248,7 +248,7 @@ CASE(a_wait_that_does_not_acquire_orders_nothing) {
     CHECK_FOUND("within_block");
 }
 
-CASE(what_a_warp_did_before_it_met_is_published_by_each_lane) {
+CASE(mbarrier_arrival_publishes_accesses_of_the_warp_before_syncwarp) {
     const struct {
         unsigned writer;
         const char* kind;
@@ -269,7 +269,7 @@ CASE(what_a_warp_did_before_it_met_is_published_by_each_lane) {
     }
 }
 
-CASE(an_mbarrier_is_initialized_before_others_come_to_it) {
+CASE(mbarrier_use_before_ordered_initialization_is_a_race) {
     for (bool meets : {false, true}) {
         for (int how = 0; how < 4; ++how) {
             Grid grid(1, 64);
@@ -287,7 +287,7 @@ CASE(an_mbarrier_is_initialized_before_others_come_to_it) {
 }
 
 // The arrival belongs to a later phase than the one that other threads complete.
-CASE(an_arrival_after_copies_publishes_when_it_is_done) {
+CASE(cp_async_mbarrier_arrive_publishes_when_the_copies_are_done) {
     for (bool done : {false, true}) {
         Grid grid(1, 96);
         Floats x;
@@ -307,7 +307,7 @@ CASE(an_arrival_after_copies_publishes_when_it_is_done) {
     }
 }
 
-CASE(copies_of_a_thread_arrive_at_an_mbarrier) {
+CASE(cp_async_copies_complete_at_an_mbarrier) {
     for (bool done : {false, true}) {
         Grid grid(1, 64);
         Floats x;
@@ -335,7 +335,7 @@ CASE(copies_of_a_thread_arrive_at_an_mbarrier) {
     }
 }
 
-CASE(a_bulk_load_arrives_at_an_mbarrier) {
+CASE(bulk_load_completes_at_an_mbarrier) {
     enum { waits, meets_who_waited, does_not_wait };
     for (int how : {waits, meets_who_waited, does_not_wait}) {
         Grid grid(1, 64);
@@ -358,7 +358,7 @@ CASE(a_bulk_load_arrives_at_an_mbarrier) {
 
 // Block 1 copies its shared memory to block 0, or block 0 to block 1. The source block must not exit before the copy
 // has read it.
-CASE(a_copy_to_another_block_is_over_before_its_source_is) {
+CASE(copy_to_another_block_ends_before_its_source_block) {
     for (unsigned from : {0u, 1u}) {
         for (bool awaited : {false, true}) {
             Grid grid(2, 32, 2);
@@ -384,7 +384,7 @@ CASE(a_copy_to_another_block_is_over_before_its_source_is) {
     }
 }
 
-CASE(a_thread_of_another_block_publishes_to_who_waits) {
+CASE(thread_of_another_block_publishes_to_waiting_threads) {
     for (bool arrives : {false, true}) {
         Grid grid(2, 32, 2);
         Floats x;
@@ -402,7 +402,7 @@ CASE(a_thread_of_another_block_publishes_to_who_waits) {
     }
 }
 
-CASE(what_one_has_waited_for_all_know_after_a_phase) {
+CASE(all_waiters_learn_what_one_arrived_thread_has_waited_for) {
     Grid grid(1, 64);
     Barrier barrier(grid, grid.thread(0, 0));
     grid.syncthreads(0);
@@ -423,7 +423,7 @@ CASE(what_one_has_waited_for_all_know_after_a_phase) {
 
 // --- recording ---
 
-CASE(what_asynchronous_operations_leave_in_a_recording) {
+CASE(recording_lists_asynchronous_operations) {
     sim::checks::forget_recording();
     CHECK(choose_recorded("0,0,0,0"));
     {

@@ -44,7 +44,7 @@ uint32_t pass(uint32_t blocks) {
 
 }  // namespace
 
-CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
+CASE(finding_names_block_and_thread_from_the_launch_shape) {
     PastLaunch launch = {};
     const uint32_t grid[] = {4, 6, 12}, block[] = {4, 2, 3}, cluster[] = {2, 3, 4};
     memcpy(launch.grid, grid, sizeof grid);
@@ -68,7 +68,7 @@ CASE(a_thread_has_the_names_that_the_shape_of_its_launch_gives) {
     CHECK(!past_launch(serial) && !name_thread(serial, 0, index, thread));
 }
 
-CASE(when_all_numbers_are_used_up_they_begin_again) {
+CASE(serials_start_again_when_all_are_used) {
     constexpr uint32_t limit = Epoch::serial_limit, reserve = limit / 4;
     for (uint32_t more : {0u, 1u}) {
         pass(1);
@@ -86,7 +86,7 @@ CASE(when_all_numbers_are_used_up_they_begin_again) {
     forget_names();
 }
 
-CASE(past_launches_are_found_by_any_number_of_theirs) {
+CASE(past_launch_is_found_by_each_of_its_serials) {
     forget_names();
     uint32_t first[20];
     for (uint32_t i = 0; i < 20; ++i) first[i] = pass(1 + i % 4);
@@ -103,7 +103,7 @@ CASE(past_launches_are_found_by_any_number_of_theirs) {
     forget_names();
 }
 
-CASE(when_numbers_begin_again_nobody_is_remembered_to_have_written) {
+CASE(last_writer_is_unknown_after_serials_restart) {
     Floats x;
     {
         Grid grid(1, 32);
@@ -125,7 +125,7 @@ CASE(when_numbers_begin_again_nobody_is_remembered_to_have_written) {
           block.shared->cells[7].write == never);
 }
 
-CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_new_cells) {
+CASE(rolled_back_launch_gets_new_shared_cells_when_serials_restart) {
     Grid grid(1, 32);
     BlockState& block = *state_of(grid.block(0));
     const uintptr_t address = reinterpret_cast<uintptr_t>(grid.shared(0));
@@ -139,7 +139,7 @@ CASE(when_numbers_begin_again_for_a_launch_that_was_taken_back_its_arrays_have_n
     CHECK(region->cells == state_of(grid.block(0))->shared->cells + (256 << 10) && region->cells->write == never);
 }
 
-CASE(a_block_begins_as_if_no_other_had_been) {
+CASE(block_begins_without_state_of_earlier_blocks) {
     const VectorClock* known = reinterpret_cast<const VectorClock*>(&the_launch);
     for (unsigned turn = 0; turn < 3; ++turn) {  // later turns reuse the memory of earlier blocks
         const unsigned count = turn ? 72 : 40;
@@ -182,7 +182,7 @@ CASE(a_block_begins_as_if_no_other_had_been) {
     CHECK(!state_of(grid.block(0))->exact);
 }
 
-CASE(where_a_block_has_ended_the_next_one_begins) {
+CASE(next_block_reuses_the_storage_of_an_ended_block) {
     Grid grid(2, 32);
     WorkerState& worker = *grid.thread(0, 0).worker;
     BlockState *first = state_of(grid.block(0)), *second = state_of(grid.block(1));
@@ -206,7 +206,7 @@ CASE(where_a_block_has_ended_the_next_one_begins) {
     worker.free_blocks->next = free_blocks;
 }
 
-CASE(what_a_block_and_its_threads_had_is_given_back) {
+CASE(state_of_a_block_and_its_threads_is_freed) {
     Floats x;
     static uint32_t registers[4];
     size_t before = 0;
@@ -238,7 +238,7 @@ CASE(what_a_block_and_its_threads_had_is_given_back) {
     forget_executed();
 }
 
-CASE(a_clock_that_has_run_out_stands_still) {
+CASE(clock_at_its_limit_does_not_advance) {
     Grid grid(1, 64);
     ThreadState& thread = grid.thread(0, 37);
     for (uint32_t time : {2u, Epoch::time_limit - 1, Epoch::time_limit, Epoch::time_limit + 1, Epoch::time_limit + 9}) {
@@ -252,7 +252,7 @@ CASE(a_clock_that_has_run_out_stands_still) {
     CHECK(thread.time() == 3 && thread.covered == Epoch::none() && thread.warp_covered == Epoch::none());
 }
 
-CASE(what_is_ordered_before_a_thread_begins_with_its_block_and_ends_at_its_last_barrier) {
+CASE(floors_begin_at_the_block_and_end_at_its_last_barrier) {
     Grid grid(2, 32);
     ThreadState& thread = grid.thread(1, 0);
     BlockState& block = *thread.block;
@@ -270,7 +270,7 @@ CASE(what_is_ordered_before_a_thread_begins_with_its_block_and_ends_at_its_last_
     block.cluster_size = 1;
 }
 
-CASE(of_other_launches_those_are_ordered_before_that_cannot_run_beside) {
+CASE(launches_that_cannot_overlap_are_ordered_before) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 0);
     const LaunchState& launch = the_launch;
@@ -295,7 +295,7 @@ CASE(of_other_launches_those_are_ordered_before_that_cannot_run_beside) {
     CHECK_EQUAL(launch.first_serial, first);
 }
 
-CASE(what_a_place_in_the_code_remembers_holds_for_one_launch) {
+CASE(site_state_is_valid_for_one_launch) {
     static const char code[1] = {};
     AccessSite* site = nullptr;
     {
@@ -315,7 +315,7 @@ CASE(what_a_place_in_the_code_remembers_holds_for_one_launch) {
     for (uint8_t traced : site->traced) CHECK_EQUAL(traced, 0);
 }
 
-CASE(each_worker_has_a_state_of_its_own) {
+CASE(each_worker_has_its_own_state) {
     static sim::Fiber another;
     Grid grid(1, 32);
     WorkerState& worker = *grid.thread(0, 0).worker;
@@ -335,7 +335,7 @@ CASE(each_worker_has_a_state_of_its_own) {
     CHECK_EQUAL(workers, 2);
 }
 
-CASE(a_thread_has_more_than_its_epoch_from_when_it_needs_it) {
+CASE(thread_extras_are_allocated_when_first_needed) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 4);
     memset(thread.worker->pool.take(4096), 0xff, 4096);
@@ -347,7 +347,7 @@ CASE(a_thread_has_more_than_its_epoch_from_when_it_needs_it) {
     CHECK(!memcmp(&extras, &none, sizeof none) && !grid.thread(0, 5).extras);
 }
 
-CASE(a_shared_array_is_known_in_its_launch_alone) {
+CASE(shared_array_is_known_only_in_its_launch) {
     const char slots[2] = {};
     for (unsigned turn = 0; turn < 2; ++turn) {
         Grid grid(1, 32);
@@ -370,7 +370,7 @@ CASE(a_shared_array_is_known_in_its_launch_alone) {
     }
 }
 
-CASE(between_shared_arrays_the_nearest_one_was_missed) {
+CASE(address_between_shared_arrays_belongs_to_the_nearest_one) {
     static const char slots[3] = {};
     Grid grid(1, 32);
     uintptr_t base = reinterpret_cast<uintptr_t>(grid.block(0).shared);
@@ -385,7 +385,7 @@ CASE(between_shared_arrays_the_nearest_one_was_missed) {
     CHECK(!find_shared(block, base + 256) && find_shared(block, base + 192)->base == base + 192);
 }
 
-CASE(shared_memory_is_that_of_any_block_of_the_cluster) {
+CASE(shared_memory_of_any_block_of_the_cluster_is_found) {
     for (unsigned cluster : {1u, 2u}) {
         Grid grid(4, 32, cluster);
         BlockState& block = *state_of(grid.block(2));
@@ -399,7 +399,7 @@ CASE(shared_memory_is_that_of_any_block_of_the_cluster) {
     }
 }
 
-CASE(a_block_that_has_ended_is_forgotten_and_its_neighbor_is_not) {
+CASE(ended_block_is_forgotten_and_its_neighbor_is_kept) {
     Grid grid(2, 96);
     sim::events::block_end(grid.block(0));
     CHECK(!state_of(grid.block(0)));
@@ -407,7 +407,7 @@ CASE(a_block_that_has_ended_is_forgotten_and_its_neighbor_is_not) {
     for (unsigned w = 0; w < 3; ++w) CHECK(!state_of(grid.block(0).warps[w]) && state_of(grid.block(1).warps[w]));
 }
 
-CASE(a_cluster_is_forgotten_with_its_first_block) {
+CASE(cluster_state_ends_with_its_first_block) {
     Grid grid(2, 32, 2);
     grid.arrive_at_cluster(1, 0);
     sim::events::block_end(grid.block(1));
@@ -416,7 +416,7 @@ CASE(a_cluster_is_forgotten_with_its_first_block) {
     CHECK(!grid.block(0).cluster->checks);
 }
 
-CASE(a_shared_array_keeps_its_granules_for_a_launch) {
+CASE(shared_array_keeps_its_granules_during_a_launch) {
     for (unsigned turn = 0; turn < 2; ++turn) {
         Grid grid(1, 32);
         BlockState& block = *state_of(grid.block(0));

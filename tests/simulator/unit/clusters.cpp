@@ -27,7 +27,7 @@ const char* found() {
 
 #define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
 
-CASE(a_barrier_of_the_cluster_orders_what_comes_before_and_after) {
+CASE(cluster_barrier_orders_accesses_before_and_after) {
     Grid grid(4, 40, 2);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -47,7 +47,7 @@ CASE(a_barrier_of_the_cluster_orders_what_comes_before_and_after) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(who_has_not_waited_is_not_ordered) {
+CASE(thread_that_has_not_waited_is_not_ordered) {
     Grid grid(2, 40, 2);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -57,7 +57,7 @@ CASE(who_has_not_waited_is_not_ordered) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(what_follows_an_arrival_is_not_published) {
+CASE(accesses_after_a_cluster_arrival_are_not_published) {
     Grid grid(2, 40, 2);
     Floats x;
     for (unsigned thread = 0; thread < 40; ++thread) grid.arrive_at_cluster(0, thread);
@@ -69,7 +69,7 @@ CASE(what_follows_an_arrival_is_not_published) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(a_relaxed_arrival_publishes_what_a_fence_has) {
+CASE(relaxed_cluster_arrival_publishes_accesses_before_a_fence) {
     for (bool fenced : {false, true}) {
         Grid grid(2, 40, 2);
         Floats x;
@@ -82,7 +82,7 @@ CASE(a_relaxed_arrival_publishes_what_a_fence_has) {
     }
 }
 
-CASE(each_phase_orders_anew) {
+CASE(each_cluster_phase_orders_again) {
     Grid grid(2, 33, 2);
     Floats x;
     for (unsigned round = 0; round < 20; ++round) {
@@ -101,7 +101,7 @@ CASE(each_phase_orders_anew) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(a_barrier_of_one_cluster_says_nothing_of_another) {
+CASE(barrier_of_one_cluster_does_not_order_another_cluster) {
     Grid grid(4, 32, 2);
     Floats x;
     x.write(grid.thread(2, 0), 0);
@@ -111,7 +111,7 @@ CASE(a_barrier_of_one_cluster_says_nothing_of_another) {
     CHECK_FOUND("between_blocks");
 }
 
-CASE(serials_say_which_cluster) {
+CASE(serial_determines_the_cluster) {
     Grid grid(4, 32, 2);
     uint32_t first = grid.thread(0, 0).block->serial;
     for (unsigned a = 0; a < 4; ++a)
@@ -121,13 +121,13 @@ CASE(serials_say_which_cluster) {
 
 // Time 0 of a cluster's first block precedes all accesses of the cluster. An atomic operation on uninitialized shared
 // memory stores it as the time of a write.
-CASE(the_time_before_its_threads_began_is_before_all_of_a_cluster) {
+CASE(time_zero_is_ordered_before_all_accesses_of_a_cluster) {
     Grid grid(2, 32, 2);
     uint32_t serial = grid.thread(0, 0).block->serial;
     CHECK(ordered(grid.thread(1, 0), Epoch(serial, 0)) && !ordered(grid.thread(1, 0), Epoch(serial, 1)));
 }
 
-CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
+CASE(grid_barrier_resets_the_cluster_barrier) {
     Grid grid(2, 33, 2);
     Floats x;
     all_arrive(grid, 33);
@@ -143,7 +143,7 @@ CASE(a_barrier_of_the_grid_begins_the_clusters_barrier_anew) {
 }
 
 // Thread 0 arrives without releasing. So other threads know only those of its accesses that an earlier barrier ordered.
-CASE(barriers_before_an_arrival_order_what_others_did) {
+CASE(block_barrier_before_the_arrival_orders_other_threads) {
     enum { before_barrier, before_syncwarp, after_syncwarp };
     for (int when : {before_barrier, before_syncwarp, after_syncwarp}) {
         Grid grid(2, 64, 2);
@@ -160,7 +160,7 @@ CASE(barriers_before_an_arrival_order_what_others_did) {
     }
 }
 
-CASE(what_a_barrier_of_the_block_ordered_is_known_though_its_writer_does_not_release) {
+CASE(accesses_ordered_by_a_block_barrier_are_published_by_other_threads_arrivals) {
     Grid grid(2, 64, 2);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -174,7 +174,7 @@ CASE(what_a_barrier_of_the_block_ordered_is_known_though_its_writer_does_not_rel
     CHECK_FOUND("within_cluster");
 }
 
-CASE(who_learns_something_before_it_waits_keeps_it_to_itself) {
+CASE(knowledge_gained_after_the_arrival_is_not_published) {
     static const int flag = 0;
     Grid grid(4, 32, 2);
     Floats x;
@@ -192,7 +192,7 @@ CASE(who_learns_something_before_it_waits_keeps_it_to_itself) {
     CHECK_FOUND("between_blocks");
 }
 
-CASE(a_warp_that_met_says_nothing_of_the_next) {
+CASE(syncwarp_of_one_warp_does_not_publish_other_warps) {
     Grid grid(2, 64, 2);
     Floats x;
     x.write(grid.thread(0, 32), 0);
@@ -207,7 +207,7 @@ CASE(a_warp_that_met_says_nothing_of_the_next) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(what_one_has_waited_for_all_know_after_the_barrier) {
+CASE(cluster_barrier_passes_on_griddepcontrol_wait_of_one_thread) {
     Grid grid(2, 32, 2);
     grid.thread(0, 3).awaited = true;
     all_arrive(grid, 32);
@@ -216,7 +216,7 @@ CASE(what_one_has_waited_for_all_know_after_the_barrier) {
 }
 
 // If a set of readers is stored only as a range of threads, it does not show which ones read after they arrived.
-CASE(a_cluster_of_one_block_tells_readers_apart) {
+CASE(cluster_of_one_block_lists_single_readers) {
     Grid grid(1, 64);
     Floats x;
     x.read(grid.thread(0, 0), 0);
@@ -231,7 +231,7 @@ CASE(a_cluster_of_one_block_tells_readers_apart) {
     CHECK_FOUND("within_block");
 }
 
-CASE(who_arrives_late_says_nothing_of_who_arrived_early) {
+CASE(late_arrival_does_not_publish_for_early_arrivals) {
     Grid grid(2, 33, 2);
     Floats x;
     grid.arrive_at_cluster(0, 32);
@@ -245,7 +245,7 @@ CASE(who_arrives_late_says_nothing_of_who_arrived_early) {
     CHECK_FOUND("within_cluster");
 }
 
-CASE(who_learns_something_before_it_arrives_tells_all) {
+CASE(knowledge_gained_before_the_arrival_is_published) {
     static const int flag = 0;
     for (bool fences : {true, false}) {
         Grid grid(4, 32, 2);
@@ -264,7 +264,7 @@ CASE(who_learns_something_before_it_arrives_tells_all) {
     }
 }
 
-CASE(who_was_at_the_shared_memory_of_an_earlier_cluster_is_forgotten) {
+CASE(remote_accesses_to_an_earlier_cluster_are_forgotten) {
     Grid grid(4, 32, 2);
     ShadowCell cell = {};
     AccessSite site = {};
@@ -307,7 +307,7 @@ class Remote {
 
 }  // namespace
 
-CASE(a_block_ends_after_those_who_read_its_shared_memory) {
+CASE(block_may_end_only_after_remote_reads_of_its_shared_memory) {
     for (unsigned owner : {0, 1}) {
         Grid grid(2, 40, 2);
         Remote remote(grid);
@@ -325,7 +325,7 @@ CASE(a_block_ends_after_those_who_read_its_shared_memory) {
     }
 }
 
-CASE(the_shared_memory_of_a_block_that_has_ended_is_gone) {
+CASE(access_to_shared_memory_of_an_ended_block_is_reported) {
     Grid grid(2, 40, 2);
     Remote remote(grid);
     remote.end(0);
@@ -336,7 +336,7 @@ CASE(the_shared_memory_of_a_block_that_has_ended_is_gone) {
     CHECK_EQUAL(finding(0).side.serial, grid.thread(1, 0).block->serial);
 }
 
-CASE(a_block_knows_who_has_read_its_shared_memory) {
+CASE(block_knows_remote_readers_of_its_shared_memory) {
     enum { by_all, by_some, too_early, after_arriving };
     for (int how : {by_all, by_some, too_early, after_arriving}) {
         Grid grid(2, 40, 2);
@@ -353,7 +353,7 @@ CASE(a_block_knows_who_has_read_its_shared_memory) {
     }
 }
 
-CASE(a_barrier_of_the_grid_comes_after_all_reads_of_shared_memory) {
+CASE(grid_barrier_orders_remote_reads_of_shared_memory) {
     for (unsigned owner : {0, 1}) {
         Grid grid(2, 40, 2);
         Remote remote(grid);
@@ -364,7 +364,7 @@ CASE(a_barrier_of_the_grid_comes_after_all_reads_of_shared_memory) {
     }
 }
 
-CASE(a_barrier_between_arriving_and_waiting_orders_too) {
+CASE(block_barrier_between_arrive_and_wait_orders) {
     Grid grid(2, 40, 2);
     Floats x;
     all_arrive(grid, 40);
@@ -375,7 +375,7 @@ CASE(a_barrier_between_arriving_and_waiting_orders_too) {
     CHECK_FOUND("nothing");
 }
 
-CASE(what_follows_a_fence_between_arriving_and_waiting_is_not_published) {
+CASE(accesses_after_a_fence_between_arrive_and_wait_are_not_published) {
     static const int flag = 0;
     Grid grid(4, 40, 2);
     Floats x;

@@ -7,7 +7,7 @@
 
 using namespace sim::checks;
 
-CASE(an_array_keeps_its_elements_when_it_grows) {
+CASE(growable_keeps_elements_when_it_grows) {
     Growable<unsigned> array;
     CHECK(array.empty());
     for (unsigned i = 0; i < 1000; ++i) array.push(i * i);
@@ -16,7 +16,7 @@ CASE(an_array_keeps_its_elements_when_it_grows) {
     CHECK_EQUAL(array.back(), 999 * 999);
 }
 
-CASE(an_element_of_an_array_can_be_added_to_it) {
+CASE(growable_can_push_its_own_element) {
     Growable<uint64_t> array;
     array.push(42);
     // The argument is an element that moves when the array grows.
@@ -24,7 +24,7 @@ CASE(an_element_of_an_array_can_be_added_to_it) {
     for (uint64_t element : array) CHECK_EQUAL(element, 42);
 }
 
-CASE(an_array_is_changed_in_its_middle) {
+CASE(growable_can_change_elements_in_its_middle) {
     Growable<int> array;
     const int values[] = {1, 2, 4, 5};
     array.append(values, 4);
@@ -45,7 +45,7 @@ CASE(an_array_is_changed_in_its_middle) {
     CHECK_ABORTS(array.insert(3, 0));
 }
 
-CASE(a_map_finds_what_was_put_in_and_nothing_else) {
+CASE(map_finds_only_inserted_keys) {
     HashMap<uint32_t> map;
     CHECK(!map.find(1));
     unit::Random random;
@@ -58,7 +58,7 @@ CASE(a_map_finds_what_was_put_in_and_nothing_else) {
     CHECK_EQUAL(sum, 5000 * 5001 / 2);
 }
 
-CASE(keys_of_one_place_do_not_disturb_each_other) {
+CASE(map_keeps_colliding_keys_apart) {
     HashMap<uint64_t> map;
     Growable<uint64_t> keys;  // these keys collide while the map has at most 1024 slots
     for (uint64_t key = 1; keys.size() < 300; ++key)
@@ -69,7 +69,7 @@ CASE(keys_of_one_place_do_not_disturb_each_other) {
     CHECK_EQUAL(map.size(), 300);
 }
 
-CASE(a_new_key_of_a_map_is_zero_also_after_clearing) {
+CASE(map_value_of_a_new_key_is_zero_also_after_clear) {
     HashMap<uint64_t> map;
     CHECK_EQUAL(map.at(5), 0);
     map.at(5) = 1;
@@ -79,12 +79,12 @@ CASE(a_new_key_of_a_map_is_zero_also_after_clearing) {
     CHECK_ABORTS(map.at(0));
 }
 
-CASE(mixing_keeps_keys_apart) {
+CASE(mix_keeps_keys_distinct) {
     HashMap<uint32_t> seen;
     for (uint64_t i = 1; i < 20000; ++i) CHECK_EQUAL(seen.at(mix(i * 16) | 1)++, 0);
 }
 
-CASE(a_pool_gives_aligned_memory_of_its_own) {
+CASE(pool_returns_distinct_aligned_memory) {
     Pool pool;
     unsigned char* taken[200];
     for (unsigned i = 0; i < 200; ++i) {
@@ -98,7 +98,7 @@ CASE(a_pool_gives_aligned_memory_of_its_own) {
     CHECK(pool.take<uint64_t>() != nullptr);
 }
 
-CASE(a_set_of_numbers_tells_the_new_ones) {
+CASE(number_set_reports_new_numbers) {
     static NumberSet set;  // static, because a set must begin with zero bytes
     unit::Random random(2);
     for (unsigned round = 0; round < 200; ++round) {

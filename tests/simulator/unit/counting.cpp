@@ -18,7 +18,7 @@ Region region_of(RegionKind kind, size_t bytes = 100) {
 
 }  // namespace
 
-CASE(a_kernel_has_one_record_whatever_its_name) {
+CASE(kernel_has_one_record_for_names_of_any_length) {
     forget_kernels();
     char name[300];
     memset(name, 'x', sizeof name);
@@ -35,7 +35,7 @@ CASE(a_kernel_has_one_record_whatever_its_name) {
     CHECK_EQUAL(kernel_count(), 0);
 }
 
-CASE(counts_at_one_place_add_up) {
+CASE(counts_at_one_place_are_added) {
     Growable<PlaceCount> counts;
     add_count(counts, 7, 3);
     add_count(counts, 8, 1);
@@ -44,7 +44,7 @@ CASE(counts_at_one_place_add_up) {
     CHECK(counts[1].site == 8 && counts[1].count == 1);
 }
 
-CASE(what_sites_have_counted_goes_to_the_kernel_that_they_belong_to) {
+CASE(site_counters_move_to_their_kernel) {
     forget_kernels();
     const char code[2] = {};
     Grid grid(1, 32);
@@ -81,7 +81,7 @@ CASE(what_sites_have_counted_goes_to_the_kernel_that_they_belong_to) {
     sites.each([](AccessSite& site) { CHECK_EQUAL(site.counters.requests, 0); });
 }
 
-CASE(scratch_memory_is_the_most_at_once) {
+CASE(scratch_memory_is_the_peak_of_allocated_bytes) {
     forget_regions();
     forget_scratch();
     CHECK_EQUAL(scratch_bytes(), 0);
@@ -102,7 +102,7 @@ CASE(scratch_memory_is_the_most_at_once) {
     CHECK_EQUAL(scratch_bytes(), 0);
 }
 
-CASE(a_copy_counts_as_traffic_where_it_touches_the_device) {
+CASE(copy_counts_as_traffic_where_it_accesses_device_memory) {
     const Region device = region_of(RegionKind::device_allocation), tensor = region_of(RegionKind::tensor),
                  managed = region_of(RegionKind::managed), pinned = region_of(RegionKind::pinned_host);
     const struct {
@@ -123,7 +123,7 @@ CASE(a_copy_counts_as_traffic_where_it_touches_the_device) {
     CHECK(host_bytes() == 0 && copied_bytes() == 0);
 }
 
-CASE(what_was_asked_for_is_counted_and_can_be_taken_back) {
+CASE(submissions_graphs_and_async_bytes_are_counted) {
     forget_submissions();
     count_submission();
     count_submission();

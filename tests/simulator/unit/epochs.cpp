@@ -23,7 +23,7 @@ bool same(Epoch a, Epoch b) {
 
 }  // namespace
 
-CASE(an_epoch_holds_what_it_was_made_of) {
+CASE(epoch_returns_its_fields) {
     for (uint32_t serial : {0u, 1u, last_serial})
         for (uint32_t time : {0u, 1u, Epoch::time_limit, Epoch::time_pending})
             for (unsigned thread : {0u, 31u, 32u, 1023u}) {
@@ -38,7 +38,7 @@ CASE(an_epoch_holds_what_it_was_made_of) {
             }
 }
 
-CASE(a_field_is_changed_alone) {
+CASE(changing_one_field_keeps_the_others) {
     unit::Random random;
     for (unsigned i = 0; i < 1000; ++i) {
         Epoch a = any(random), b = any(random);
@@ -69,19 +69,19 @@ CASE(epochs_are_ordered_by_block_then_by_time) {
     }
 }
 
-CASE(memory_of_the_host_is_older_than_any_block) {
+CASE(host_writes_are_older_than_every_block) {
     CHECK(never < written_before && never != written_before);
     CHECK(written_before < Epoch(1, 0));
     CHECK(Epoch() == never);
 }
 
-CASE(what_is_pending_is_later_than_all_of_its_block) {
+CASE(pending_epoch_is_later_than_all_others_of_its_block) {
     Epoch pending(7, Epoch::time_pending, 0);
     CHECK(Epoch(7, Epoch::time_limit, 1023).with_sharing(many_blocks).with_atomic(true) < pending);
     CHECK(pending < Epoch(8, 0));
 }
 
-CASE(what_fits_no_field_is_refused) {
+CASE(value_too_large_for_a_field_is_rejected) {
     CHECK_ABORTS(Epoch(Epoch::serial_limit, 0));
     CHECK_ABORTS(Epoch(0, Epoch::time_pending + 1));
     CHECK_ABORTS(Epoch(0, 0, 1024));
@@ -90,7 +90,7 @@ CASE(what_fits_no_field_is_refused) {
     CHECK(!unit::aborts([] { (void)Epoch(last_serial, Epoch::time_pending, 1023); }));
 }
 
-CASE(a_range_has_its_begin_and_not_its_end) {
+CASE(epoch_range_includes_begin_and_excludes_end) {
     const Epoch some[] = {never,       written_before, Epoch(1, 0), Epoch(1, 0, 5),
                           Epoch(1, 1), Epoch(2, 0),    Epoch(2, 3), Epoch(last_serial, Epoch::time_pending, 1023)};
     for (Epoch begin : some) {
@@ -104,7 +104,7 @@ CASE(a_range_has_its_begin_and_not_its_end) {
     CHECK_ABORTS(EpochRange(Epoch(2, 0), Epoch(1, 0)));
 }
 
-CASE(a_reach_says_beyond_a_warp_and_atomic) {
+CASE(reach_tells_beyond_warp_and_atomic) {
     for (Sharing sharing : {one_lane, one_warp, one_block, many_blocks}) {
         Epoch epoch = Epoch(3, 4, 77).with_sharing(sharing);
         CHECK_EQUAL(epoch.reach() == Epoch::reach_beyond_warp(), sharing == one_block || sharing == many_blocks);
@@ -113,7 +113,7 @@ CASE(a_reach_says_beyond_a_warp_and_atomic) {
     }
 }
 
-CASE(lanes_of_one_warp_have_all_but_the_lane_in_common) {
+CASE(lanes_of_one_warp_share_the_epoch_without_lane) {
     Epoch epoch(3, 4, 64);
     for (unsigned thread = 0; thread < 1024; ++thread)
         CHECK_EQUAL(epoch.with_thread(thread).without_lane() == epoch, thread / 32 == 2);

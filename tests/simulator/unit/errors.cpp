@@ -32,7 +32,7 @@ __attribute__((noinline)) void function_of_ours() { forget_findings(); }
 
 }  // namespace
 
-CASE(a_thread_that_is_not_checked_is_named_all_the_same) {
+CASE(fault_of_an_unchecked_thread_names_the_thread) {
     Block block = {};
     block.index = {1, 2, 3};
     Thread thread = {};
@@ -48,7 +48,7 @@ CASE(a_thread_that_is_not_checked_is_named_all_the_same) {
     CHECK(!made.side.has_thread && !made.side.block_known && made.count == 1);
 }
 
-CASE(a_call_that_is_refused_says_why) {
+CASE(refused_call_gives_the_reason) {
     forget_findings();
     events::refused(nullptr, "cudaMalloc", 2, "there is no more", code);
     CHECK(is("refused") && check_of(last().kind) == Check::fault && unit::number_in(last()) == 2 && last().count == 1);
@@ -56,7 +56,7 @@ CASE(a_call_that_is_refused_says_why) {
     CHECK(unit::says(last(), "cudaMalloc | there is no more"));
 }
 
-CASE(a_fault_says_of_which_launch_and_where) {
+CASE(fault_gives_launch_and_place) {
     const uint64_t wild = uint64_t(1) << 40;
     CHECK(is_named(faulted(FaultKind::illegal_address, nullptr, wild, code), "illegal_address"));
     CHECK(last().launch == 77 && unit::number_in(last()) == wild);
@@ -76,7 +76,7 @@ CASE(a_fault_says_of_which_launch_and_where) {
     CHECK(!faulted(FaultKind::infinite_loop, nullptr, 0, nullptr).side.address);
 }
 
-CASE(each_fault_has_its_name_and_its_check) {
+CASE(each_fault_kind_has_its_name_and_check) {
     struct {
         FaultKind kind;
         const char* name;
@@ -101,7 +101,7 @@ CASE(each_fault_has_its_name_and_its_check) {
     }
 }
 
-CASE(each_error_of_synchronization_has_its_name) {
+CASE(each_sync_error_has_its_name) {
     using events::SyncError;
     static Warp warp;
     static Thread threads[32];
@@ -162,7 +162,7 @@ CASE(each_error_of_synchronization_has_its_name) {
     CHECK(last().side.line == 23);
 }
 
-CASE(lanes_of_one_mask_at_different_places_are_told_apart) {
+CASE(lanes_of_one_mask_at_different_places_are_reported) {
     static Warp warp;
     static Thread threads[32];
     Block block = {};
@@ -189,7 +189,7 @@ CASE(lanes_of_one_mask_at_different_places_are_told_apart) {
     CHECK(unit::says(last(), "the other | one"));
 }
 
-CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) {
+CASE(out_of_bounds_index_replaces_the_fault_that_it_causes) {
     unit::Grid grid(1, 32);
     ThreadState& state = grid.thread(0, 1);
     ThreadExtras& extras = extras_of(state);
@@ -204,7 +204,7 @@ CASE(an_index_out_of_bounds_is_reported_in_place_of_the_fault_that_it_leads_to) 
     }
 }
 
-CASE(calls_of_the_runtime_that_are_doubtful_are_told) {
+CASE(suspicious_runtime_calls_are_reported) {
     forget_findings();
     events::waits_for_nothing("cudaEventSynchronize", code);
     CHECK(is("event_not_recorded") && unit::says(last(), "cudaEventSynchronize"));
@@ -213,7 +213,7 @@ CASE(calls_of_the_runtime_that_are_doubtful_are_told) {
     CHECK(finding_count() == 2);
 }
 
-CASE(what_is_not_the_kernels_own_says_how_it_was_accessed) {
+CASE(sandbox_finding_names_the_forbidden_access) {
     for (bool write : {true, false}) {
         forget_findings();
         events::not_its_own("not_its_stack", code, 12, write, code + 3);
@@ -223,7 +223,7 @@ CASE(what_is_not_the_kernels_own_says_how_it_was_accessed) {
     }
 }
 
-CASE(a_kernel_waits_for_the_host_where_the_host_can_write_and_nobody_has) {
+CASE(kernel_waits_for_the_host_only_on_unchanged_host_memory) {
     using events::MemoryKind;
     alignas(32) static float memory[16];
     unit::Grid grid(1, 32);
@@ -246,7 +246,7 @@ CASE(a_kernel_waits_for_the_host_where_the_host_can_write_and_nobody_has) {
     forget_regions();
 }
 
-CASE(a_stack_that_is_full_is_blamed_on_the_last_access_or_call) {
+CASE(stack_overflow_names_the_last_access_or_call) {
     static const void* stack[5000];
     auto* ours = reinterpret_cast<const char*>(&function_of_ours);
     Fiber fiber = {reinterpret_cast<char*>(stack), reinterpret_cast<char*>(stack + 5000), nullptr};
@@ -273,7 +273,7 @@ CASE(a_stack_that_is_full_is_blamed_on_the_last_access_or_call) {
     stack[100] = nullptr;
 }
 
-CASE(who_waits_for_ever_is_counted_place_by_place) {
+CASE(deadlock_counts_waiting_threads_by_place) {
     static Thread threads[40];
     static Mbarrier barrier = {};
     barrier.phase = 3, barrier.pending = 1, barrier.expected = 2, barrier.bytes = -16;

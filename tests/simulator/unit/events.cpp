@@ -54,7 +54,7 @@ sim::Launch launch_of(dim3 grid, dim3 block) {
 
 }  // namespace
 
-CASE(launches_of_a_kernel_add_up) {
+CASE(launches_of_a_kernel_are_added) {
     forget_kernels();
     for (unsigned turn = 1; turn < 3; ++turn) {
         sim::Launch launch = launch_of(dim3(2, 3, 5), dim3(7, 2, 4));
@@ -99,7 +99,7 @@ CASE(launches_of_a_kernel_add_up) {
     forget_kernels();
 }
 
-CASE(sectors_that_a_launch_has_touched_are_counted) {
+CASE(touched_sectors_of_a_launch_are_counted) {
     forget_kernels();
     for (unsigned turn = 1; turn < 3; ++turn) {
         Grid grid(1, 32);
@@ -118,7 +118,7 @@ CASE(sectors_that_a_launch_has_touched_are_counted) {
     forget_kernels();
 }
 
-CASE(the_pool_of_a_launch_is_given_back_when_it_is_over) {
+CASE(launch_pool_is_freed_when_the_launch_ends) {
     auto held = [] { return mallinfo2().uordblks; };
     for (bool rolled_back : {false, true}) {
         Grid grid(1, 32);
@@ -136,7 +136,7 @@ CASE(the_pool_of_a_launch_is_given_back_when_it_is_over) {
     }
 }
 
-CASE(what_a_block_does_is_recorded_where_it_is_the_one) {
+CASE(only_events_of_the_chosen_block_are_recorded) {
     using Event = void (*)(Grid&, unsigned, sim::Thread&);
     const Event all[] = {
         [](Grid& grid, unsigned b, sim::Thread&) { grid.syncthreads(b); },
@@ -189,7 +189,7 @@ CASE(what_a_block_does_is_recorded_where_it_is_the_one) {
     reset();
 }
 
-CASE(a_launch_begins_with_nothing_known) {
+CASE(launch_begins_with_empty_state) {
     {
         Grid grid(1, 32);
         the_launch.changed.at(8) = true;
@@ -220,7 +220,7 @@ CASE(a_launch_begins_with_nothing_known) {
     forget_submissions();
 }
 
-CASE(some_launches_can_have_only_one_worker) {
+CASE(launches_that_need_one_worker_are_detected) {
     sim::Launch launch = launch_of(dim3(4), dim3(32));
     CHECK(!needs_one_worker(launch));
     for (unsigned axis = 0; axis < 3; ++axis) {
@@ -250,7 +250,7 @@ CASE(some_launches_can_have_only_one_worker) {
     }
 }
 
-CASE(settings_are_numbers_or_a_block) {
+CASE(setting_accepts_numbers_or_a_block_and_rejects_other_text) {
     CHECK_EQUAL(configure("max_findings", "2"), 0);
     forget_findings();
     for (unsigned i = 0; i < 4; ++i) not_its_own("host_memory", code, 4, true, code + i);
@@ -269,7 +269,7 @@ CASE(settings_are_numbers_or_a_block) {
     forget_findings();
 }
 
-CASE(a_launch_that_goes_on_with_one_worker_keeps_what_it_wrote) {
+CASE(launch_that_continues_with_one_worker_keeps_its_writes) {
     Floats x;
     Grid grid(1, 32);
     WorkerState& worker = *grid.thread(0, 0).worker;
@@ -280,7 +280,7 @@ CASE(a_launch_that_goes_on_with_one_worker_keeps_what_it_wrote) {
     CHECK(!the_launch.concurrent && !site_at(grid, 1).guarded && worker.overwritten.empty());
 }
 
-CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
+CASE(rolled_back_launch_leaves_no_state) {
     forget_kernels();
     Floats x;
     Grid grid(2, 32);
@@ -316,7 +316,7 @@ CASE(of_a_launch_that_is_taken_back_nothing_is_left) {
     CHECK_EQUAL(worker.sites.find(code + 5)->limit, 0);
 }
 
-CASE(of_a_launch_that_ended_half_way_its_logs_are_dropped_and_its_blocks_end) {
+CASE(aborted_launch_drops_logs_and_ends_blocks) {
     forget_kernels();
     Floats x;
     {
@@ -336,7 +336,7 @@ CASE(of_a_launch_that_ended_half_way_its_logs_are_dropped_and_its_blocks_end) {
     forget_kernels();
 }
 
-CASE(the_dynamic_buffer_is_known_to_each_launch) {
+CASE(dynamic_buffer_is_known_in_each_launch) {
     for (unsigned turn = 0; turn < 2; ++turn) {
         Grid grid(2, 32);
         CHECK_EQUAL(the_launch.arrays.size(), 1);
@@ -359,7 +359,7 @@ CASE(the_dynamic_buffer_is_known_to_each_launch) {
     }
 }
 
-CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
+CASE(exited_threads_are_reported_once_at_a_barrier) {
     Grid grid(1, 96);
     sim::Block& block = grid.block(0);
     sim::Thread& first = *grid.thread(0, 34).thread;
@@ -389,7 +389,7 @@ CASE(threads_that_have_exited_are_missed_at_a_barrier_once) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(warps_of_a_larger_block_before_it_take_no_part_in_a_barrier) {
+CASE(warps_of_an_earlier_larger_block_are_not_in_the_barrier) {
     Grid grid(1, 64);
     grid.warp(0, 2).at_barrier[0].waiting = grid.warp(0, 2).existing = 1;
     unsigned lanes[sim::max_warps_per_block] = {~0u, ~0u};
@@ -398,7 +398,7 @@ CASE(warps_of_a_larger_block_before_it_take_no_part_in_a_barrier) {
     CHECK(!state_of(grid.block(0))->exact && state_of(grid.block(0))->barrier_time == 2);
 }
 
-CASE(at_a_barrier_the_accesses_of_those_who_meet_are_counted) {
+CASE(barrier_counts_accesses_of_its_threads) {
     Floats x;
     Grid grid(1, 96);
     auto access = [&] {
@@ -421,7 +421,7 @@ CASE(at_a_barrier_the_accesses_of_those_who_meet_are_counted) {
     for (unsigned w : {0u, 1u, 2u}) CHECK_EQUAL(requests(grid, w), 3);
 }
 
-CASE(where_all_lanes_of_a_warp_that_live_meet_their_accesses_are_counted) {
+CASE(syncwarp_of_all_live_lanes_counts_their_accesses) {
     Floats x;
     Grid grid(1, 64);
     grid.warp(0, 0).exited = 1u << 3;
@@ -444,7 +444,7 @@ CASE(where_all_lanes_of_a_warp_that_live_meet_their_accesses_are_counted) {
     }
 }
 
-CASE(a_block_that_ends_has_its_accesses_counted) {
+CASE(end_of_a_block_counts_its_accesses) {
     Floats x;
     Grid grid(2, 32);
     read(grid, x, 0, 5, 0);
@@ -453,7 +453,7 @@ CASE(a_block_that_ends_has_its_accesses_counted) {
     CHECK(requests(grid, 0) == 0 && requests(grid, 1) == 1);
 }
 
-CASE(at_the_barrier_of_a_cluster_each_block_is_counted) {
+CASE(cluster_barrier_counts_accesses_of_each_block) {
     Floats x;
     Grid grid(2, 64, 2);
     for (unsigned b : {0u, 1u}) {
@@ -472,7 +472,7 @@ CASE(at_the_barrier_of_a_cluster_each_block_is_counted) {
     CHECK_EQUAL(*the_launch.barriers_at.find(key(code + 11)), 1);
 }
 
-CASE(a_write_that_may_have_raced_is_looked_at_before_its_thread_does_something_else) {
+CASE(pending_write_is_settled_before_the_next_event) {
     using Event = void (*)(Grid&, sim::Thread&);
     const Event all[] = {
         [](Grid& grid, sim::Thread&) { grid.syncthreads(0); },
@@ -499,7 +499,7 @@ CASE(a_write_that_may_have_raced_is_looked_at_before_its_thread_does_something_e
     }
 }
 
-CASE(at_a_barrier_of_the_grid_only_threads_that_are_there_settle) {
+CASE(grid_barrier_settles_only_existing_threads) {
     {
         Grid larger(1, 64);
     }
@@ -519,7 +519,7 @@ CASE(at_a_barrier_of_the_grid_only_threads_that_are_there_settle) {
     }
 }
 
-CASE(who_has_waited_for_the_grid_before_comes_after_it) {
+CASE(griddepcontrol_wait_orders_after_the_previous_grid) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 4);
     const uint32_t open = the_launch.open_serial;
@@ -534,7 +534,7 @@ CASE(who_has_waited_for_the_grid_before_comes_after_it) {
     the_launch.open_serial = open;
 }
 
-CASE(products_are_counted_by_their_numbers_and_their_line) {
+CASE(mma_operations_are_counted_by_type_and_line) {
     Grid grid(1, 32);
     for (unsigned turn = 1; turn < 3; ++turn) {
         tensor_core_mma(grid.warp(0, 0), static_cast<sim::TensorType>(1), 4096, code + 6);
@@ -543,7 +543,7 @@ CASE(products_are_counted_by_their_numbers_and_their_line) {
     }
 }
 
-CASE(an_atomic_operation_that_uses_the_value_needs_one) {
+CASE(atomic_operation_that_reads_needs_an_initialized_value) {
     const struct {
         AtomicOp op;
         bool reads;
@@ -563,7 +563,7 @@ CASE(an_atomic_operation_that_uses_the_value_needs_one) {
     }
 }
 
-CASE(an_atomic_operation_reaches_as_far_as_its_scope) {
+CASE(atomic_operation_synchronizes_within_its_scope) {
     for (unsigned cluster : {1u, 2u})
         for (Scope scope : {Scope::block, Scope::cluster, Scope::device, Scope::system}) {
             Floats x;
@@ -579,7 +579,7 @@ CASE(an_atomic_operation_reaches_as_far_as_its_scope) {
         }
 }
 
-CASE(what_an_atomic_operation_publishes_and_takes_over) {
+CASE(atomic_operation_releases_and_acquires_by_its_order) {
     const struct {
         AtomicOp op;
         bool changed, publishes, takes;
@@ -606,7 +606,7 @@ CASE(what_an_atomic_operation_publishes_and_takes_over) {
     }
 }
 
-CASE(a_fence_of_a_cluster_of_one_block_is_one_of_the_block) {
+CASE(cluster_fence_in_a_cluster_of_one_block_is_a_block_fence) {
     for (unsigned cluster : {1u, 2u})
         for (Scope scope : {Scope::block, Scope::cluster, Scope::device}) {
             Grid grid(2, 32, cluster);
@@ -618,7 +618,7 @@ CASE(a_fence_of_a_cluster_of_one_block_is_one_of_the_block) {
         }
 }
 
-CASE(memory_is_known_from_when_it_is_allocated_until_it_is_freed) {
+CASE(memory_is_known_from_allocation_to_free) {
     alignas(32) static char memory[256];
     for (MemoryKind kind : {MemoryKind::device, MemoryKind::managed, MemoryKind::async}) {
         reset();
@@ -653,7 +653,7 @@ CASE(inputs_and_outputs_are_marked) {
     CHECK(region.read_only && !region.cells);
 }
 
-CASE(everything_is_forgotten_when_a_report_begins) {
+CASE(new_report_forgets_all_state) {
     alignas(32) static char memory[64];
     {
         Grid grid(1, 32);
@@ -684,7 +684,7 @@ CASE(everything_is_forgotten_when_a_report_begins) {
     CHECK_EQUAL(sites, 0);
 }
 
-CASE(who_wrote_a_value_last_is_named) {
+CASE(last_writer_of_a_value_is_found) {
     Floats x;
     unsigned names[6] = {};
     CHECK(!writer(code, names) && !writer(x.at(1), names));  // `code` is no device memory; the host wrote x[1]
@@ -709,7 +709,7 @@ CASE(who_wrote_a_value_last_is_named) {
     region.cells = cells;
 }
 
-CASE(the_first_block_of_all_is_named_too) {
+CASE(last_writer_in_the_first_block_is_found) {
     the_launch.first_serial = Epoch::serial_limit;
     sim::Launch launch = launch_of(dim3(3), dim3(32));
     end_serials();  // all serial numbers are used, so they restart

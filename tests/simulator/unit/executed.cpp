@@ -76,7 +76,7 @@ bool is(const ExecutedCode& code, uint64_t executions, uint64_t warp_executions,
 
 // A thread's table grows when it is half full. So threads execute as many basic blocks as fill half of it, one more, or
 // one fewer. Counts of other threads are looked up as well.
-CASE(executions_are_those_of_threads_and_of_warps) {
+CASE(executions_count_threads_and_warps) {
     constexpr unsigned blocks = 2, threads = 70, some[] = {0, 1, 2, 31, 32, 33, 64, 65, 128, place_count};
     static unsigned times[blocks][threads][place_count];
     const Addresses addresses;
@@ -117,7 +117,7 @@ CASE(executions_are_those_of_threads_and_of_warps) {
     forget_executed();
 }
 
-CASE(executions_of_kernels_are_told_apart_and_those_of_blocks_are_not) {
+CASE(executions_are_separate_per_kernel_and_added_over_blocks) {
     const Addresses addresses;
     Grid grid(2, 40);
     const unsigned kernel = the_launch.kernel;
@@ -136,7 +136,7 @@ CASE(executions_of_kernels_are_told_apart_and_those_of_blocks_are_not) {
     forget_executed();
 }
 
-CASE(what_no_checked_thread_executes_is_not_counted) {
+CASE(executions_of_unchecked_threads_are_not_counted) {
     forget_executed();
     Grid grid(1, 32);
     execute(nullptr, 1);
@@ -146,7 +146,7 @@ CASE(what_no_checked_thread_executes_is_not_counted) {
     CHECK(executed_code().empty());
 }
 
-CASE(who_counts_executions_runs_blocks_in_their_order) {
+CASE(counting_executions_runs_blocks_in_order) {
     Grid grid(2, 32);
     for (unsigned block : {0, 1}) {
         for (bool first : {true, false}) {
@@ -162,7 +162,7 @@ CASE(who_counts_executions_runs_blocks_in_their_order) {
     forget_executed();
 }
 
-CASE(tables_of_executions_are_given_back) {
+CASE(execution_tables_are_freed) {
     CHECK(!unit::leaks([] {
         for (unsigned turn = 0; turn < 16; ++turn) {
             Grid grid(1, 32);

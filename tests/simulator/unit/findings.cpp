@@ -41,14 +41,14 @@ void start(size_t limit = 1000) {
 
 }  // namespace
 
-CASE(one_finding_at_one_place_is_counted) {
+CASE(findings_of_one_kind_at_one_place_are_counted) {
     start();
     for (unsigned i = 0; i < 10; ++i) add_finding(race(1, 2, i));
     CHECK_EQUAL(finding_count(), 1);
     CHECK_EQUAL(finding(0).count, 10);
 }
 
-CASE(a_race_is_the_same_from_either_side) {
+CASE(race_is_one_finding_from_either_side) {
     start();
     add_finding(race(1, 2));
     add_finding(turned(race(1, 2)));
@@ -62,7 +62,7 @@ CASE(a_race_is_the_same_from_either_side) {
     CHECK_EQUAL(finding_count(), 2);
 }
 
-CASE(what_differs_is_another_finding) {
+CASE(different_places_or_texts_are_different_findings) {
     start();
     add_finding(race(1, 2));
     Finding other = race(1, 2);
@@ -84,7 +84,7 @@ CASE(what_differs_is_another_finding) {
     for (size_t i = 0; i < finding_count(); ++i) CHECK_EQUAL(finding(i).count, 1);
 }
 
-CASE(the_example_is_the_earliest) {
+CASE(example_is_the_earliest_occurrence) {
     start();
     add_finding(race(1, 2, 9));
     add_finding(race(1, 2, 4));
@@ -105,7 +105,7 @@ CASE(the_example_is_the_earliest) {
     CHECK_EQUAL(finding(0).count, 6);
 }
 
-CASE(only_bytes_that_leaked_are_added) {
+CASE(leaked_bytes_are_added) {
     start();
     Finding leak = race(1, 1);
     leak.kind = FindingKind::leak;
@@ -122,7 +122,7 @@ CASE(only_bytes_that_leaked_are_added) {
     CHECK(unit::number_in(finding(0)) == 0xffff && finding(0).count == 16);
 }
 
-CASE(too_many_findings_are_dropped_and_counted) {
+CASE(findings_beyond_the_limit_are_dropped_and_counted) {
     start(3);
     for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
     add_finding(race(4, 4));  // beyond the limit, so dropped
@@ -132,7 +132,7 @@ CASE(too_many_findings_are_dropped_and_counted) {
     CHECK(finding_count() == 0 && dropped_findings() == 0);
 }
 
-CASE(the_youngest_findings_can_be_taken_back) {
+CASE(latest_findings_can_be_truncated) {
     start();
     for (unsigned i = 0; i < 5; ++i) add_finding(race(i, i));
     truncate_findings(2);
@@ -144,7 +144,7 @@ CASE(the_youngest_findings_can_be_taken_back) {
     CHECK(finding_count() == 3 && finding(2).count == 1);
 }
 
-CASE(a_finding_says_of_which_launch_and_kernel_it_is) {
+CASE(finding_names_its_launch_and_kernel) {
     unit::Grid grid(1, 64);
     const unsigned kernel = the_launch.kernel;
     the_launch.kernel = 7;
@@ -159,7 +159,7 @@ CASE(a_finding_says_of_which_launch_and_kernel_it_is) {
     the_launch.kernel = kernel;
 }
 
-CASE(a_finding_without_a_place_is_that_of_who_called_its_launch) {
+CASE(finding_without_a_line_has_the_line_of_the_launch) {
     unit::Grid grid(1, 32);
     start();
     grid.launch().caller = code + 20;
@@ -174,7 +174,7 @@ CASE(a_finding_without_a_place_is_that_of_who_called_its_launch) {
     }
 }
 
-CASE(a_place_is_what_the_memory_was_then) {
+CASE(place_describes_the_memory_at_the_time_of_the_finding) {
     Region region = {};
     region.base = 1000;
     region.bytes = 64;

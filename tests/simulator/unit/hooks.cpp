@@ -88,7 +88,7 @@ uint64_t counted(Grid& grid, Access access, unsigned size) {
 
 }  // namespace
 
-CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
+CASE(host_code_must_not_access_device_memory) {
     for (const Hooks& hooks : all)
         for (bool write : {false, true})
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write], hooks.unaligned[write]}) {
@@ -108,7 +108,7 @@ CASE(code_of_the_host_must_not_touch_memory_of_the_device) {
     sim::events::reset();
 }
 
-CASE(code_of_the_host_may_touch_memory_of_both) {
+CASE(host_code_may_access_managed_and_pinned_memory) {
     for (const Hooks& hooks : all)
         for (bool write : {false, true})
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write]}) {
@@ -143,7 +143,7 @@ CASE(code_of_the_host_may_touch_memory_of_both) {
     sim::events::reset();
 }
 
-CASE(code_of_the_host_reads_what_a_copy_is_still_writing) {
+CASE(host_code_that_reads_the_target_of_a_pending_copy_is_reported) {
     for (const Hooks& hooks : all)
         for (bool write : {false, true})
             for (Hook hook : {hooks.plain[write], hooks.of_volatile[write]}) {
@@ -171,7 +171,7 @@ CASE(code_of_the_host_reads_what_a_copy_is_still_writing) {
     sim::events::reset();
 }
 
-CASE(a_name_of_a_variable_means_a_copy_on_the_host) {
+CASE(device_variable_in_host_code_is_its_host_copy) {
     alignas(16) static char variable[64] = {1, 2, 3};
     sim::RegisterGlobal registered("variable", variable, sizeof variable, sim::GlobalKind::device, true);
     char* copy = static_cast<char*>(sim::host_name_of(variable));
@@ -198,7 +198,7 @@ CASE(a_name_of_a_variable_means_a_copy_on_the_host) {
     sim::events::reset();
 }
 
-CASE(each_hook_says_how_much_is_accessed_and_how) {
+CASE(each_hook_reports_size_and_kind_of_its_access) {
     for (const Hooks& hooks : all)
         for (bool write : {false, true}) {
             const Hook kinds[] = {hooks.plain[write], hooks.unaligned[write], hooks.of_volatile[write],
@@ -232,7 +232,7 @@ CASE(each_hook_says_how_much_is_accessed_and_how) {
     sim::events::reset();
 }
 
-CASE(a_thread_that_is_not_checked_may_do_anything) {
+CASE(unchecked_thread_has_no_findings) {
     begin(MemoryKind::device);
     sim::Launch launch = {};
     sim::Block block = {};
@@ -246,7 +246,7 @@ CASE(a_thread_that_is_not_checked_may_do_anything) {
     sim::events::reset();
 }
 
-CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
+CASE(confined_submission_may_access_its_memory_up_to_the_last_byte) {
     sim::events::reset();
     sim::ArenaRange arena = sim::arena_range();
     static Hook asked;
@@ -278,7 +278,7 @@ CASE(what_a_confined_submission_touches_is_its_own_to_the_last_byte) {
     sim::events::reset();
 }
 
-CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
+CASE(copies_are_split_into_the_largest_aligned_pieces) {
     const struct {
         unsigned offset, bytes;
         unsigned pieces[5];  // numbers of accesses with 1, 2, 4, 8 and 16 bytes
@@ -314,7 +314,7 @@ CASE(copies_come_in_the_largest_pieces_that_are_aligned) {
     sim::events::reset();
 }
 
-CASE(structures_are_read_member_by_member_or_in_steps_of_16_bytes) {
+CASE(structures_are_read_by_member_or_in_steps_of_16_bytes) {
     const struct {
         unsigned bytes, piece;
     } structures[] = {{16, 4}, {12, 4}, {20, 4}, {32, 16}, {48, 16}, {36, 4}};
@@ -340,7 +340,7 @@ CASE(structures_are_read_member_by_member_or_in_steps_of_16_bytes) {
     sim::events::reset();
 }
 
-CASE(copies_by_name_copy_and_say_where_they_were_called) {
+CASE(memcpy_and_memset_calls_copy_and_report_their_place) {
     using Copy = void* (*)(void*, const void*, size_t);
     const Copy copies[] = {sim::memcpy_here, sim::memmove_here, __wrap___tsan_memcpy, __wrap___tsan_memmove};
     char text[16] = "fifteen letters";
@@ -374,7 +374,7 @@ CASE(copies_by_name_copy_and_say_where_they_were_called) {
     sim::events::reset();
 }
 
-CASE(copies_by_compilers_are_reported_unless_their_hooks_have_reported_them) {
+CASE(compiler_generated_copies_are_reported_once) {
     begin(MemoryKind::device);
     char text[16] = "fifteen letters";
     CHECK(sim::late_memcpy(memory + 64, text, 16, code) == memory + 64 && !strcmp(memory + 64, text));
@@ -401,7 +401,7 @@ CASE(copies_by_compilers_are_reported_unless_their_hooks_have_reported_them) {
     CHECK(*x.at(8) == 1 && counted(grid, Access::read, 4) == 10 && counted(grid, Access::write, 4) == 14);
 }
 
-CASE(volatile_accesses_pass_flags) {
+CASE(host_volatile_accesses_release_and_acquire) {
     for (bool shared : {false, true}) {
         sim::events::reset();
         Floats x;
@@ -420,7 +420,7 @@ CASE(volatile_accesses_pass_flags) {
     sim::events::reset();
 }
 
-CASE(what_a_kernel_changes_of_memory_of_both_is_noted) {
+CASE(atomic_change_of_shared_host_memory_is_noted) {
     for (MemoryKind kind : {MemoryKind::device, MemoryKind::managed}) {
         Region& region = begin(kind);
         const bool both = kind == MemoryKind::managed;
@@ -442,7 +442,7 @@ CASE(what_a_kernel_changes_of_memory_of_both_is_noted) {
     sim::events::reset();
 }
 
-CASE(an_unordered_access_is_to_each_granule_that_it_covers) {
+CASE(unordered_access_checks_each_granule) {
     for (const char* dtype : {"float32", "float16", "int8"}) {
         sim::events::reset();
         const int64_t shape[] = {16};
@@ -509,10 +509,10 @@ DECLARE_ATOMIC(32, uint32_t)
 DECLARE_ATOMIC(64, uint64_t)
 }
 
-CASE(the_compilers_own_atomic_operations_work){CHECK_ATOMIC(8, uint8_t) CHECK_ATOMIC(16, uint16_t)
+CASE(compiler_atomics_compute_correct_results){CHECK_ATOMIC(8, uint8_t) CHECK_ATOMIC(16, uint16_t)
                                                    CHECK_ATOMIC(32, uint32_t) CHECK_ATOMIC(64, uint64_t)}
 
-CASE(threads_of_the_host_meet_at_their_atomic_and_volatile_variables) {
+CASE(host_threads_synchronize_through_atomic_and_volatile_variables) {
     using Step = void (*)(uint32_t*);
     const Step leaves[] = {[](uint32_t* at) { __wrap___tsan_atomic32_store(at, 1, 5); },
                            [](uint32_t* at) { __wrap___tsan_atomic32_fetch_add(at, 1, 5); },

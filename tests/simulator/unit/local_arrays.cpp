@@ -74,7 +74,7 @@ struct Stack : Words {
 
 }  // namespace
 
-CASE(an_access_beside_a_local_array_names_it) {
+CASE(access_beside_a_local_array_names_the_array) {
     for (uint64_t bytes : {4u, 6u, 40u, 41u, 43u, 64u}) {
         Stack stack;
         const unsigned begin = stack.lay(20, array, bytes);
@@ -94,7 +94,7 @@ CASE(an_access_beside_a_local_array_names_it) {
     }
 }
 
-CASE(a_long_name_is_cut_off) {
+CASE(long_array_name_is_truncated) {
     static char name[100];
     memset(name, 'x', sizeof name - 1);
     Stack stack;
@@ -103,7 +103,7 @@ CASE(a_long_name_is_cut_off) {
     CHECK(!*finding(0).place.dtype);
 }
 
-CASE(a_confined_kernel_makes_no_name_of_what_is_not_its_own) {
+CASE(confined_kernel_cannot_forge_an_array_name) {
     sim::events::reset();
     char* foreign = static_cast<char*>(malloc(16));
     strcpy(foreign, "secret");
@@ -128,7 +128,7 @@ CASE(a_confined_kernel_makes_no_name_of_what_is_not_its_own) {
     free(foreign);
 }
 
-CASE(an_access_that_begins_inside_may_end_outside) {
+CASE(access_that_begins_inside_and_ends_outside_is_reported) {
     Stack stack;
     const unsigned begin = stack.lay(20, array, 32);
     CHECK(stack.access(4 * begin + 28, 8) && stack.missed(array, 32, 28) && finding(0).bytes == 8);
@@ -141,7 +141,7 @@ CASE(an_access_that_begins_inside_may_end_outside) {
     for (unsigned i = 0; i < 8; ++i) CHECK(!stack.access(4 * (begin + i)));
 }
 
-CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
+CASE(access_between_two_arrays_is_past_the_end_of_the_first) {
     Stack stack;
     stack.zone(40);
     stack.owner(52, before, 24, true);  // this array ends at word 40
@@ -159,7 +159,7 @@ CASE(between_two_arrays_it_is_the_one_whose_end_was_passed) {
     CHECK(stack.access(4 * 45));
 }
 
-CASE(an_owner_is_one_on_its_side_alone) {
+CASE(red_zone_owner_is_valid_on_its_side_only) {
     for (bool behind : {false, true}) {
         Stack stack;
         stack.zone(40);
@@ -170,7 +170,7 @@ CASE(an_owner_is_one_on_its_side_alone) {
     }
 }
 
-CASE(only_a_zone_of_its_length_is_one) {
+CASE(red_zone_of_another_length_is_ignored) {
     for (unsigned length = 1; length < 30; ++length) {
         Stack stack;
         stack.zone(40, length);
@@ -180,7 +180,7 @@ CASE(only_a_zone_of_its_length_is_one) {
     }
 }
 
-CASE(a_zone_lies_with_its_owners_on_the_stack) {
+CASE(red_zone_and_owner_are_adjacent_to_the_array) {
     for (unsigned place : {3u, 4u, 240u, 241u, 244u}) {
         Stack stack;
         stack.zone(place);

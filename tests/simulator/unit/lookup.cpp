@@ -47,7 +47,7 @@ bool found(const char* kind, const void* data, Access access, unsigned bytes) {
 
 }  // namespace
 
-CASE(constants_of_a_library_can_be_read_and_nothing_else_of_the_host) {
+CASE(library_constants_are_readable_and_other_host_memory_is_not) {
     Grid grid(1, 32);
     CHECK_EQUAL(reach(grid, table), 0);
     Segment& tables = grid.thread(0, 0).worker->tables;
@@ -64,7 +64,7 @@ CASE(constants_of_a_library_can_be_read_and_nothing_else_of_the_host) {
     free(heap);
 }
 
-CASE(where_a_library_ends_its_constants_end) {
+CASE(constants_end_where_their_library_ends) {
     static uintptr_t ends[8];
     static unsigned count;
     count = 0;
@@ -83,7 +83,7 @@ CASE(where_a_library_ends_its_constants_end) {
     }
 }
 
-CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
+CASE(access_beside_a_device_variable_names_it) {
     forget_regions();
     RegisterGlobal small("small", memory + 4096, 64, GlobalKind::device);
     RegisterGlobal near("near", memory + 4239, 16, GlobalKind::device);
@@ -106,7 +106,7 @@ CASE(an_access_beside_a_device_variable_is_said_to_miss_it) {
     forget_regions();
 }
 
-CASE(a_null_pointer_reaches_as_far_as_64_KB) {
+CASE(null_pointer_access_covers_the_first_64_KB) {
     Grid grid(1, 32);
     CHECK_EQUAL(reach(grid, reinterpret_cast<void*>(65535), Access::read, 0), 700);
     CHECK(found("null_pointer"));
@@ -114,7 +114,7 @@ CASE(a_null_pointer_reaches_as_far_as_64_KB) {
     CHECK(found("illegal_address"));
 }
 
-CASE(what_is_logged_counts_from_the_sector_in_which_the_memory_begins) {
+CASE(log_offsets_count_from_the_first_sector_of_the_memory) {
     forget_regions();
     const int64_t shape[] = {16};
     for (size_t offset : {size_t(40), size_t(1024)})
@@ -128,7 +128,7 @@ CASE(what_is_logged_counts_from_the_sector_in_which_the_memory_begins) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(what_lies_beside_a_tensor_is_out_of_bounds) {
+CASE(access_beside_a_tensor_is_out_of_bounds) {
     for (Access access : {Access::read, Access::write, Access::atomic}) {
         char* data = nullptr;
         Region& region = allocate(data, 256, 64);
@@ -152,7 +152,7 @@ CASE(what_lies_beside_a_tensor_is_out_of_bounds) {
     forget_regions();
 }
 
-CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
+CASE(write_partly_out_of_bounds_writes_the_part_inside) {
     for (Access access : {Access::write, Access::read, Access::atomic})
         for (bool end : {false, true})
             for (bool read_only : {false, true}) {
@@ -185,7 +185,7 @@ CASE(of_a_write_that_sticks_out_the_part_inside_happens) {
     forget_regions();
 }
 
-CASE(an_access_that_is_not_aligned_ends_the_launch) {
+CASE(misaligned_access_ends_the_launch) {
     char* data = nullptr;
     Region& region = allocate(data, 256, 64);
     for (unsigned size_log2 : {0u, 1u, 2u, 3u, 4u})
@@ -201,7 +201,7 @@ CASE(an_access_that_is_not_aligned_ends_the_launch) {
     forget_regions();
 }
 
-CASE(a_write_to_what_is_only_to_be_read_is_told) {
+CASE(write_to_read_only_memory_is_reported) {
     sim::RegisterGlobal constant("constant", memory + 24576, 64, GlobalKind::constant);
     char* data = nullptr;
     Region& region = allocate(data, 256, 64);
@@ -220,7 +220,7 @@ CASE(a_write_to_what_is_only_to_be_read_is_told) {
     forget_regions();
 }
 
-CASE(a_parameter_can_be_read_where_it_lies) {
+CASE(grid_constant_parameter_is_readable_at_its_address) {
     Grid grid(1, 32);
     char* heap = static_cast<char*>(malloc(256));
     grid.launch().parameters = heap + 64;
@@ -235,7 +235,7 @@ CASE(a_parameter_can_be_read_where_it_lies) {
     free(heap);
 }
 
-CASE(around_constants_of_the_device_nothing_can_be_read) {
+CASE(access_around_device_constants_is_reported) {
     alignas(16) static const char zone[sim::zone_bytes] = {1};
     sim::RegisterZone registered(zone);
     Grid grid(1, 32);
@@ -246,7 +246,7 @@ CASE(around_constants_of_the_device_nothing_can_be_read) {
     CHECK_EQUAL(reach(grid, table), 0);
 }
 
-CASE(the_hosts_name_of_a_variable_means_nothing_in_a_kernel) {
+CASE(host_address_of_a_variable_is_invalid_in_a_kernel) {
     forget_regions();
     alignas(16) static char variable[64];
     sim::RegisterGlobal registered("variable", variable, 64, GlobalKind::device, true);
@@ -260,7 +260,7 @@ CASE(the_hosts_name_of_a_variable_means_nothing_in_a_kernel) {
     forget_regions();
 }
 
-CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
+CASE(site_stores_the_region_for_the_next_access) {
     char* data = nullptr;
     Region& region = allocate(data, 256, 64);
     mark_written(region.base, 64);
@@ -292,7 +292,7 @@ CASE(what_a_place_knows_of_its_memory_is_what_the_next_access_needs) {
     forget_regions();
 }
 
-CASE(each_access_past_the_end_is_noticed_where_others_were_in_bounds) {
+CASE(each_access_past_the_end_is_reported_at_a_site_with_valid_accesses) {
     for (size_t bytes : {size_t(1), size_t(16)})
         for (unsigned size_log2 : {0u, 2u, 4u}) {
             if (bytes < size_t(1) << size_log2) continue;
@@ -307,7 +307,7 @@ CASE(each_access_past_the_end_is_noticed_where_others_were_in_bounds) {
     forget_regions();
 }
 
-CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
+CASE(access_smaller_than_a_granule_splits_all_granules) {
     char* data = nullptr;
     Region& region = allocate(data, 256, 64);
     Grid grid(1, 32);
@@ -326,7 +326,7 @@ CASE(a_piece_of_an_element_makes_all_its_granules_smaller) {
     forget_regions();
 }
 
-CASE(pieces_of_elements_of_the_device_want_one_worker) {
+CASE(splitting_device_granules_needs_one_worker) {
     char* data = nullptr;
     allocate(data, 256, 64);
     for (bool shared : {true, false}) {
@@ -343,7 +343,7 @@ CASE(pieces_of_elements_of_the_device_want_one_worker) {
     forget_regions();
 }
 
-CASE(where_a_place_goes_on_in_other_memory_what_it_logged_is_counted_first) {
+CASE(site_that_moves_to_other_memory_counts_its_log_first) {
     char* data = nullptr;
     allocate(data, 256, 64);
     const int64_t shape[] = {16};
@@ -358,7 +358,7 @@ CASE(where_a_place_goes_on_in_other_memory_what_it_logged_is_counted_first) {
     forget_regions();
 }
 
-CASE(shared_memory_of_another_block_is_of_another_kind) {
+CASE(shared_memory_of_another_block_is_a_distributed_access) {
     Grid grid(2, 32, 2);
     ThreadState& thread = grid.thread(0, 0);
     for (unsigned turn = 0; turn < 2; ++turn)
@@ -377,7 +377,7 @@ CASE(shared_memory_of_another_block_is_of_another_kind) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(behind_the_memory_of_the_device_nothing_was_missed) {
+CASE(address_behind_device_memory_has_no_nearest_region) {
     char* data = nullptr;
     allocate(data, 256, 64);
     sim::ArenaRange arena = sim::arena_range();
@@ -389,7 +389,7 @@ CASE(behind_the_memory_of_the_device_nothing_was_missed) {
     forget_regions();
 }
 
-CASE(an_access_of_any_kind_settles_what_its_thread_left_open) {
+CASE(access_of_any_kind_settles_pending_writes) {
     unit::Floats x;
     Grid grid(1, 64);
     x.write(grid.thread(0, 0), 2);
@@ -401,7 +401,7 @@ CASE(an_access_of_any_kind_settles_what_its_thread_left_open) {
     CHECK(!thread.pending && finding_count() == 1);
 }
 
-CASE(a_confined_kernel_writes_nothing_but_what_is_its_own) {
+CASE(confined_kernel_writes_only_its_own_memory) {
     char* data = nullptr;
     allocate(data, 256, 64);
     sim::ArenaRange arena = sim::arena_range();

@@ -103,7 +103,7 @@ const char* rolled_back(Grid& grid, Tensor& x, const Step& step) {
 
 }  // namespace
 
-CASE(cells_are_as_if_blocks_had_run_one_after_another) {
+CASE(parallel_blocks_leave_the_cells_of_a_sequential_run) {
     unit::Random random(9);
     unsigned conflicts = 0, went_on = 0;
     for (unsigned turn = 0; turn < 4000; ++turn) {
@@ -173,7 +173,7 @@ CASE(cells_are_as_if_blocks_had_run_one_after_another) {
     CHECK(conflicts > 100 && went_on > 100);
 }
 
-CASE(a_lock_that_is_held_where_a_launch_ends_is_given_back) {
+CASE(lock_held_at_the_end_of_a_launch_is_released) {
     for (auto ends : {keep_written, undo_written}) {
         Grid grid(1, 32);
         WorkerState& worker = *grid.thread(0, 0).worker;
@@ -189,7 +189,7 @@ CASE(a_lock_that_is_held_where_a_launch_ends_is_given_back) {
     }
 }
 
-CASE(what_was_written_can_be_undone) {
+CASE(overwritten_cells_and_memory_can_be_restored) {
     Tensor x;
     Grid grid(2, 64);
     WorkerState& worker = *grid.thread(0, 0).worker;
@@ -211,7 +211,7 @@ CASE(what_was_written_can_be_undone) {
     CHECK(worker.overwritten.empty() && x.cell(15).write == grid.thread(0, 0).epoch);
 }
 
-CASE(a_finding_takes_a_launch_of_several_workers_back) {
+CASE(finding_with_several_workers_rolls_the_launch_back) {
     Grid grid(1, 32);
     sim::Grid launch = of_two_workers();
     ThreadState& thread = grid.thread(0, 0);

@@ -45,7 +45,7 @@ void take(Grid& grid, const char* array, uint16_t index_info, uintptr_t index) {
 
 }  // namespace
 
-CASE(an_index_is_a_number_of_its_type) {
+CASE(out_of_bounds_index_is_shown_in_its_type) {
     const long long wide[2] = {-7, -1};
     const struct {
         uint16_t info;
@@ -67,7 +67,7 @@ CASE(an_index_is_a_number_of_its_type) {
     }
 }
 
-CASE(the_type_of_an_array_is_named_without_quotes) {
+CASE(array_type_is_named_without_quotes) {
     char name[500] = {};
     for (const char* array : {"'float[8]'", "float[8]"}) {
         Grid grid(1, 32);
@@ -80,7 +80,7 @@ CASE(the_type_of_an_array_is_named_without_quotes) {
     CHECK_EQUAL(strlen(unit::facts(finding(0)).text), 255);
 }
 
-CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
+CASE(out_of_bounds_index_is_reported_once_with_its_place) {
     Grid grid(1, 32);
     take(grid, "'float[8]'", info(5, with_sign), 8);
     const ThreadState& thread = grid.thread(0, 3);
@@ -90,7 +90,7 @@ CASE(an_index_out_of_bounds_is_said_once_and_where_it_is) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(an_index_of_the_host_is_none_of_a_thread) {
+CASE(out_of_bounds_index_outside_checked_kernels_is_ignored) {
     Data data = {};
     __wrap___ubsan_handle_out_of_bounds(&data, 8);
     sim::Thread thread = {};  // as in a launch without checks

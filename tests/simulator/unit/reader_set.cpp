@@ -33,12 +33,12 @@ void one_member_for_each_warp_and_time() {
 
 }  // namespace
 
-CASE(a_set_has_one_member_for_each_warp_and_time) {
+CASE(set_has_one_member_per_warp_and_time) {
     // Later launches reuse stored sets.
     for (unsigned launch = 0; launch < 2; ++launch) one_member_for_each_warp_and_time();
 }
 
-CASE(sets_of_many_cells_are_given_back) {
+CASE(reader_sets_of_many_cells_are_freed) {
     Grid grid(1, 32);
     static ShadowCell cells[5000];
     for (unsigned launch = 0; launch < 2; ++launch) {
@@ -53,7 +53,7 @@ CASE(sets_of_many_cells_are_given_back) {
     }
 }
 
-CASE(a_lane_that_reads_again_later_takes_its_own_place) {
+CASE(later_read_by_a_lane_replaces_its_earlier_one) {
     Grid grid(1, 64);
     Floats x;
     become_exact(*grid.thread(0, 0).block);
@@ -67,7 +67,7 @@ CASE(a_lane_that_reads_again_later_takes_its_own_place) {
     CHECK(members->list[1].epoch == grid.thread(0, 3).epoch);
 }
 
-CASE(readers_of_launches_that_are_over_make_room) {
+CASE(readers_of_completed_launches_are_removed) {
     Epoch over = never;
     {
         Grid before(1, 32);
@@ -81,7 +81,7 @@ CASE(readers_of_launches_that_are_over_make_room) {
     CHECK(members && members->count <= sizeof members->own / sizeof members->own[0] && members->list == members->own);
 }
 
-CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
+CASE(unordered_member_of_another_warp_is_reported_first) {
     for (bool own_first : {false, true}) {
         for (unsigned block : {0, 1}) {
             Grid grid(2, 64);
@@ -105,7 +105,7 @@ CASE(of_all_that_are_not_ordered_one_of_another_warp_is_told) {
     }
 }
 
-CASE(who_met_some_lanes_does_not_stand_for_the_others) {
+CASE(thread_ordered_after_some_lanes_does_not_replace_the_others) {
     Grid grid(1, 32);
     Floats x;
     become_exact(*grid.thread(0, 0).block);
@@ -121,7 +121,7 @@ CASE(who_met_some_lanes_does_not_stand_for_the_others) {
     CHECK(members->count < 3 && members->list[members->count - 1].lanes == 1u << 3);
 }
 
-CASE(a_member_may_be_a_whole_block) {
+CASE(member_may_be_a_whole_block) {
     Grid grid(2, 64);
     Floats x;
     for (unsigned thread = 0; thread < 64; ++thread) x.read(grid.thread(0, thread), 0);

@@ -38,7 +38,7 @@ const bool refused_at_first = cells_were_refused();  // evaluated before any tes
 
 }  // namespace
 
-CASE(an_address_is_in_the_region_that_holds_it) {
+CASE(address_is_found_in_the_region_that_holds_it) {
     forget_regions();
     Region& first = allocate(256, 100);
     Region& second = allocate(512, 4);
@@ -54,7 +54,7 @@ CASE(an_address_is_in_the_region_that_holds_it) {
     CHECK(!find_region(at(256)));
 }
 
-CASE(lookups_agree_with_a_search_through_all) {
+CASE(region_lookup_agrees_with_linear_search) {
     unit::Random random(7);
     for (unsigned turn = 0; turn < 20; ++turn) {
         forget_regions();
@@ -73,7 +73,7 @@ CASE(lookups_agree_with_a_search_through_all) {
     forget_regions();
 }
 
-CASE(an_access_is_contained_as_a_whole) {
+CASE(access_must_lie_in_one_region_as_a_whole) {
     forget_regions();
     Region& region = allocate(256, 10);
     CHECK(region.contains(at(256), 10) && !region.contains(at(256), 11) && region.contains(at(265), 1));
@@ -81,7 +81,7 @@ CASE(an_access_is_contained_as_a_whole) {
     CHECK(!region.contains(at(256), ~size_t(0)));
 }
 
-CASE(the_nearest_region_is_the_one_that_was_missed) {
+CASE(nearest_region_is_the_missed_one) {
     forget_regions();
     CHECK(!nearest_region(at(0)));
     Region& first = allocate(1000, 100);
@@ -92,7 +92,7 @@ CASE(the_nearest_region_is_the_one_that_was_missed) {
     CHECK(nearest_region(at(1151)) == &second);
 }
 
-CASE(what_was_freed_is_nearer_than_what_lies_beside_it) {
+CASE(freed_region_is_nearer_than_its_live_neighbor) {
     forget_regions();
     Region& freed = allocate(256, 64);
     allocate(324, 64);
@@ -102,7 +102,7 @@ CASE(what_was_freed_is_nearer_than_what_lies_beside_it) {
     forget_regions();
 }
 
-CASE(freed_memory_is_remembered_until_it_is_used_again) {
+CASE(freed_memory_is_remembered_until_reuse) {
     forget_regions();
     Region& region = allocate(256, 64);
     uint32_t id = region.id;
@@ -117,7 +117,7 @@ CASE(freed_memory_is_remembered_until_it_is_used_again) {
     CHECK(again.id != id && find_region(at(300)) == &again && nearest_region(at(256)) == &again);
 }
 
-CASE(granules_are_those_of_the_elements) {
+CASE(granule_size_is_the_element_size) {
     forget_regions();
     const struct {
         const char* dtype;
@@ -140,7 +140,7 @@ CASE(granules_are_those_of_the_elements) {
     forget_regions();
 }
 
-CASE(what_is_said_of_an_allocation_is_kept) {
+CASE(allocation_details_are_stored_in_the_region) {
     forget_regions();
     char text[100];
     memset(text, 'x', sizeof text);
@@ -171,7 +171,7 @@ CASE(what_is_said_of_an_allocation_is_kept) {
     CHECK_EQUAL(allocate(0, 64).id, 1);
 }
 
-CASE(memory_that_is_used_again_takes_the_place_of_all_that_it_overlaps) {
+CASE(reused_memory_replaces_all_regions_that_it_overlaps) {
     for (unsigned turn = 0; turn < 4; ++turn) {
         forget_regions();
         // Eight regions of eight bytes each, at 0, 8, ... 56.
@@ -200,7 +200,7 @@ CASE(memory_that_is_used_again_takes_the_place_of_all_that_it_overlaps) {
     CHECK(!nearest_region(at(0)));
 }
 
-CASE(cells_take_no_more_than_they_need_and_give_it_back) {
+CASE(cells_take_only_the_needed_memory_and_are_freed) {
     constexpr size_t huge = size_t(2) << 20, most = huge / sizeof(ShadowCell);
     for (size_t count : {size_t(0), size_t(1), size_t(170), size_t(512), most - 1, most, most + 1, 2 * most + 1,
                          3 * huge / sizeof(ShadowCell), 9 * most}) {
@@ -217,7 +217,7 @@ CASE(cells_take_no_more_than_they_need_and_give_it_back) {
     CHECK(!cells_were_refused());
 }
 
-CASE(regions_that_are_gone_take_no_memory) {
+CASE(freed_regions_take_no_memory) {
     size_t space = 0, heap = 0;
     auto use = [](auto end) {
         for (unsigned i = 0; i < 8; ++i) {
@@ -250,7 +250,7 @@ CASE(regions_that_are_gone_take_no_memory) {
     }
 }
 
-CASE(smaller_granules_take_over_what_the_larger_one_knew) {
+CASE(split_granules_keep_the_state_of_the_larger_one) {
     forget_regions();
     Region& region = allocate(0, 64);
     track(region);
@@ -273,7 +273,7 @@ CASE(smaller_granules_take_over_what_the_larger_one_knew) {
     }
 }
 
-CASE(granules_of_shared_memory_become_smaller_where_they_are) {
+CASE(shared_granules_are_split_in_place) {
     for (unsigned shift : {0u, 1u}) {
         Region region = {};
         region.space = Space::shared;
@@ -292,7 +292,7 @@ CASE(granules_of_shared_memory_become_smaller_where_they_are) {
     }
 }
 
-CASE(what_the_host_writes_is_initialized) {
+CASE(host_writes_initialize_memory) {
     forget_regions();
     Region& region = allocate(256, 64);
     mark_written(at(256), 0);
@@ -316,7 +316,7 @@ CASE(what_the_host_writes_is_initialized) {
     CHECK(!allocate(600, 4, "", events::MemoryKind::device).initialized);
 }
 
-CASE(memory_to_be_read_only_needs_no_cells) {
+CASE(read_only_memory_has_no_cells) {
     forget_regions();
     Region& region = allocate(256, 64);
     track(region);
@@ -330,7 +330,7 @@ CASE(memory_to_be_read_only_needs_no_cells) {
     CHECK(region.expected);
 }
 
-CASE(a_device_variable_has_one_number_whenever_it_is_met) {
+CASE(device_variable_keeps_its_id_whenever_it_is_first_accessed) {
     RegisterGlobal one("one", memory + 100, 8, GlobalKind::device), two("two", memory + 200, 8, GlobalKind::constant);
     uint32_t id = 0;
     for (bool later : {false, true}) {
@@ -346,7 +346,7 @@ CASE(a_device_variable_has_one_number_whenever_it_is_met) {
     forget_regions();
 }
 
-CASE(a_variable_of_a_library_that_was_unloaded_is_another_one) {
+CASE(variable_of_a_reloaded_library_is_a_new_region) {
     forget_regions();
     auto count = [] {
         static unsigned variables;
@@ -380,7 +380,7 @@ CASE(a_variable_of_a_library_that_was_unloaded_is_another_one) {
     CHECK_EQUAL(count(), 0);
 }
 
-CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {
+CASE(written_memory_stays_written_when_serials_restart) {
     forget_regions();
     Region& region = allocate(256, 16);
     track(region);
@@ -395,7 +395,7 @@ CASE(when_the_numbers_of_blocks_begin_again_what_was_written_stays_so) {
     forget_regions();
 }
 
-CASE(all_cells_of_a_large_region_can_be_used) {
+CASE(all_cells_of_a_large_region_are_usable) {
     for (size_t count : {size_t(1), (size_t(2) << 20) / sizeof(ShadowCell), size_t(200000)}) {
         ShadowCell* cells = map_cells(count);
         for (size_t i = 0; i < count; ++i) {

@@ -46,7 +46,7 @@ Counters together(Grid& grid, const AccessSite& like, const uint32_t (*entry)[16
 
 }  // namespace
 
-CASE(the_accesses_of_lanes_are_counted_turn_by_turn) {
+CASE(accesses_of_lanes_are_counted_request_by_request) {
     unit::Random random(8);
     for (unsigned turn = 0; turn < 2000; ++turn) {
         Grid grid(1, 32);
@@ -71,7 +71,7 @@ CASE(the_accesses_of_lanes_are_counted_turn_by_turn) {
 }
 
 // Entries that remain in a log from before it was emptied are not counted again.
-CASE(lanes_that_come_less_often_are_not_counted_again) {
+CASE(lanes_with_fewer_accesses_are_not_counted_again) {
     Grid grid(1, 32);
     AccessSite& site = site_of(grid, 0);
     for (bool all : {true, false}) {
@@ -85,7 +85,7 @@ CASE(lanes_that_come_less_often_are_not_counted_again) {
     }
 }
 
-CASE(few_lanes_may_make_a_request) {
+CASE(request_may_have_few_lanes) {
     const struct {
         unsigned size_log2, lanes[2];
         uint32_t entries[2];
@@ -107,7 +107,7 @@ CASE(few_lanes_may_make_a_request) {
     }
 }
 
-CASE(warps_at_one_place_keep_their_accesses_apart) {
+CASE(warps_at_one_site_have_separate_logs) {
     for (bool settled : {false, true}) {
         Grid grid(2, 64);
         AccessSite &one = site_of(grid, 0), &two = site_of(grid, 1);
@@ -135,7 +135,7 @@ CASE(warps_at_one_place_keep_their_accesses_apart) {
     }
 }
 
-CASE(logs_that_are_dropped_count_for_nothing) {
+CASE(dropped_logs_are_not_counted) {
     for (bool parked : {false, true}) {
         Grid grid(1, 64);
         AccessSite& site = site_of(grid, 0);
@@ -154,7 +154,7 @@ CASE(logs_that_are_dropped_count_for_nothing) {
     }
 }
 
-CASE(logs_are_used_again) {
+CASE(logs_are_reused) {
     CHECK(!unit::leaks([] {
         Grid grid(1, 64);
         AccessSite* sites[] = {&site_of(grid, 0), &site_of(grid, 1)};

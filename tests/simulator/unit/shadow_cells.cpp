@@ -21,7 +21,7 @@ const char* found() {
 
 #define CHECK_FOUND(KIND) CHECK(!strcmp(found(), KIND))
 
-CASE(a_second_reader_is_one_or_a_list) {
+CASE(second_reader_is_a_thread_or_a_list) {
     SecondReader second = {};
     CHECK(!second.listed() && !second.block_scope() && second.site() == 0 && second.thread() == 0);
     for (bool scope : {false, true}) {
@@ -40,7 +40,7 @@ CASE(a_second_reader_is_one_or_a_list) {
     CHECK_ABORTS((second.set_list(SecondReader::number_limit), 0));
 }
 
-CASE(a_cell_remembers_the_last_write_and_the_reads_since) {
+CASE(cell_records_the_last_write_and_the_reads_since) {
     Floats x;
     Grid grid(1, 64);
     x.read(grid.thread(0, 5), 3);
@@ -55,7 +55,7 @@ CASE(a_cell_remembers_the_last_write_and_the_reads_since) {
     CHECK_FOUND("nothing");
 }
 
-CASE(readers_are_one_lane_a_warp_a_block_or_more) {
+CASE(reader_extent_is_lane_warp_block_or_more) {
     Floats x;
     Grid grid(2, 64);
     x.read(grid.thread(0, 5), 0);
@@ -72,7 +72,7 @@ CASE(readers_are_one_lane_a_warp_a_block_or_more) {
     CHECK_FOUND("nothing");
 }
 
-CASE(readers_of_another_block_are_not_forgotten) {
+CASE(readers_of_another_block_are_kept) {
     for (unsigned writer : {0u, 1u}) {
         Floats x;
         Grid grid(2, 64);
@@ -86,7 +86,7 @@ CASE(readers_of_another_block_are_not_forgotten) {
     }
 }
 
-CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
+CASE(readers_after_a_barrier_are_distinct_from_earlier_ones) {
     Floats x;
     Grid grid(1, 64);
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -97,7 +97,7 @@ CASE(readers_after_a_barrier_are_not_taken_for_those_before_it) {
     CHECK_FOUND("within_block");  // the race is with the reader of a second warp
 }
 
-CASE(a_race_names_a_reader_that_is_not_ordered) {
+CASE(race_names_an_unordered_reader) {
     for (unsigned writer : {0u, 5u, 40u}) {
         Floats x;
         Grid grid(1, 64);
@@ -109,7 +109,7 @@ CASE(a_race_names_a_reader_that_is_not_ordered) {
     }
 }
 
-CASE(a_read_of_what_another_wrote_is_a_race_without_a_barrier) {
+CASE(unordered_read_after_a_write_is_a_race) {
     const struct {
         unsigned block, thread;
         const char* kind;
@@ -124,7 +124,7 @@ CASE(a_read_of_what_another_wrote_is_a_race_without_a_barrier) {
     }
 }
 
-CASE(a_write_of_what_another_read_is_a_race_without_a_barrier) {
+CASE(unordered_write_after_a_read_is_a_race) {
     const struct {
         unsigned block, thread;
         const char* kind;
@@ -138,7 +138,7 @@ CASE(a_write_of_what_another_read_is_a_race_without_a_barrier) {
     }
 }
 
-CASE(each_of_many_readers_counts_for_a_writer) {
+CASE(write_is_checked_against_each_of_many_readers) {
     for (unsigned others = 1; others < 4; ++others) {
         const unsigned threads[] = {0, 9, 70};  // two lanes of one warp, and a lane of another
         Floats x;
@@ -150,7 +150,7 @@ CASE(each_of_many_readers_counts_for_a_writer) {
     }
 }
 
-CASE(a_barrier_orders_its_block_and_no_other) {
+CASE(block_barrier_orders_only_its_own_block) {
     Floats x;
     Grid grid(2, 64);
     x.write(grid.thread(0, 0), 0);
@@ -165,7 +165,7 @@ CASE(a_barrier_orders_its_block_and_no_other) {
     CHECK_FOUND("between_blocks");
 }
 
-CASE(syncwarp_orders_its_lanes_alone) {
+CASE(syncwarp_orders_only_its_lanes) {
     Floats x;
     Grid grid(1, 64);
     x.write(grid.thread(0, 0), 0);
@@ -185,7 +185,7 @@ CASE(syncwarp_orders_its_lanes_alone) {
     CHECK(finding_count() == 2 && !strcmp(name_of(finding(1).kind), "within_warp"));
 }
 
-CASE(the_next_launch_is_after_all_of_the_last) {
+CASE(next_launch_is_ordered_after_the_previous_one) {
     Floats x(false);
     {
         Grid grid(1, 32);
@@ -197,7 +197,7 @@ CASE(the_next_launch_is_after_all_of_the_last) {
     CHECK_FOUND("nothing");
 }
 
-CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
+CASE(memory_is_uninitialized_before_a_write_or_an_atomic_operation) {
     Floats x(false);
     Grid grid(1, 64);
     x.read(grid.thread(0, 0), 0);
@@ -212,7 +212,7 @@ CASE(memory_has_no_value_before_a_write_or_an_atomic_operation) {
     CHECK(finding_count() == 2 && finding(1).count == 1);
 }
 
-CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
+CASE(atomic_operations_race_with_ordinary_accesses_only) {
     Floats x;
     Grid grid(2, 64);
     for (unsigned block : {0u, 1u})
@@ -238,7 +238,7 @@ CASE(atomic_operations_race_with_accesses_and_not_with_each_other) {
 }
 
 // This includes a write of the same value, because the atomic operation may have changed the value.
-CASE(an_atomic_operation_is_remembered_when_a_read_has_come_after_it) {
+CASE(atomic_store_is_kept_when_a_read_replaces_it) {
     Floats x;
     Grid grid(2, 64);
     x.atomic(grid.thread(0, 0), 0);
@@ -250,7 +250,7 @@ CASE(an_atomic_operation_is_remembered_when_a_read_has_come_after_it) {
     CHECK_EQUAL(finding(1).other.access, static_cast<uint8_t>(Access::read));
 }
 
-CASE(a_write_of_the_value_that_is_there_is_no_race) {
+CASE(unordered_write_of_the_same_value_is_no_race) {
     Floats x;
     Grid grid(1, 64);
     x.write(grid.thread(0, 0), 0);
@@ -283,7 +283,7 @@ CASE(a_write_of_the_value_that_is_there_is_no_race) {
 }
 
 // A structure's copy calls the hooks for all pieces of the write, then of the read. Then it copies.
-CASE(each_piece_of_a_structure_is_judged_when_all_are_moved) {
+CASE(pieces_of_a_structure_are_settled_after_the_whole_copy) {
     static const char code[8] = {};
     const unsigned all = 3, none = 4;
     for (unsigned changed : {0u, 1u, 2u, all, none}) {
@@ -306,7 +306,7 @@ CASE(each_piece_of_a_structure_is_judged_when_all_are_moved) {
     }
 }
 
-CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
+CASE(writes_in_a_loop_are_settled_when_it_ends) {
     static const char code[8] = {};
     constexpr unsigned many = (1u << 16) + 1;
     static float values[many];
@@ -331,7 +331,7 @@ CASE(what_is_written_in_a_loop_is_looked_at_when_it_is_over) {
     }
 }
 
-CASE(atomic_loads_are_reads) {
+CASE(atomic_loads_count_as_reads) {
     enum Operation { reads, loads, stores, writes };
     for (auto first : {reads, loads, stores, writes})
         for (auto second : {reads, loads, stores, writes})
@@ -372,7 +372,7 @@ CASE(atomic_loads_are_reads) {
             }
 }
 
-CASE(who_polls_is_not_taken_for_who_stores) {
+CASE(polling_reads_do_not_count_as_stores) {
     // Thread 1 stores and reads. Another thread's load in between is no conflict, but its write is.
     for (bool writes : {false, true}) {
         Floats x;
@@ -387,7 +387,7 @@ CASE(who_polls_is_not_taken_for_who_stores) {
     }
 }
 
-CASE(a_clock_stands_still_at_its_end) {
+CASE(clock_limit_bounds_the_ordered_accesses) {
     Grid grid(1, 32);
     ThreadState& thread = grid.thread(0, 0);
     for (uint32_t time : {5u, Epoch::time_limit - 1, Epoch::time_limit, Epoch::time_pending, ~0u}) {
@@ -405,7 +405,7 @@ CASE(a_clock_stands_still_at_its_end) {
     }
 }
 
-CASE(members_of_a_set_are_ordered_one_by_one) {
+CASE(set_members_are_ordered_one_by_one) {
     Floats x;
     Grid grid(1, 96);
     grid.syncwarp(0, 0, 0xff);  // after a partial barrier, reader sets list every member

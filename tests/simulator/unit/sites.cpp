@@ -19,7 +19,7 @@ struct Numbers {
 
 }  // namespace
 
-CASE(places_have_numbers_as_long_as_there_are_some) {
+CASE(sites_are_numbered_until_numbers_run_out) {
     Numbers numbers;
     CHECK(!is_site(code));
     const uint16_t first = site_id(code), second = site_id(code + 1);
@@ -38,7 +38,7 @@ CASE(places_have_numbers_as_long_as_there_are_some) {
     CHECK(!is_site(code) && !is_site(code + 7));
 }
 
-CASE(a_place_has_a_site_for_each_kind_of_access) {
+CASE(place_has_one_site_per_kind_of_access) {
     Numbers numbers;
     SiteTable sites;
     AccessSite* one = sites.find(code);
@@ -67,7 +67,7 @@ CASE(a_place_has_a_site_for_each_kind_of_access) {
     CHECK(count == 0 && sites.find(code)->limit == 0);
 }
 
-CASE(what_is_kept_for_places_ends_with_their_table) {
+CASE(site_data_ends_with_its_table) {
     Numbers numbers;
     CHECK(!unit::leaks([] {
         for (unsigned turn = 0; turn < 2; ++turn) {

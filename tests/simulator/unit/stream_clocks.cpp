@@ -5,7 +5,7 @@
 
 using sim::Clock;
 
-CASE(a_clock_covers_what_it_was_raised_to_and_all_before) {
+CASE(clock_covers_raised_entries_and_all_before) {
     Clock clock;
     CHECK(clock.covers(7, 0));
     CHECK(!clock.covers(7, 1));
@@ -16,7 +16,7 @@ CASE(a_clock_covers_what_it_was_raised_to_and_all_before) {
     CHECK_EQUAL(clock.at(7), 3);
 }
 
-CASE(a_join_covers_both_and_nothing_else) {
+CASE(join_covers_both_clocks_and_nothing_else) {
     for (uint32_t left = 0; left < 3; ++left) {
         for (uint32_t right = 0; right < 3; ++right) {
             Clock a, b;
@@ -37,7 +37,7 @@ CASE(a_join_covers_both_and_nothing_else) {
     }
 }
 
-CASE(a_cleared_clock_knows_nothing_when_it_grows_again) {
+CASE(cleared_clock_is_empty_when_it_grows_again) {
     Clock clock;
     clock.raise(3, 9);
     clock.clear();

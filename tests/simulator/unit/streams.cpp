@@ -60,7 +60,7 @@ bool is_race(const Finding& found, const char* call, const char* other, Access a
 
 }  // namespace
 
-CASE(copies_of_one_stream_are_ordered_and_those_of_two_are_not) {
+CASE(copies_of_one_stream_are_ordered_and_of_two_streams_are_not) {
     for (bool ordered : {false, true}) {
         begin();
         Stream one{1}, two{2};
@@ -78,7 +78,7 @@ CASE(copies_of_one_stream_are_ordered_and_those_of_two_are_not) {
     }
 }
 
-CASE(a_write_races_with_each_read_that_it_does_not_know) {
+CASE(write_races_with_each_unordered_read) {
     for (unsigned readers = 1; readers < 3; ++readers) {
         begin();
         Stream one{1}, two{2}, three{3};
@@ -91,7 +91,7 @@ CASE(a_write_races_with_each_read_that_it_does_not_know) {
     }
 }
 
-CASE(copies_before_there_was_a_second_stream_are_remembered) {
+CASE(copies_before_the_second_stream_are_remembered) {
     for (bool waited : {false, true}) {
         begin();
         Stream one{1}, two{2};
@@ -108,7 +108,7 @@ CASE(copies_before_there_was_a_second_stream_are_remembered) {
     sim::streams::reset();
 }
 
-CASE(memory_of_another_stream_is_used_before_it_is_allocated) {
+CASE(use_in_another_stream_before_ordered_allocation_is_reported) {
     Region& region = begin();
     Stream one{1}, two{2};
     one("cudaMallocAsync", [&] { work_allocates(region); });
@@ -122,7 +122,7 @@ CASE(memory_of_another_stream_is_used_before_it_is_allocated) {
     CHECK(is_race(finding(1), "cudaFreeAsync", "cudaMallocAsync", Access::allocation, 0));
 }
 
-CASE(memory_of_the_host_is_read_before_a_copy_to_it_is_over) {
+CASE(host_read_before_the_end_of_a_copy_is_reported) {
     const auto own = reinterpret_cast<uintptr_t>(of_the_host);
     for (bool waited : {false, true}) {
         begin();
@@ -144,7 +144,7 @@ CASE(memory_of_the_host_is_read_before_a_copy_to_it_is_over) {
     sim::streams::reset();
 }
 
-CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
+CASE(copy_of_uninitialized_memory_reports_the_number_of_bytes) {
     Region& region = begin();
     Stream one{1};
     one("a copy", [] { work_copies_out(at(0), 64); });
@@ -169,7 +169,7 @@ CASE(a_copy_of_what_nobody_has_written_says_how_much_of_it) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(a_launch_is_remembered_with_its_shape_and_its_kernel) {
+CASE(past_launch_keeps_its_shape_and_kernel) {
     begin();
     forget_kernels();
     kernel_index("another");
@@ -184,7 +184,7 @@ CASE(a_launch_is_remembered_with_its_shape_and_its_kernel) {
     forget_kernels();
 }
 
-CASE(a_kernel_and_a_copy_that_are_not_ordered_are_named_with_their_streams) {
+CASE(unordered_kernel_and_copy_are_named_with_their_streams) {
     begin();
     Stream one{1}, two{2};
     one("a copy", [] { work_writes(at(8), 4); });

@@ -34,7 +34,7 @@ struct Filled {
 
 }  // namespace
 
-CASE(a_swizzle_is_that_of_the_last_copy_to_a_piece) {
+CASE(swizzle_is_that_of_the_last_copy_to_a_piece) {
     Filled memory;
     memory.read(0, 128);  // no copy has filled this piece
     memory.fill(0, 4, 128);
@@ -48,7 +48,7 @@ CASE(a_swizzle_is_that_of_the_last_copy_to_a_piece) {
     CHECK(finding_count() == 1 && finding(0).count == 1);
 }
 
-CASE(pieces_that_were_not_filled_by_a_copy_that_is_done_have_no_swizzle) {
+CASE(pieces_without_a_completed_copy_have_no_swizzle) {
     Filled memory;
     memory.fill(0, 4, 128);
     memory.cell.write = memory.cell.write.with_atomic(false);
@@ -58,7 +58,7 @@ CASE(pieces_that_were_not_filled_by_a_copy_that_is_done_have_no_swizzle) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(a_swizzle_that_differs_is_said_once_for_each_descriptor) {
+CASE(different_swizzle_is_reported_once_per_descriptor) {
     Filled memory;
     memory.fill(0, 4, 128);
     SwizzleCheck check(memory.grid.thread(0, 3), Filled::code + 1, 64);

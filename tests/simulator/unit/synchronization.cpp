@@ -22,7 +22,7 @@ void see_flag(ThreadState& thread, Scope scope = Scope::device) {
 
 }  // namespace
 
-CASE(who_arrived_at_a_named_barrier_is_forgotten_when_it_is_over) {
+CASE(named_barrier_forgets_arrivals_when_it_completes) {
     Grid grid(1, 96);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -36,7 +36,7 @@ CASE(who_arrived_at_a_named_barrier_is_forgotten_when_it_is_over) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(who_meets_at_a_named_barrier_passes_on_what_others_published) {
+CASE(named_barrier_passes_on_releases_of_its_threads) {
     for (bool fenced : {false, true}) {
         Grid grid(2, 96);
         Floats x;
@@ -50,7 +50,7 @@ CASE(who_meets_at_a_named_barrier_passes_on_what_others_published) {
     }
 }
 
-CASE(a_fence_of_the_block_publishes_to_the_block_alone) {
+CASE(block_scope_fence_publishes_only_to_the_block) {
     Grid grid(2, 64);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -64,7 +64,7 @@ CASE(a_fence_of_the_block_publishes_to_the_block_alone) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(what_all_have_published_is_as_good_as_a_barrier_at_the_first_fence) {
+CASE(fences_by_all_threads_order_like_a_barrier_at_the_first_fence) {
     for (bool all : {true, false}) {
         Grid grid(2, 64);
         Floats x;
@@ -88,7 +88,7 @@ CASE(what_all_have_published_is_as_good_as_a_barrier_at_the_first_fence) {
     }
 }
 
-CASE(a_fence_publishes_what_its_warp_did_before_it_met) {
+CASE(fence_publishes_accesses_of_its_warp_before_syncwarp) {
     for (bool met : {true, false}) {
         Grid grid(2, 64);
         Floats x;
@@ -103,7 +103,7 @@ CASE(a_fence_publishes_what_its_warp_did_before_it_met) {
     }
 }
 
-CASE(what_was_learned_is_passed_on_at_the_next_fence) {
+CASE(acquired_accesses_are_published_by_the_next_fence) {
     for (bool fences : {true, false}) {
         Grid grid(3, 64);
         Floats x;
@@ -122,7 +122,7 @@ CASE(what_was_learned_is_passed_on_at_the_next_fence) {
     }
 }
 
-CASE(a_fence_puts_all_in_force_that_was_acquired_before_it) {
+CASE(fence_completes_all_earlier_relaxed_reads) {
     Grid grid(3, 32);
     Floats x;
     for (unsigned block : {0, 1}) {
@@ -136,7 +136,7 @@ CASE(a_fence_puts_all_in_force_that_was_acquired_before_it) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(of_atomic_operations_one_of_another_block_stays_as_the_last_write) {
+CASE(atomic_store_by_another_block_is_kept_as_the_last_write) {
     Grid grid(2, 32);
     Floats x;
     for (unsigned block : {0, 1}) become_exact(*grid.thread(block, 0).block);
@@ -153,7 +153,7 @@ CASE(of_atomic_operations_one_of_another_block_stays_as_the_last_write) {
     CHECK_EQUAL(x.cell(0).write.thread(), 4);
 }
 
-CASE(what_a_barrier_taught_of_other_blocks_orders_nothing_in_its_own) {
+CASE(clock_of_the_last_barrier_orders_nothing_in_its_own_block) {
     Grid grid(2, 64);
     Floats x;
     x.write(grid.thread(1, 0), 0);
@@ -168,7 +168,7 @@ CASE(what_a_barrier_taught_of_other_blocks_orders_nothing_in_its_own) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(a_barrier_acquires_nothing_from_another_block) {
+CASE(barrier_acquires_nothing_from_another_block) {
     enum { neither, before, after, of_the_block };
     for (auto fences : {neither, before, after, of_the_block}) {
         Grid grid(2, 64);
@@ -186,7 +186,7 @@ CASE(a_barrier_acquires_nothing_from_another_block) {
     }
 }
 
-CASE(a_release_publishes_through_its_variable_alone) {
+CASE(release_publishes_only_through_its_variable) {
     enum { same, other_variable, later_store, stored_by_another };
     for (auto how : {same, other_variable, later_store, stored_by_another}) {
         Grid grid(3, 32);
@@ -203,7 +203,7 @@ CASE(a_release_publishes_through_its_variable_alone) {
     }
 }
 
-CASE(an_acquire_publishes_nothing) {
+CASE(acquire_publishes_nothing) {
     for (bool fences : {false, true}) {
         Grid grid(3, 32);
         Floats x;
@@ -221,7 +221,7 @@ CASE(an_acquire_publishes_nothing) {
     }
 }
 
-CASE(a_fence_of_one_order_does_half) {
+CASE(acquire_or_release_fence_does_half_of_a_full_fence) {
     enum { both, acquires, releases };
     for (auto how : {both, acquires, releases}) {
         auto of = [how](auto one, sim::MemoryOrder order) { return how == one ? order : sim::MemoryOrder::acq_rel; };
@@ -237,7 +237,7 @@ CASE(a_fence_of_one_order_does_half) {
     }
 }
 
-CASE(one_phase_at_a_time_passes_what_was_learned_before_it) {
+CASE(barrier_phase_passes_on_what_was_learned_before_it) {
     // An arriving thread passes on the accesses of other threads that it knows, but not its own later accesses.
     Grid grid(1, 96);
     Floats x;
@@ -252,7 +252,7 @@ CASE(one_phase_at_a_time_passes_what_was_learned_before_it) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(all_lanes_that_meet_learn_of_all) {
+CASE(syncwarp_gives_all_lanes_the_knowledge_of_each) {
     for (bool named : {false, true}) {
         for (unsigned writer : {33u, 35u, 38u, 41u}) {
             Grid grid(1, 96);
@@ -276,7 +276,7 @@ CASE(all_lanes_that_meet_learn_of_all) {
     }
 }
 
-CASE(a_whole_warp_meets_without_clocks_of_its_lanes) {
+CASE(syncwarp_of_the_whole_warp_needs_no_lane_clocks) {
     Grid grid(1, 40);
     Floats x;
     BlockState& block = *grid.thread(0, 0).block;
@@ -289,7 +289,7 @@ CASE(a_whole_warp_meets_without_clocks_of_its_lanes) {
     CHECK(block.exact && block.warps[0].sync_time == 1);
 }
 
-CASE(a_whole_warp_passes_on_what_a_lane_has_learned_and_published) {
+CASE(syncwarp_of_the_whole_warp_passes_on_knowledge_and_releases_of_a_lane) {
     for (bool met : {true, false}) {
         Grid grid(3, 64);
         Floats x;
@@ -311,7 +311,7 @@ CASE(a_whole_warp_passes_on_what_a_lane_has_learned_and_published) {
     }
 }
 
-CASE(a_fence_publishes_of_its_warp_what_came_before_it_met_and_no_more) {
+CASE(fence_publishes_of_its_warp_only_accesses_before_syncwarp) {
     for (unsigned lane : {0, 31}) {
         Grid grid(2, 64);
         Floats x;
@@ -330,7 +330,7 @@ CASE(a_fence_publishes_of_its_warp_what_came_before_it_met_and_no_more) {
     }
 }
 
-CASE(a_fence_publishes_what_its_block_did_before_it_met) {
+CASE(fence_publishes_accesses_of_its_block_before_the_barrier) {
     Grid grid(2, 64);
     Floats x;
     x.write(grid.thread(0, 0), 0);
@@ -343,7 +343,7 @@ CASE(a_fence_publishes_what_its_block_did_before_it_met) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(what_all_have_published_twice_holds_up_to_the_earliest_of_the_last_fences) {
+CASE(second_fences_by_all_threads_order_up_to_the_earliest_of_them) {
     Grid grid(2, 64);
     Floats x;
     for (unsigned round : {0, 1}) {
@@ -364,7 +364,7 @@ CASE(what_all_have_published_twice_holds_up_to_the_earliest_of_the_last_fences) 
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(what_has_been_waited_for_all_know_who_meet) {
+CASE(barrier_passes_on_griddepcontrol_wait_to_all_threads) {
     enum { block, warp, lanes, named };
     for (auto how : {block, warp, lanes, named}) {
         for (bool waited : {true, false}) {
@@ -392,7 +392,7 @@ CASE(what_has_been_waited_for_all_know_who_meet) {
     }
 }
 
-CASE(what_lies_behind_the_last_thread_is_not_of_the_block) {
+CASE(lanes_past_the_end_of_the_block_are_ignored) {
     enum { exact, block, named, grids };
     for (auto how : {exact, block, named, grids}) {
         {
@@ -419,7 +419,7 @@ CASE(what_lies_behind_the_last_thread_is_not_of_the_block) {
     }
 }
 
-CASE(after_a_barrier_of_the_block_its_time_says_all_of_the_block) {
+CASE(barrier_time_covers_all_accesses_of_the_block) {
     Grid grid(1, 64);
     grid.syncwarp(0, 0, 6);
     CHECK(grid.thread(0, 1).extras->known);
@@ -427,7 +427,7 @@ CASE(after_a_barrier_of_the_block_its_time_says_all_of_the_block) {
     CHECK(!grid.thread(0, 1).extras->known && !grid.thread(0, 3).extras);
 }
 
-CASE(who_has_learned_and_published_nothing_keeps_nothing) {
+CASE(thread_without_knowledge_or_releases_needs_no_clock) {
     Grid grid(1, 64);
     extras_of(grid.thread(0, 3));
     release(grid.thread(0, 3), &flag);
@@ -437,7 +437,7 @@ CASE(who_has_learned_and_published_nothing_keeps_nothing) {
     CHECK(!grid.thread(0, 0).extras && !grid.thread(0, 3).extras->known && !grid.thread(0, 3).extras->released[2]);
 }
 
-CASE(what_is_known_already_takes_no_memory) {
+CASE(known_clock_is_reused_without_memory) {
     Grid grid(3, 64);
     for (unsigned block : {0, 1}) fence(grid.thread(block, 0), Scope::device);
     set_flag(grid.thread(0, 0));
@@ -476,7 +476,7 @@ CASE(what_is_known_already_takes_no_memory) {
     CHECK(polls.extras->released[2] == released);
 }
 
-CASE(a_later_fence_takes_the_place_of_those_that_reach_no_further) {
+CASE(wider_fence_replaces_earlier_narrower_ones) {
     const struct {
         Scope first, second;
         unsigned published;
@@ -493,7 +493,7 @@ CASE(a_later_fence_takes_the_place_of_those_that_reach_no_further) {
     }
 }
 
-CASE(blocks_become_exact_where_fences_reach_beyond_one) {
+CASE(fences_beyond_a_block_make_reader_sets_exact) {
     for (auto scope : {Scope::block, Scope::cluster, Scope::device}) {
         Grid grid(2, 64);
         fenced(grid.thread(0, 0), scope);
@@ -506,7 +506,7 @@ CASE(blocks_become_exact_where_fences_reach_beyond_one) {
     }
 }
 
-CASE(a_block_that_becomes_exact_keeps_its_times_and_its_launch_one_worker) {
+CASE(block_that_becomes_exact_keeps_times_and_its_launch_has_one_worker) {
     Grid grid(1, 40);
     BlockState& block = *grid.thread(0, 0).block;
     grid.syncthreads(0);
@@ -523,7 +523,7 @@ CASE(a_block_that_becomes_exact_keeps_its_times_and_its_launch_one_worker) {
     CHECK(grid.thread(0, 3).covered == Epoch(1, 2, 3));
 }
 
-CASE(a_barrier_of_the_grid_orders_all_before_it_and_nothing_after) {
+CASE(grid_barrier_orders_all_accesses_before_it) {
     Grid grid(2, 40);
     Floats x;
     x.write(grid.thread(0, 39), 0);
@@ -547,7 +547,7 @@ CASE(a_barrier_of_the_grid_orders_all_before_it_and_nothing_after) {
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(a_barrier_of_the_grid_orders_no_launch_beside_it) {
+CASE(grid_barrier_does_not_order_other_launches) {
     {
         Grid before(1, 32);
     }
@@ -559,7 +559,7 @@ CASE(a_barrier_of_the_grid_orders_no_launch_beside_it) {
     the_launch.open_serial = open;
 }
 
-CASE(what_was_published_before_a_barrier_of_the_grid_says_nothing_of_what_follows) {
+CASE(releases_before_a_grid_barrier_do_not_publish_later_accesses) {
     Grid grid(2, 64);
     Floats x;
     fence(grid.thread(0, 0), Scope::device);
@@ -580,7 +580,7 @@ CASE(what_was_published_before_a_barrier_of_the_grid_says_nothing_of_what_follow
     CHECK_EQUAL(finding_count(), 1);
 }
 
-CASE(a_cluster_begins_anew_after_a_barrier_of_the_grid) {
+CASE(cluster_state_restarts_after_a_grid_barrier) {
     Grid grid(2, 32, 2);
     Floats x;
     auto meet = [&] {
@@ -599,7 +599,7 @@ CASE(a_cluster_begins_anew_after_a_barrier_of_the_grid) {
     CHECK_EQUAL(finding_count(), 0);
 }
 
-CASE(what_went_through_variables_is_forgotten_with_the_launch) {
+CASE(logs_of_variables_end_with_the_launch) {
     static const char variables[400] = {};
     CHECK(!unit::leaks([] {
         Grid grid(1, 32);
@@ -657,7 +657,7 @@ CASE(volatile_accesses_race_unless_threads_synchronize_through_them) {
     }
 }
 
-CASE(volatile_accesses_that_something_orders_are_no_race) {
+CASE(ordered_volatile_accesses_are_no_race) {
     Grid grid(2, 64);
     Floats x;
     volatile_access(x, grid.thread(0, 0), 0, true);

@@ -111,7 +111,7 @@ struct Block {
 
 }  // namespace
 
-CASE(another_warp_loads_what_was_stored_and_waited_for) {
+CASE(tensor_store_is_visible_to_another_warp_after_wait_and_fences) {
     enum { well, waits_again, no_wait, other_wait, no_fence_before, late_fence_before, no_fence_after, no_barrier };
     const char* kinds[] = {"nothing",
                            "nothing",
@@ -142,7 +142,7 @@ CASE(another_warp_loads_what_was_stored_and_waited_for) {
     }
 }
 
-CASE(a_store_follows_the_loads_before_it) {
+CASE(tensor_store_must_follow_completed_loads) {
     for (bool waits : {false, true}) {
         Block block;
         block.transfer(3, true, 100, 1);  // a load at another address, which is never waited for
@@ -158,7 +158,7 @@ CASE(a_store_follows_the_loads_before_it) {
     }
 }
 
-CASE(what_nobody_has_written_has_no_value) {
+CASE(unwritten_tensor_memory_is_uninitialized) {
     Block block;
     block.transfer(0, true, 4, 4);
     block.wait(0, true);
@@ -169,7 +169,7 @@ CASE(what_nobody_has_written_has_no_value) {
     CHECK(unit::number_in(finding(0), 1) == 8 && finding(0).count == 1 && unit::says(finding(0), "tcgen05.ld"));
 }
 
-CASE(columns_that_are_given_out_hold_nothing) {
+CASE(allocated_columns_are_uninitialized) {
     for (unsigned column = 6; column < 13; ++column) {
         Block block;
         block.transfer(0, true, 0, 16);
@@ -180,7 +180,7 @@ CASE(columns_that_are_given_out_hold_nothing) {
     }
 }
 
-CASE(columns_that_are_given_back_are_not_in_use) {
+CASE(deallocated_columns_must_have_no_pending_operations) {
     for (unsigned column = 6; column < 13; ++column) {
         for (bool waits : {false, true}) {
             Block block;
@@ -195,7 +195,7 @@ CASE(columns_that_are_given_back_are_not_in_use) {
     }
 }
 
-CASE(a_product_is_complete_to_who_has_waited_for_it) {
+CASE(mma_is_complete_for_threads_ordered_after_the_wait) {
     enum { well, well_by_another, no_wait, older_wait, no_fence };
     for (int how = well; how <= no_fence; ++how) {
         Block block;
@@ -213,7 +213,7 @@ CASE(a_product_is_complete_to_who_has_waited_for_it) {
     }
 }
 
-CASE(a_product_fills_as_many_lanes_and_columns_as_it_has_rows_and_columns) {
+CASE(mma_writes_its_shape_in_lanes_and_columns) {
     for (unsigned m : {64, 128}) {
         Block block;
         block.multiply(1, m);
@@ -228,7 +228,7 @@ CASE(a_product_fills_as_many_lanes_and_columns_as_it_has_rows_and_columns) {
     }
 }
 
-CASE(sums_begin_with_something) {
+CASE(accumulating_mma_reads_initialized_accumulators) {
     for (bool adds : {false, true}) {
         Block block;
         block.multiply(1, 128, adds);
@@ -237,7 +237,7 @@ CASE(sums_begin_with_something) {
     }
 }
 
-CASE(a_product_reads_its_a_in_tensor_memory) {
+CASE(mma_reads_operand_a_in_tensor_memory) {
     for (unsigned stored : {7, 8}) {
         Block block;
         for (unsigned warp = 0; warp < 4; ++warp) {
@@ -257,7 +257,7 @@ CASE(a_product_reads_its_a_in_tensor_memory) {
     }
 }
 
-CASE(operations_and_the_bytes_that_they_read_are_counted) {
+CASE(tensor_operations_and_operand_bytes_are_counted) {
     Block block;
     block.multiply(1);
     block.multiply(2, 64);
@@ -267,7 +267,7 @@ CASE(operations_and_the_bytes_that_they_read_are_counted) {
     CHECK_EQUAL(the_launch.operand_bytes_at.at(key), (128 + 32 + 64 + 32) * 32);
 }
 
-CASE(operands_are_read_until_somebody_has_waited) {
+CASE(operands_are_in_use_until_a_thread_has_waited) {
     for (unsigned at = 0; at < Block::operand_bytes; at += 252) {
         Block block;
         block.multiply(1);
@@ -287,7 +287,7 @@ CASE(operands_are_read_until_somebody_has_waited) {
     }
 }
 
-CASE(what_one_thread_asked_for_is_not_complete_when_anothers_is) {
+CASE(commit_of_one_thread_does_not_complete_operations_of_another) {
     Block block;
     block.multiply(1, 128, false, 32);
     block.complete(2, 0);
@@ -308,7 +308,7 @@ CASE(what_one_thread_asked_for_is_not_complete_when_anothers_is) {
     CHECK(block.grid.thread(0, 0).epoch == waited);
 }
 
-CASE(operands_are_written_before_a_proxy_fence) {
+CASE(operand_writes_need_a_proxy_fence_before_the_mma) {
     Block block;
     for (unsigned thread : {1, 2, 3}) block.write(thread, 16 * thread);
     block.grid.syncthreads(0);
@@ -317,7 +317,7 @@ CASE(operands_are_written_before_a_proxy_fence) {
     CHECK(finding(0).count == 1 && finding(0).other.has_thread && finding(0).other.thread == 1);
 }
 
-CASE(operands_are_free_to_who_comes_after_a_wait_of_another) {
+CASE(operands_are_free_for_threads_ordered_after_a_wait) {
     for (unsigned number : {1, 2, 3}) {
         Block block;
         for (unsigned i = 1; i <= 3; ++i) block.multiply(i);
@@ -331,7 +331,7 @@ CASE(operands_are_free_to_who_comes_after_a_wait_of_another) {
     }
 }
 
-CASE(a_copy_reads_shared_memory_and_fills_columns) {
+CASE(copy_reads_shared_memory_and_writes_columns) {
     Block block;
     block.copy(1);
     block.complete(1, 0);
@@ -352,7 +352,7 @@ CASE(a_copy_reads_shared_memory_and_fills_columns) {
     CHECK_FOUND("operands_not_awaited");
 }
 
-CASE(a_product_of_a_pair_is_of_both_blocks) {
+CASE(mma_of_a_cta_pair_accesses_both_blocks) {
     for (unsigned m : {128, 256}) {
         for (unsigned other : {0, 1}) {
             Block block(2);
@@ -378,7 +378,7 @@ CASE(a_product_of_a_pair_is_of_both_blocks) {
     }
 }
 
-CASE(who_waits_in_another_block_of_the_cluster_must_be_known_at_the_fence) {
+CASE(wait_in_another_block_must_be_known_at_the_fence) {
     enum { well, well_by_the_block, fence_too_early, no_fence, not_met };
     for (int how = well; how <= not_met; ++how) {
         Block block(2);
@@ -395,7 +395,7 @@ CASE(who_waits_in_another_block_of_the_cluster_must_be_known_at_the_fence) {
     }
 }
 
-CASE(all_lanes_of_a_warp_have_waited) {
+CASE(tensor_wait_covers_all_lanes_of_the_warp) {
     Block block;
     Epoch next = block.grid.thread(0, 32).epoch;
     block.transfer(0, true, 0, 8);
@@ -408,7 +408,7 @@ CASE(all_lanes_of_a_warp_have_waited) {
     CHECK_FOUND("nothing");
 }
 
-CASE(what_a_thread_did_before_it_is_settled_first) {
+CASE(pending_writes_are_settled_before_tensor_operations) {
     for (unsigned event = 0; event < 4; ++event) {
         Block block;
         for (unsigned thread : {32, 5}) block.begin_write(thread, 8192);
@@ -423,7 +423,7 @@ CASE(what_a_thread_did_before_it_is_settled_first) {
     }
 }
 
-CASE(where_columns_begin_is_written) {
+CASE(allocation_writes_its_address_to_shared_memory) {
     for (unsigned piece : {0, 2, 3, 4}) {
         Block block;
         char* taken = block.grid.shared(0) + 8192;
@@ -438,7 +438,7 @@ CASE(where_columns_begin_is_written) {
     CHECK_FOUND("out_of_bounds");
 }
 
-CASE(what_is_left_when_a_block_ends) {
+CASE(pending_tensor_operations_at_block_end_are_reported) {
     static sim::TensorMemory memory;
     Block block;
     sim::Block& ends = block.grid.block(0);
@@ -478,7 +478,7 @@ CASE(what_is_left_when_a_block_ends) {
     ends.tensor_memory = nullptr;
 }
 
-CASE(what_is_known_of_tensor_memory_ends_with_its_block) {
+CASE(tensor_memory_state_ends_with_its_block) {
     CHECK(!unit::leaks([] {
         Block block;
         for (unsigned i = 0; i < 1000; ++i) block.fence(0, false);

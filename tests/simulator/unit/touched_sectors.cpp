@@ -31,7 +31,7 @@ void host_writes(size_t offset, size_t bytes) {
 
 }  // namespace
 
-CASE(sectors_of_all_workers_are_counted_once) {
+CASE(sectors_of_several_workers_are_counted_once) {
     forget_sectors();
     CHECK(is(end_sectors(), 0, 0, 0, 0));
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -60,7 +60,7 @@ CASE(sectors_of_all_workers_are_counted_once) {
     forget_sectors();
 }
 
-CASE(sectors_of_a_launch_that_was_taken_back_are_forgotten) {
+CASE(sectors_of_a_rolled_back_launch_are_forgotten) {
     forget_sectors();
     for (unsigned i = 0; i < 3; ++i) {
         touch(i, false, 10 + 64 * i, 200);
@@ -74,7 +74,7 @@ CASE(sectors_of_a_launch_that_was_taken_back_are_forgotten) {
     forget_sectors();
 }
 
-CASE(what_the_host_writes_is_not_read_for_the_first_time) {
+CASE(sectors_written_by_the_host_are_not_first_reads) {
     forget_sectors();
     host_writes(32 * 10 + 31, 2);  // the end of one sector and the start of the next
     host_writes(32 * 20, 32);
@@ -86,7 +86,7 @@ CASE(what_the_host_writes_is_not_read_for_the_first_time) {
     forget_sectors();
 }
 
-CASE(maps_of_sectors_are_given_back) {
+CASE(sector_maps_are_freed) {
     CHECK(!unit::leaks([] {
         for (unsigned turn = 0; turn < 20; ++turn) {
             host_writes(0, 1);

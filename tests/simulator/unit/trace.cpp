@@ -7,7 +7,7 @@
 using namespace sim::checks;
 using unit::Grid;
 
-CASE(a_request_is_kept_as_it_was) {
+CASE(traced_request_keeps_its_addresses) {
     Grid grid(2, 64);
     Region region = {};
     region.base = 0x10000;
@@ -53,7 +53,7 @@ CASE(a_request_is_kept_as_it_was) {
     the_launch.kernel = kernel;
 }
 
-CASE(of_each_warp_of_the_first_block_the_first_requests_are_kept) {
+CASE(first_requests_of_each_warp_of_the_first_block_are_traced) {
     Grid grid(2, 64);
     AccessSite site = {};
     Request request = {};

@@ -70,7 +70,7 @@ bool knows(const VectorClock* clock, unsigned thread, uint32_t time) { return co
 
 }  // namespace
 
-CASE(a_clock_covers_what_it_was_told_and_no_more) {
+CASE(clock_covers_added_entries_and_no_others) {
     for (unsigned number = 0; number < clock_count; ++number) CHECK_EQUAL(number_of(clock_number(number)), number);
     CHECK(!clock_number(0));  // clock 0 covers nothing, so it is null
     const VectorClock* all = clock_number(clock_count - 1);
@@ -78,7 +78,7 @@ CASE(a_clock_covers_what_it_was_told_and_no_more) {
     CHECK(!covers(all, own, 0, Epoch::time_pending));
 }
 
-CASE(a_join_is_the_greatest_of_each_entry) {
+CASE(join_takes_the_maximum_of_each_entry) {
     for (unsigned a = 0; a < clock_count; ++a)
         for (unsigned b = 0; b < clock_count; ++b)
             CHECK_EQUAL(number_of(join(clock_number(a), clock_number(b))), greatest_of_each(a, b));
@@ -128,14 +128,14 @@ CASE(clocks_of_many_threads_join_in_any_order) {
     pool.clear();
 }
 
-CASE(times_of_another_block_are_not_taken_over) {
+CASE(times_of_another_block_are_not_joined) {
     VectorClockBuilder foreign(pool, other), builder(pool, own);
     foreign.add_lane(0, 0, 5);
     builder.add(foreign.finish());
     CHECK(!builder.finish());
 }
 
-CASE(a_barrier_of_the_block_leaves_only_the_logs) {
+CASE(block_barrier_leaves_only_the_logs) {
     SyncLog log(&variable);
     VectorClockBuilder builder(pool, own);
     builder.add_lane(0, 0, 5);
@@ -144,7 +144,7 @@ CASE(a_barrier_of_the_block_leaves_only_the_logs) {
     CHECK(clock->warp_mask == 0 && clock->log_count == 1);
 }
 
-CASE(a_release_teaches_what_its_thread_did_until_then) {
+CASE(release_covers_its_threads_accesses_up_to_its_time) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     log.append(&release, sim::Scope::device, 40, 8);
@@ -156,7 +156,7 @@ CASE(a_release_teaches_what_its_thread_did_until_then) {
     CHECK(covers(clock, other, 40, 8, &variable) && !covers(clock, other, 40, 9, &variable));
 }
 
-CASE(a_release_teaches_what_barriers_had_ordered_before_it) {
+CASE(release_covers_accesses_that_barriers_ordered_before_it) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     release.barrier_time = 3;  // all threads up to that time
@@ -170,7 +170,7 @@ CASE(a_release_teaches_what_barriers_had_ordered_before_it) {
     CHECK_EQUAL(known_barrier(nullptr, other), 0);
 }
 
-CASE(a_beginning_of_a_log_knows_no_later_release) {
+CASE(log_prefix_excludes_later_releases) {
     SyncLog log(&variable);
     Release releases[5];
     for (uint32_t i = 0; i < 5; ++i) {
@@ -186,7 +186,7 @@ CASE(a_beginning_of_a_log_knows_no_later_release) {
     CHECK(knows(join(knowing(log, 1), knowing(log, 5)), 4, 14) && knows(join(knowing(log, 5), knowing(log, 1)), 4, 14));
 }
 
-CASE(the_same_release_twice_is_one_entry) {
+CASE(same_release_twice_is_one_log_entry) {
     SyncLog log(&variable);
     Release release = release_of(1, 2);
     log.append(&release, sim::Scope::device, 1, 3);
@@ -196,7 +196,7 @@ CASE(the_same_release_twice_is_one_entry) {
     CHECK_EQUAL(log.length(), 2);
 }
 
-CASE(a_release_to_the_block_reaches_no_other) {
+CASE(release_of_block_scope_reaches_no_other_block) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     release.scope = sim::Scope::block;
@@ -205,7 +205,7 @@ CASE(a_release_to_the_block_reaches_no_other) {
     CHECK(knows(knowing(log, 1, other), 40, 7));
 }
 
-CASE(a_release_by_a_narrow_operation_reaches_no_other) {
+CASE(release_through_a_block_scope_operation_reaches_no_other_block) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     log.append(&release, sim::Scope::block, 40, 8);
@@ -213,7 +213,7 @@ CASE(a_release_by_a_narrow_operation_reaches_no_other) {
     CHECK(knows(knowing(log, 1, other), 40, 7));
 }
 
-CASE(an_acquire_by_the_block_reaches_no_other) {
+CASE(acquire_of_block_scope_reaches_no_other_block) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     log.append(&release, sim::Scope::device, 40, 8);
@@ -222,7 +222,7 @@ CASE(an_acquire_by_the_block_reaches_no_other) {
     CHECK(knows(join(narrow, knowing(log, 1)), 40, 7) && knows(join(knowing(log, 1), narrow), 40, 7));
 }
 
-CASE(what_a_fence_acquires_is_as_narrow_as_the_fence) {
+CASE(fence_acquires_within_its_own_scope) {
     SyncLog log(&variable);
     Release release = release_of(40, 7);
     log.append(&release, sim::Scope::device, 40, 8);
@@ -235,7 +235,7 @@ CASE(what_a_fence_acquires_is_as_narrow_as_the_fence) {
     }
 }
 
-CASE(a_wide_release_passes_on_what_a_narrow_one_taught) {
+CASE(wide_release_passes_on_a_narrow_acquire) {
     // A value goes from thread 40 to thread 70 of the same block, then to another block, through one variable or two.
     for (bool two : {false, true}) {
         SyncLog first(&variable), second(&variable);
@@ -250,7 +250,7 @@ CASE(a_wide_release_passes_on_what_a_narrow_one_taught) {
     }
 }
 
-CASE(a_new_log_repeats_the_releases_of_its_thread) {
+CASE(new_log_repeats_earlier_releases_of_its_thread) {
     SyncLog before(&variable), after(&variable);
     Release mine = release_of(40, 7), theirs = release_of(41, 7);
     before.append(&mine, sim::Scope::device, 40, 8);
@@ -260,7 +260,7 @@ CASE(a_new_log_repeats_the_releases_of_its_thread) {
     CHECK(knows(knowing(after, 1), 40, 7) && !knows(knowing(after, 1), 41, 7));
 }
 
-CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
+CASE(release_passes_on_what_its_thread_acquired) {
     SyncLog first(&variable), second(&variable), third(&variable);
     Release start = release_of(3, 5);
     first.append(&start, sim::Scope::device, 3, 6);
@@ -280,7 +280,7 @@ CASE(what_a_releasing_thread_had_learnt_is_passed_on) {
     CHECK(knows(knowing(later, 2), 3, 5) && !knows(knowing(later, 1), 3, 5));
 }
 
-CASE(each_warp_has_a_row_of_its_own) {
+CASE(each_warp_has_its_own_row) {
     VectorClockBuilder some(pool, own), builder(pool, own);
     some.add_lane(0, 0, 1);
     some.add_lane(5, 0, 2);

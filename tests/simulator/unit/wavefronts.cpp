@@ -77,7 +77,7 @@ bool equal(const Counters& a, const Counters& b) {
 
 }  // namespace
 
-CASE(strides_over_the_banks) {
+CASE(strides_over_banks_give_the_expected_wavefronts) {
     // clang-format off
     const Pattern patterns[] = {
         {2, 0, 1}, {2, 1, 1}, {2, 2, 2}, {2, 3, 1}, {2, 4, 4}, {2, 8, 8}, {2, 16, 16}, {2, 31, 1}, {2, 32, 32}, {2, 33, 1},
@@ -96,7 +96,7 @@ CASE(strides_over_the_banks) {
     }
 }
 
-CASE(lanes_that_want_the_same_word_share_a_wavefront) {
+CASE(lanes_with_the_same_word_share_a_wavefront) {
     Counted floats(Space::shared, 2);
     CHECK_EQUAL(floats.all([](unsigned lane) { return lane / 2; }).wavefronts, 1);
     CHECK_EQUAL(floats.all([](unsigned lane) { return 32 * (lane % 2); }).wavefronts, 2);
@@ -127,7 +127,7 @@ CASE(wide_accesses_are_served_in_halves_and_quarters) {
     CHECK_EQUAL(fours.all([](unsigned lane) { return lane == 31 ? 40 : lane / 2; }).wavefronts, 4);
 }
 
-CASE(writes_of_halves_and_quarters_are_never_served_together) {
+CASE(halves_and_quarters_of_writes_are_never_served_together) {
     Counted pairs(Space::shared, 3, Access::write), fours(Space::shared, 4, Access::write);
     auto own = [](unsigned lane) { return lane; };
     CHECK_EQUAL(pairs.all(own, 0x00010001).wavefronts, 2);
@@ -139,7 +139,7 @@ CASE(writes_of_halves_and_quarters_are_never_served_together) {
     CHECK(!pairs.has_formula(32, 0) && pairs.has_formula(32, 1));
 }
 
-CASE(small_accesses_at_random_cost_what_a_model_says) {
+CASE(small_random_accesses_agree_with_a_model) {
     unit::Random random(4);
     for (unsigned turn = 0; turn < 2000; ++turn) {
         unsigned size_log2 = random.below(3), spread = 1u << random.below(12);
@@ -166,7 +166,7 @@ CASE(small_accesses_at_random_cost_what_a_model_says) {
     }
 }
 
-CASE(atomic_operations_on_shared_memory_take_turns) {
+CASE(shared_atomics_on_one_bank_take_turns) {
     unit::Random random(7);
     for (unsigned turn = 0; turn < 2000; ++turn) {
         unsigned size_log2 = random.below(4), spread = 1u << random.below(8);
@@ -200,7 +200,7 @@ CASE(atomic_operations_on_shared_memory_take_turns) {
     }
 }
 
-CASE(a_formula_gives_what_counting_lane_by_lane_gives) {
+CASE(formula_agrees_with_counting_lane_by_lane) {
     unit::Random random(5);
     for (unsigned turn = 0; turn < 4000; ++turn) {
         Space space = turn % 2 ? Space::shared : Space::global;
@@ -215,7 +215,7 @@ CASE(a_formula_gives_what_counting_lane_by_lane_gives) {
     }
 }
 
-CASE(strides_over_the_sectors) {
+CASE(strides_over_sectors_give_the_expected_count) {
     // clang-format off
     const struct { unsigned size_log2; uint32_t step, first; unsigned sectors, ideal; } patterns[] = {
         {2, 0, 0, 1, 1}, {2, 1, 0, 4, 4}, {2, 1, 1, 5, 4}, {2, 1, 8, 4, 4}, {2, 2, 0, 8, 4}, {2, 8, 0, 32, 4}, {2, 32, 0, 32, 4},
@@ -232,7 +232,7 @@ CASE(strides_over_the_sectors) {
     }
 }
 
-CASE(sectors_at_random_are_the_distinct_ones) {
+CASE(random_accesses_count_distinct_sectors) {
     unit::Random random(6);
     for (unsigned turn = 0; turn < 1000; ++turn) {
         unsigned size_log2 = random.below(5);
@@ -254,7 +254,7 @@ CASE(sectors_at_random_are_the_distinct_ones) {
     }
 }
 
-CASE(each_sector_of_the_device_s_memory_that_a_request_touches_is_marked) {
+CASE(each_device_sector_of_a_request_is_marked) {
     unit::Random random(9);
     for (unsigned turn = 0; turn < 1000; ++turn) {
         const unsigned size_log2 = random.below(5), lanes = turn % 3 ? 32 : 2 + random.below(31);

@@ -61,7 +61,7 @@ void race(Grid& grid) {
 
 // --- registers ---
 
-CASE(the_first_product_of_a_thread_needs_a_fence) {
+CASE(first_wgmma_of_a_thread_needs_a_fence) {
     Registers registers(false);
     registers.take(0, 4, code + 2);
     CHECK_FOUND("missing_wgmma_fence");
@@ -70,7 +70,7 @@ CASE(the_first_product_of_a_thread_needs_a_fence) {
     CHECK_EQUAL(finding(0).count, 1);
 }
 
-CASE(what_was_read_written_or_changed_needs_another_fence) {
+CASE(access_to_accumulators_needs_another_fence) {
     enum { untouched, read, written, changed };
     for (int what : {untouched, read, written, changed}) {
         for (bool fenced : {false, true}) {
@@ -95,7 +95,7 @@ CASE(what_was_read_written_or_changed_needs_another_fence) {
     }
 }
 
-CASE(accumulators_are_the_products_until_they_are_given_back) {
+CASE(accumulators_are_in_use_until_the_wait) {
     Registers registers;
     registers.take(4, 4, code + 2);
     registers.touch(3);
@@ -112,7 +112,7 @@ CASE(accumulators_are_the_products_until_they_are_given_back) {
     for (unsigned i = 0; i < 16; ++i) CHECK(!registers.watched(i));
 }
 
-CASE(registers_side_by_side_are_one_run_and_others_are_not) {
+CASE(adjacent_registers_form_one_run) {
     Registers registers;
     uint32_t* d = registers.d;
     uint32_t* variables[] = {d + 2, d + 3, d + 4, d + 6, d + 9, d + 8};
@@ -133,7 +133,7 @@ CASE(registers_side_by_side_are_one_run_and_others_are_not) {
     CHECK(others.watched(0) && !others.watched(1));
 }
 
-CASE(a_product_gives_back_its_own_accumulators) {
+CASE(wait_releases_only_its_own_accumulators) {
     for (unsigned given : {0, 4, 8}) {
         Registers registers;
         for (unsigned first : {0, 4, 8}) registers.take(first, 4);
@@ -142,7 +142,7 @@ CASE(a_product_gives_back_its_own_accumulators) {
     }
 }
 
-CASE(another_product_takes_the_accumulators_of_those_before_it) {
+CASE(later_wgmma_takes_over_pending_accumulators) {
     Registers registers;
     for (unsigned first : {0, 4, 8, 12}) registers.take(first, 4);
     for (unsigned first : {0, 4, 8, 12}) registers.give(first, 4);
@@ -156,7 +156,7 @@ CASE(another_product_takes_the_accumulators_of_those_before_it) {
     for (unsigned i = 0; i < 16; ++i) CHECK_EQUAL(registers.watched(i), i < 4 || (i >= 6 && i < 10) || i >= 12);
 }
 
-CASE(what_a_load_fills_is_not_there_before_the_wait) {
+CASE(load_destination_is_undefined_before_the_wait) {
     Registers registers;
     registers.take(12, 4);
     for (unsigned first : {0, 4, 8}) registers.with(tensor_registers_pending, first, 4, code + 2);
@@ -172,7 +172,7 @@ CASE(what_a_load_fills_is_not_there_before_the_wait) {
     CHECK(!strcmp(name_of(finding(0).kind), "accumulator_not_awaited"));
 }
 
-CASE(a_thread_is_watched_while_a_load_fills_its_registers) {
+CASE(thread_is_watched_while_a_load_is_pending) {
     Registers registers(false);
     CHECK(!registers.thread.watches);
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -183,7 +183,7 @@ CASE(a_thread_is_watched_while_a_load_fills_its_registers) {
     }
 }
 
-CASE(what_is_known_of_registers_takes_no_more_memory_from_turn_to_turn) {
+CASE(register_tracking_reuses_its_memory) {
     constexpr unsigned count = 16384;
     static uint32_t many[2 * count];
     static uint32_t* variables[2 * count];
@@ -198,7 +198,7 @@ CASE(what_is_known_of_registers_takes_no_more_memory_from_turn_to_turn) {
     }));
 }
 
-CASE(what_a_thread_did_before_it_is_settled_first) {
+CASE(pending_writes_are_settled_before_wgmma) {
     for (unsigned event = 0; event < 4; ++event) {
         Registers registers;
         race(registers.grid);
@@ -211,7 +211,7 @@ CASE(what_a_thread_did_before_it_is_settled_first) {
     }
 }
 
-CASE(a_product_that_nobody_waits_for_is_its_warps) {
+CASE(wgmma_without_a_wait_is_reported_for_its_warp) {
     Grid grid(1, 128);
     wgmma_at_exit(grid.warp(0, 2), code + 5);
     CHECK_FOUND("wgmma_at_exit");
@@ -261,7 +261,7 @@ struct Operands {
 
 }  // namespace
 
-CASE(products_count_their_operations_and_the_bytes_that_they_read) {
+CASE(wgmma_operations_and_operand_bytes_are_counted) {
     Operands operands;
     operands.multiply(1, 0, false, code + 2);
     operands.multiply(2, 0, false, code + 2);
@@ -288,7 +288,7 @@ CASE(each_warp_reads_its_rows_of_a_and_all_of_b) {
     }
 }
 
-CASE(a_product_is_over_for_those_who_come_after_a_wait_for_it) {
+CASE(wgmma_is_complete_for_threads_ordered_after_its_wait) {
     Operands operands;
     for (unsigned i = 0; i < 3; ++i) operands.multiply(i + 1, i, true);
     operands.wait(2, 1);
@@ -302,7 +302,7 @@ CASE(a_product_is_over_for_those_who_come_after_a_wait_for_it) {
     CHECK(!operands.overtakes(70, at + 4 + Operands::b_bytes * 2));  // this thread's warp has waited
 }
 
-CASE(a_wait_for_an_older_product_does_not_do) {
+CASE(wait_for_an_older_wgmma_is_not_enough) {
     Operands operands;
     operands.multiply(1, 0);
     operands.multiply(2, 0);
@@ -313,7 +313,7 @@ CASE(a_wait_for_an_older_product_does_not_do) {
     CHECK(operands.overtakes(32, 1024));
 }
 
-CASE(what_is_known_of_products_ends_with_their_block) {
+CASE(wgmma_state_ends_with_its_block) {
     CHECK(!unit::leaks([] {
         Operands operands;
         for (unsigned i = 1; i < 1000; ++i) operands.wait(0, i);

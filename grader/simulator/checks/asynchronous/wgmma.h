@@ -1,10 +1,12 @@
-// wgmma: which accesses to its accumulators and to its operands in shared memory are allowed, and when.
+// The checks of wgmma: accesses to its accumulators, and to its operands in shared memory, while it is pending.
 //
-// Accumulators are variables of a thread whose addresses the wgmma has, so instrumented accesses to them are seen: with
-// g++ all of them; with clang++ those to variables that escape. A change that was not seen shows in the values. Reads
-// of shared memory are recorded per piece (16 bytes), with the number of the wgmma and the warps that read it; the
-// shadow cell only says that such a record exists. A later write is ordered if each of those warps has waited for that
-// wgmma, or a later one, and the writer is ordered after one of the lanes that waited.
+// Accumulators are local variables whose addresses the kernel passes to the wgmma. Instrumented accesses to them are
+// checked: with g++ all accesses, with clang++ those to variables that escape. Other changes are found by comparing the
+// values.
+//
+// Reads of shared memory are recorded per piece (16 bytes), with the number of the wgmma and the warps that read it.
+// The shadow cell only says that such a record exists. A later write is ordered if each of those warps has waited for
+// that wgmma, or a later one, and the writer is ordered after one of the lanes that waited.
 #pragma once
 
 #include "checks/core/state.h"

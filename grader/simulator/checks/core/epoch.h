@@ -65,17 +65,17 @@ class Epoch {
     constexpr Epoch with_thread(unsigned thread) const { return Epoch(Thread::replace(word_, thread)); }
     constexpr Epoch with_sharing(Sharing sharing) const { return Epoch(Reach::replace(word_, sharing)); }
     constexpr Epoch with_atomic(bool atomic) const { return Epoch(Atomic::replace(word_, atomic)); }
-    // The part that is common to the epochs of one warp at one time.
+    // Returns the part of the epoch that all lanes of a warp have in common at one time.
     constexpr Epoch without_lane() const { return Epoch(word_ & ~Lane::mask); }
-    // The part that says whether the accesses extend beyond a warp, and whether they are atomic.
+    // Returns the two bits that say whether the accesses extend beyond a warp, and whether they are atomic.
     constexpr Epoch reach() const { return Epoch(word_ & (BeyondWarp::mask | Atomic::mask)); }
-    // The reach of a set of ordinary reads by several warps.
+    // Returns the reach() of a set of ordinary reads by several warps.
     static constexpr Epoch reach_beyond_warp() { return Epoch(BeyondWarp::mask); }
 
     constexpr bool operator==(Epoch other) const { return word_ == other.word_; }
     constexpr bool operator!=(Epoch other) const { return word_ != other.word_; }
     constexpr bool operator<(Epoch other) const { return word_ < other.word_; }
-    // Compares serial and time only.
+    // Compares only the serial and the time.
     constexpr bool not_earlier_than(Epoch other) const { return word_ >> Time::begin >= other.word_ >> Time::begin; }
 
   private:

@@ -129,7 +129,7 @@ void bad_address(ThreadState& thread, const AccessSite& site, uintptr_t address,
     if (Region* variable = missed_variable(address)) {
         report(thread, site, FindingKind::out_of_bounds, access, size_log2, address, variable);
         if (!is_write(access)) return;
-        kill_launch(cudaErrorIllegalAddress);  // the memory there belongs to the simulator
+        kill_launch(cudaErrorIllegalAddress);  // the write would change memory of the simulator
     }
     GlobalVariable variable;
     if (find_host_name(reinterpret_cast<void*>(address), &variable)) {

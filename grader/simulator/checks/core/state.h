@@ -78,9 +78,9 @@ struct ThreadExtras {
     VolatileRead last_read;
     Growable<AsyncCopy>* copies;
     uint32_t copy_group;
-    BulkState* bulk;              // mbarriers.h
-    WatchedRegisters* registers;  // wgmma.h
-    TensorThread* tensor;         // tensor_memory.h
+    BulkState* bulk;              // see mbarriers.h
+    WatchedRegisters* registers;  // see wgmma.h
+    TensorThread* tensor;         // see tensor_memory.h
     bool has_index;
 };
 

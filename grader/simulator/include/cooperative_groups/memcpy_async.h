@@ -8,7 +8,7 @@
 
 namespace cooperative_groups {
 
-// The size of the source and of the destination, in CUDA's forms.
+// The ways in which CUDA's overloads give the size of the copy.
 template <size_t ALIGNMENT>
 struct aligned_size_t {
     size_t bytes;
@@ -32,7 +32,8 @@ SIM_INLINE void copy_units(const Group& group, char* to, const char* from, size_
 
 }  // namespace detail
 
-// The widest unit that fits addresses and size: 16, 8 or 4 bytes asynchronously, else byte by byte.
+// Copies in the widest unit (16, 8 or 4 bytes) that divides both addresses and the size. Other copies are byte by byte
+// and synchronous.
 template <typename Group, typename T>
 SIM_INLINE void memcpy_async(const Group& group, T* destination, const T* source, size_t bytes) {
     char* to = reinterpret_cast<char*>(destination);

@@ -5,7 +5,7 @@
 
 namespace cooperative_groups {
 
-// A reduction's operation on two values. Without a template argument, the types are those of the call.
+// A reduction's operation on two values, like std::plus. Without a template argument, the call determines the types.
 #define SIM_REDUCTION(name, expression)                                              \
     template <typename T = void>                                                     \
     struct name {                                                                    \
@@ -38,7 +38,8 @@ SIM_INLINE T reduce_lanes(const thread_block_tile<SIZE, Parent>& group, T value,
     return value;
 }
 
-// Any set of lanes: a tree by halves, then the first member's result is broadcast.
+// Reduces over any set of lanes: a tree that halves the ranks in each step; then the first member broadcasts the
+// result.
 template <typename T, typename Op>
 SIM_INLINE T reduce_lanes(const coalesced_group& group, T value, Op op, ::sim::Site site) {
     unsigned rank = group.thread_rank();

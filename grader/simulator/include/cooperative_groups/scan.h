@@ -19,7 +19,7 @@ SIM_INLINE auto inclusive_scan(const Group& group, T&& value, ::sim::Site site =
     return inclusive_scan(group, value, plus<>(), site);
 }
 
-// The first member gets zero (T()), which is correct for sums only.
+// The first member gets T(), so the result is correct only for operations whose neutral element is zero.
 template <typename Group, typename T, typename Op>
 SIM_INLINE auto exclusive_scan(const Group& group, T&& value, Op&& op, ::sim::Site site = SIM_CALLER) {
     auto sum = inclusive_scan(group, value, op, site);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 // The compute capability of the simulated device, times ten. grader/frontend/ptx_instructions.py also reads this line.
-// A kernel file for another one (grader/execution/build/build.py) is compiled with that number.
+// The build (grader/execution/build/build.py) defines another number for kernel files of another architecture.
 #ifndef SIM_SM
 #define SIM_SM 90
 #endif
@@ -35,14 +35,14 @@ constexpr Architecture architectures[] = {
 
 constexpr const Architecture& architecture(unsigned sm) {
     const Architecture* row = architectures;
-    while (row->sm != sm) ++row;  // a number without a row does not compile
+    while (row->sm != sm) ++row;  // a compute capability without a row is a compile-time error
     return *row;
 }
 
 constexpr Architecture simulated = architecture(SIM_SM);
 
-// libsim is compiled once: the limits that it takes from Hopper's row must hold for the other architecture that can be
-// simulated, too.
+// libsim is compiled once, with the limits of Hopper's row. So these limits must also hold for the other architecture
+// that can be simulated.
 constexpr bool same_limits(const Architecture& x, const Architecture& y) {
     return x.sm_threads == y.sm_threads && x.sm_blocks == y.sm_blocks && x.registers == y.registers &&
            x.sm_shared == y.sm_shared && x.block_shared == y.block_shared && x.banks == y.banks &&

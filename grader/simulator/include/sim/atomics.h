@@ -1,8 +1,8 @@
 // Atomic operations: libsim's entry points, one per element type. The CUDA names (atomicAdd, ...) for built-in types
 // are in device_atomic_functions.h; those for half and bfloat16 are beside the types.
 //
-// They run outside kernel code, so the checks see one atomic operation rather than a read and a write. Each returns the
-// old value. A compare-and-swap that fails has an order of its own.
+// They run in libsim, outside instrumented code, so the checks see one atomic operation rather than a read and a write.
+// Each returns the old value. A compare-and-swap has a second memory order, for the case that it fails.
 #pragma once
 
 #include <stdint.h>

@@ -27,7 +27,7 @@ inline cudaError_t cudaFuncSetSharedMemConfig(Kernel*, cudaSharedMemConfig) {
     return cudaSuccess;
 }
 
-// The signatures without edge data.
+// The signatures of the graph functions before CUDA 13, which added edge data.
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                             size_t count) {
     return cudaGraphAddDependencies(graph, from, to, nullptr, count);

@@ -19,18 +19,18 @@ namespace sim {
 [[gnu::const]] unsigned block_rank() noexcept;           // %cluster_ctarank, x fastest
 [[gnu::const]] unsigned cluster_size() noexcept;         // %cluster_nctarank
 
-// Called by each thread of a kernel with __cluster_dims__, which its launch may not have known.
+// Called by each thread of a kernel with __cluster_dims__, because the launch may not have known these dimensions.
 void require_clusters(Site site, unsigned x, unsigned y = 1, unsigned z = 1);
 
-// barrier.cluster: every thread of the cluster that has not exited arrives; a wait ends when all have. `releases`: the
-// thread's earlier accesses are ordered before waiting threads.
+// barrier.cluster: a wait ends when all threads of the cluster that have not exited have arrived. `releases`: the
+// thread's earlier accesses are ordered before the accesses of waiting threads after their wait.
 void cluster_arrive(Site site, bool releases);
 void cluster_wait(Site site);
 void cluster_barrier(Site site);  // arrive and wait
 
-// mapa: the address in the shared memory of the block with that rank at the offset of `shared` in its own block.
+// mapa: returns the address at the same offset as `shared`, in the shared memory of the block with that rank.
 void* map_shared_rank(Site site, const void* shared, unsigned rank);
-unsigned shared_rank(const void* shared);  // getctarank: of the block whose shared memory holds the address
+unsigned shared_rank(const void* shared);  // getctarank: rank of the block whose shared memory holds the address
 bool is_cluster_shared(const void* generic);
 
 }  // namespace sim

@@ -14,7 +14,7 @@
 #define SIM_INLINE __attribute__((always_inline)) inline
 #endif
 
-// As a default argument: the line of the call.
+// A default argument that receives the line of the call.
 #define SIM_CALLER ::sim::Site{__builtin_LINE(), 0}
 
 namespace sim {
@@ -41,7 +41,7 @@ SIM_INLINE unsigned rank_in(unsigned mask) {
     return static_cast<unsigned>(__builtin_popcount(mask & ((1u << lane_index()) - 1)));
 }
 
-// The lane with a rank, or an invalid lane.
+// Returns the lane with a rank in the group, or 32 if there is none.
 inline unsigned lane_of_rank(unsigned mask, unsigned rank) {
     for (; rank > 0 && mask; --rank) mask &= mask - 1;
     return mask ? static_cast<unsigned>(__builtin_ctz(mask)) : 32;

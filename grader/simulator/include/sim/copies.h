@@ -12,22 +12,23 @@
 #pragma GCC visibility push(default)
 namespace sim {
 
-// The C functions, with a report to the checks. `code`: return address of the call.
+// memcpy, memmove and memset that report their accesses to the checks. `code`: the return address of the call.
 void* checked_memcpy(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memmove(void* to, const void* from, size_t bytes, const void* code);
 void* checked_memset(void* to, int value, size_t bytes, const void* code);
-// As above, with the caller's own return address.
+// As above; they use their own return address as `code`.
 void* memcpy_here(void* to, const void* from, size_t bytes);
 void* memmove_here(void* to, const void* from, size_t bytes);
 void* memset_here(void* to, int value, size_t bytes);
-// For calls by the compiler: reports what its instrumentation has not reported.
+// For calls that the compiler generated: they report only accesses that its instrumentation did not report before.
 void* late_memcpy(void* to, const void* from, size_t bytes, const void* code);
 void* late_memset(void* to, int value, size_t bytes, const void* code);
 
 }  // namespace sim
 #pragma GCC visibility pop
 
-// g++ turns copies of this many bytes into an instrumented load and store; clang++ instruments all of them.
+// Returns whether to replace a copy of this size. g++ turns copies of 1, 2, 4 or 8 bytes into an instrumented load and
+// store, and leaves larger ones uninstrumented. clang++ instruments all copies.
 #if defined(__SANITIZE_THREAD__)
 #define SIM_CALL(BYTES) (!(__builtin_constant_p(BYTES) && (BYTES == 1 || BYTES == 2 || BYTES == 4 || BYTES == 8)))
 #else
@@ -48,10 +49,10 @@ inline __attribute__((always_inline)) void* set_bytes(void* to, int value, size_
 }  // namespace sim
 #undef SIM_CALL
 
-// Weak, because a program may have several files.
+// The symbols are weak, because each file of a program defines them.
 #define SIM_COPY extern "C" __attribute__((visibility("hidden"), weak, used, noinline, no_sanitize("thread"))) void*
 #if defined(__SANITIZE_THREAD__)
-// g++ instruments the copy of a structure besides its call of memcpy.
+// For the copy of a structure, g++ may insert a hook and call memcpy, too. late_memcpy does not report the copy twice.
 SIM_COPY __wrap_memcpy(void* to, const void* from, size_t bytes) {
     return ::sim::late_memcpy(to, from, bytes, __builtin_return_address(0));
 }

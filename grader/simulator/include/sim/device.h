@@ -24,7 +24,8 @@ void read_only_load(const void* address, size_t bytes);
 // Tells the scheduler that this thread polls memory that another thread must change.
 void spin_hint();
 
-// Between both calls the thread evaluates the condition of a loop (grader/frontend/polls.py).
+// The front end puts these calls before and after the condition of a loop (grader/frontend/polls.py). A thread that
+// polls there is recognized.
 void condition_begins();
 void condition_ends();
 

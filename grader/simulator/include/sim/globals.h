@@ -10,7 +10,7 @@ enum class GlobalKind : int { device, constant };
 
 // A static object of this type accompanies each variable at namespace scope.
 struct RegisterGlobal {
-    // `named`: host code names the variable.
+    // `named`: host code uses the variable's name, so the variable needs a host copy.
     RegisterGlobal(const char* name, void* address, size_t bytes, GlobalKind kind, bool named = false) noexcept;
     ~RegisterGlobal();
     RegisterGlobal(const RegisterGlobal&) = delete;
@@ -20,13 +20,15 @@ struct RegisterGlobal {
     void* address_;
 };
 
-// The registration of a variable template, referenced in its declaration: so each instantiation is registered.
+// The front end uses this in the declaration of a variable template. It refers to the registration object, so that each
+// instantiation is registered.
 template <RegisterGlobal* registered>
 struct Known {
     static constexpr size_t alignment = 256;
 };
 
-// The meaning of a variable's name on the host: a host copy, as nvcc makes it. Kernels neither read nor write it.
+// Returns the host copy of a device variable, which the variable's name means in host code, as with nvcc. Kernels do
+// not access this copy.
 void* host_name_of(void* variable) noexcept;
 template <typename T>
 T& host_name(T& variable) {
@@ -58,7 +60,7 @@ struct RegisterClusters {
     const void* kernel_;
 };
 
-// Launches a kernel of which only the address is known, with the arguments that the pointers refer to.
+// Launches a kernel that is known only by its address. arguments[i] points to the i-th argument.
 struct LaunchConfig;
 using KernelLauncher = void (*)(const LaunchConfig& config, const char* name, void** arguments);
 void register_kernel(const void* kernel, const char* name, KernelLauncher launcher) noexcept;
@@ -66,17 +68,18 @@ void register_kernel(const void* kernel, const char* name, KernelLauncher launch
 }  // namespace sim
 #pragma GCC visibility pop
 
-// Makes the compiler lay out variables in file order.
+// An attribute that makes the compiler place variables in the order of the file.
 #if defined(__clang__)
 #define SIM_IN_ORDER __attribute__((used))
 #else
 #define SIM_IN_ORDER __attribute__((used, no_reorder))
 #endif
 
-// Several variables of one declaration are separated by their alignment only.
+// For several variables in one declaration, no red zone fits between them. A large alignment separates them.
 #define SIM_SEVERAL_IN_ORDER SIM_IN_ORDER __attribute__((aligned(512)))
 
-// Internal and external variables are laid out separately, and so are zero-initialized ones and others.
+// Defines red zones. Compilers place static variables apart from others, and zero-initialized ones apart from others,
+// so each combination needs a zone of its own.
 #define SIM_ZONE(NAME)                                                            \
     SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes];                        \
     SIM_IN_ORDER static char sim_own_zeros_##NAME[::sim::zone_bytes];             \

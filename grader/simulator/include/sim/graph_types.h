@@ -110,7 +110,8 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
                                         const cudaGraphEdgeData* edges, size_t count)
     SIM_SYMBOL(cudaGraphRemoveDependencies);
 
-// Each fills at most *count places, and sets *count to the number that exist or were filled.
+// Each function fills at most *count elements of its arrays, and sets *count to the number that it filled. With null
+// arrays it only sets *count to the number that exist.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) SIM_SYMBOL(cudaGraphGetNodes);
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count)
     SIM_SYMBOL(cudaGraphGetRootNodes);

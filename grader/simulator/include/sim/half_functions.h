@@ -88,7 +88,7 @@ SIM_INLINE bool __hlt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) < ::si
 SIM_INLINE bool __hle(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) <= ::sim::to_float(b); }
 SIM_INLINE bool __hgt(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) > ::sim::to_float(b); }
 SIM_INLINE bool __hge(SIM_HALF a, SIM_HALF b) { return ::sim::to_float(a) >= ::sim::to_float(b); }
-// Not equal, false when either is NaN (unlike operator!=, which is __hneu).
+// Returns whether a and b differ; false if either is NaN. (operator!= is __hneu, which is true then.)
 SIM_INLINE bool __hne(SIM_HALF a, SIM_HALF b) { return __hlt(a, b) || __hgt(a, b); }
 // The u forms are true when either is NaN ("unordered").
 SIM_INLINE bool __hequ(SIM_HALF a, SIM_HALF b) { return !__hne(a, b); }
@@ -98,7 +98,7 @@ SIM_INLINE bool __hleu(SIM_HALF a, SIM_HALF b) { return !__hgt(a, b); }
 SIM_INLINE bool __hgtu(SIM_HALF a, SIM_HALF b) { return !__hle(a, b); }
 SIM_INLINE bool __hgeu(SIM_HALF a, SIM_HALF b) { return !__hlt(a, b); }
 
-// The number if one operand is NaN; +0 is greater than -0.
+// If one operand is NaN, the result is the other one. +0 is greater than -0.
 SIM_INLINE SIM_HALF __hmax(SIM_HALF a, SIM_HALF b) {
     if (__hisnan(a)) return __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : b;
     if (__hisnan(b)) return a;
@@ -111,7 +111,7 @@ SIM_INLINE SIM_HALF __hmin(SIM_HALF a, SIM_HALF b) {
     if (__heq(a, b)) return SIM_FROM_BITS(a.bits | b.bits);
     return __hlt(a, b) ? a : b;
 }
-// NaN if one operand is NaN.
+// The result is NaN if one operand is NaN.
 SIM_INLINE SIM_HALF __hmax_nan(SIM_HALF a, SIM_HALF b) {
     return __hisnan(a) || __hisnan(b) ? SIM_FROM_BITS(SIM_FORMAT::nan) : __hmax(a, b);
 }
@@ -120,12 +120,12 @@ SIM_INLINE SIM_HALF __hmin_nan(SIM_HALF a, SIM_HALF b) {
 }
 
 namespace sim {
-// Clamp to [0, 1]; NaN becomes +0.
+// Clamps to [0, 1]; NaN becomes +0.
 SIM_INLINE SIM_HALF saturate(SIM_HALF a) {
     if (!(to_float(a) > 0.0f)) return SIM_FROM_BITS(0);
     return to_float(a) < 1.0f ? a : SIM_FROM_BITS(SIM_FORMAT::one);
 }
-// Negative becomes +0, NaN stays.
+// Returns max(a, +0); NaN stays NaN.
 SIM_INLINE SIM_HALF relu(SIM_HALF a) { return to_float(a) <= 0.0f ? SIM_FROM_BITS(0) : a; }
 }  // namespace sim
 
@@ -137,7 +137,7 @@ SIM_INLINE SIM_HALF __hfma_relu(SIM_HALF a, SIM_HALF b, SIM_HALF c) { return ::s
 
 // ----------------------------------------------------------------------------------------------------- functions
 
-// The float function, rounded. A GPU's hexp, hlog, ... may differ from it in the last bit.
+// The function is computed in float and rounded. A GPU's hexp, hlog, ... may differ in the last bit.
 SIM_INLINE SIM_HALF hceil(SIM_HALF a) { return SIM_ROUND(::ceilf(::sim::to_float(a))); }
 SIM_INLINE SIM_HALF hfloor(SIM_HALF a) { return SIM_ROUND(::floorf(::sim::to_float(a))); }
 SIM_INLINE SIM_HALF htrunc(SIM_HALF a) { return SIM_ROUND(::truncf(::sim::to_float(a))); }

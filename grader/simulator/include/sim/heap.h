@@ -10,7 +10,7 @@ struct Heap {};
 constexpr Heap heap{};
 
 #pragma GCC visibility push(default)
-// Allocates from the device heap in a kernel, else from the host's.
+// Allocates from the device heap in a kernel, and from the host's heap in host code.
 void* heap_allocate(size_t bytes) noexcept;
 #pragma GCC visibility pop
 

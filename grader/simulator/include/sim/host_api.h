@@ -124,7 +124,7 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Ker
 
 namespace sim {
 
-// The i-th argument of a launch through an array of pointers.
+// Launches the kernel with arguments that an array of pointers refers to. arguments[i] points to the i-th one.
 template <typename... Parameters, size_t... Index>
 inline void launch_from_pointers(const LaunchConfig& config, const char* name, void (*kernel)(Parameters...),
                                  void** arguments, std::index_sequence<Index...>) {
@@ -134,7 +134,7 @@ inline void launch_from_pointers(const LaunchConfig& config, const char* name, v
     (void)arguments;
 }
 
-// A kernel whose address becomes a void*: it can be launched with that alone.
+// Registers a kernel whose address is converted to void*, so that it can be launched through that pointer.
 template <typename... Parameters>
 inline auto known_kernel(const char* name, void (&kernel)(Parameters...)) -> void (&)(Parameters...) {
     using Kernel = void (*)(Parameters...);
@@ -146,7 +146,7 @@ inline auto known_kernel(const char* name, void (&kernel)(Parameters...)) -> voi
                     });
     return kernel;
 }
-// A variable that has the same name as a kernel.
+// Overload for a variable that has the same name as a kernel: returns it unchanged.
 template <typename T>
 inline T& known_kernel(const char*, T& variable) {
     return variable;
@@ -196,7 +196,7 @@ inline cudaError_t launch_with_pointers(const char* name, const cudaLaunchConfig
 
 }  // namespace sim
 
-// Macros, to get the kernel's name.
+// Macros, because #KERNEL gives the kernel's name.
 #define cudaLaunchKernel(...) ::sim::launch_kernel(#__VA_ARGS__, false, __VA_ARGS__)
 #define cudaLaunchCooperativeKernel(...) ::sim::launch_kernel(#__VA_ARGS__, true, __VA_ARGS__)
 #define cudaLaunchKernelEx(CONFIG, KERNEL, ...) ::sim::launch_with(#KERNEL, CONFIG, KERNEL, ##__VA_ARGS__)

@@ -17,7 +17,7 @@ struct LaunchConfig {
     const void* caller = nullptr;  // return address of the launch
     const void* kernel = nullptr;  // the kernel's address if it is known: used to find its cudaFuncSetAttribute
     bool cooperative = false;
-    dim3 cluster = dim3(0, 0, 0);  // blocks of each; zeros: as the kernel specifies
+    dim3 cluster = dim3(0, 0, 0);  // cluster shape in blocks; zeros: the kernel's __cluster_dims__, if any
     bool programmatic = false;     // the kernel may begin before the previous one in the stream has ended
     size_t parameter_bytes = 0;    // size of the object that holds the kernel's arguments
 
@@ -28,7 +28,7 @@ struct LaunchConfig {
         cluster = dim3(x, y, z);
         return *this;
     }
-    // The launch of cudaLaunchKernelEx.
+    // Applies the launch attributes of cudaLaunchKernelEx.
     LaunchConfig& attributes(const cudaLaunchAttribute* list, unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
             const cudaLaunchAttributeValue& value = list[i].val;
@@ -61,7 +61,7 @@ struct LaunchBody {
 // the configuration is invalid or a thread faults.
 void run_grid(const LaunchConfig& config, const char* name, const LaunchBody& body);
 
-// NULL, and 0 for a pointer, as a launch argument: converted to the parameter's type, as in a call.
+// A launch argument NULL, or 0 for a pointer. It converts to the parameter's type, as in a function call.
 struct Zero {
     template <typename T>
     constexpr operator T*() const {
@@ -73,13 +73,14 @@ struct Zero {
     }
 };
 
-// The first read of a loop around atomicCAS.
+// Reads the first value for a loop around atomicCAS. The read is volatile, so that it does not race with atomic
+// operations.
 template <typename T>
 inline __attribute__((always_inline)) T first_look(const T* address) {
     return *const_cast<const volatile T*>(address);
 }
 
-// {} as a launch argument.
+// A launch argument {}. It converts to the parameter's type.
 struct Empty {
     template <typename T>
     constexpr operator T() const {
@@ -87,7 +88,7 @@ struct Empty {
     }
 };
 
-// Inlined, so that the place of a launch is the learner's line.
+// Inlined, so that findings about the launch name the learner's line.
 template <typename Kernel, typename... Arguments>
 __attribute__((always_inline)) inline void launch(const LaunchConfig& config, const char* name, Kernel kernel,
                                                   Arguments... arguments) {

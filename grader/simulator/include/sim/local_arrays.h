@@ -1,10 +1,10 @@
-// A local array between two red zones, for arrays that the front end (grader/frontend/local_arrays.py) has seen a
-// pointer into.
+// A local array between two red zones. The front end (grader/frontend/local_arrays.py) uses it for local arrays to
+// which the kernel takes a pointer.
 //
-// A red zone repeats one word; its outer end names the array. The checks look at accesses on the stack
-// (checks/memory/local_arrays.cpp). Writing the zones is not an access of the kernel: that code is not instrumented.
-// Compilers do not instrument accesses to what they know to be the function's own variable, so that knowledge is hidden
-// from them.
+// A red zone repeats one word, and its outer end names the array. The checks report accesses on the stack that touch a
+// zone (checks/memory/local_arrays.cpp). The code that writes the zones is not instrumented. Compilers do not
+// instrument accesses to variables that they know to be the function's own. So an empty asm statement hides from them
+// which variable a pointer refers to.
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,8 @@ namespace sim {
 constexpr uint32_t red_word = 0x5edc0de5u;
 constexpr unsigned red_words = 12;
 
-// A red zone is valid only if both numbers match; words left behind by an earlier array may lie next to another one.
+// The identification at the outer end of a red zone. A zone is valid only if `check` matches `name`: words that an
+// earlier array left on the stack may lie beside another array.
 struct __attribute__((packed, aligned(4))) RedOwner {
     uint64_t name;   // address of the name's text
     uint64_t check;  // combines `name`, the bytes of the array, and its side
@@ -53,7 +54,7 @@ struct alignas(16) LocalArray {
         asm("" : "+r"(known));
         return *known;
     }
-    // The next object at this address has no red zones.
+    // Clears the red zones, because the next object at this address has none.
     SIM_RED ~LocalArray() { unmark(this); }
 
   private:

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <cstdint>
-// libstdc++ would add the special functions of C++17 (std::beta, ...), twice the size of the rest of this header.
+// Leaves out the special functions of C++17 (std::beta, ...): they would triple the size of this header.
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <math.h>
 #include <stdlib.h>
@@ -174,7 +174,7 @@ SIM_INLINE float __logf(float a) { return ::log2f(a) * 0.693147181f; }    // log
 SIM_INLINE float __log10f(float a) { return ::log2f(a) * 0.301029996f; }  // log2(a) * log10(2)
 SIM_INLINE float __powf(float a, float b) { return ::exp2f(b * ::log2f(a)); }
 SIM_INLINE float __tanhf(float a) { return ::tanhf(a); }  // tanh.approx
-// The special function unit takes the angle in turns: x / (2 pi), rounded to float.
+// A GPU's special function unit takes the angle in units of 2 pi: x / (2 pi), rounded to float.
 SIM_INLINE float __sinf(float a) { return static_cast<float>(sinpi(2.0 * static_cast<double>(a * 0.159154943f))); }
 SIM_INLINE float __cosf(float a) { return static_cast<float>(cospi(2.0 * static_cast<double>(a * 0.159154943f))); }
 SIM_INLINE float __tanf(float a) { return __sinf(a) / __cosf(a); }
@@ -182,7 +182,7 @@ SIM_INLINE void __sincosf(float a, float* sine, float* cosine) {
     *sine = __sinf(a);
     *cosine = __cosf(a);
 }
-// Multiplies by the reciprocal, which is zero for a divisor above 2^126.
+// The division multiplies by the reciprocal, which is zero for a divisor above 2^126.
 SIM_INLINE float __fdividef(float a, float b) {
     float magnitude = ::fabsf(b);
     return magnitude > 8.507059173e37f ? a * (b < 0 ? -0.0f : 0.0f) : a / b;
@@ -274,7 +274,8 @@ SIM_INTEGER_CONVERSIONS(ull, unsigned long long)
 
 namespace sim {
 
-// A double holds every int. For 64 bits the nearest double may lie beyond the integer, and is then one step too far.
+// Converts an integer in one of the four modes. A 32-bit integer is exact in a double. For a 64-bit integer the nearest
+// double may lie on the wrong side; then the result is the next double on the other side.
 template <typename Integer>
 SIM_INLINE double double_from_integer(Integer a, Rounding mode) {
     SIM_COUNTS(conversion);
@@ -314,7 +315,8 @@ SIM_INLINE unsigned long long __brevll(unsigned long long a) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned int>(a))) << 32 |
            __brev(static_cast<unsigned int>(a >> 32));
 }
-// The n-th set bit of mask from position base: upward for n > 0, downward for n < 0; 0xffffffff if there is none.
+// Returns the position of the n-th set bit of mask, counted from position base: upward for n > 0, downward for n < 0.
+// Returns 0xffffffff if there is none.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     int step = offset < 0 ? -1 : 1, wanted = offset < 0 ? -offset : offset == 0 ? 1 : offset;
     if (offset == 0) return mask >> base & 1 ? base : 0xffffffffu;
@@ -372,7 +374,7 @@ SIM_INLINE unsigned int permute_bytes(unsigned int a, unsigned int b, unsigned i
 
 }  // namespace sim
 
-// Only three bits of each nibble count here: nvcc masks the selector.
+// __byte_perm uses only three bits of each nibble: nvcc masks the selector.
 SIM_INLINE unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
     return ::sim::permute_bytes(a, b, selector & 0x7777);
 }

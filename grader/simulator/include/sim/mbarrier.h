@@ -17,15 +17,15 @@ struct Arrival {
     bool drops;
 };
 
-// `object` is 8 bytes of shared memory; for arrivals, also of another block of the cluster.
+// `object` is 8 bytes of shared memory. For arrivals it may be in another block of the cluster.
 void mbarrier_init(Site site, void* object, uint32_t count);
 void mbarrier_invalidate(Site site, void* object);
 // Expects `bytes` more, then counts `count` arrivals. Returns the previous state, for mbarrier_test and pending_count.
 uint64_t mbarrier_arrive(Site site, void* object, Arrival arrival, uint32_t count, uint32_t bytes);
 void mbarrier_expect_bytes(Site site, void* object, uint32_t bytes);
 void mbarrier_complete_bytes(Site site, void* object, uint32_t bytes);
-// Returns whether the phase of a parity (the current or the previous one), or of a state, is complete. If not, lets
-// others run first.
+// Returns whether the phase with this parity (the current or the previous one), or with this state, is complete. If it
+// is not, other threads run before the function returns.
 bool mbarrier_test_parity(Site site, void* object, uint32_t parity, bool acquires);
 bool mbarrier_test_state(Site site, void* object, uint64_t state, bool acquires);
 inline uint32_t mbarrier_pending_count(uint64_t state) { return static_cast<uint32_t>(state & 0xfffff); }
@@ -34,23 +34,23 @@ inline uint32_t mbarrier_pending_count(uint64_t state) { return static_cast<uint
 // count grows by one, so that the arrival does not count towards the initial count.
 void async_copy_arrive(Site site, void* object, bool counted);
 
-// cp.async.bulk: multiples of 16 bytes, both addresses aligned to 16 bytes. `multicast`: the destination blocks of the
-// cluster by rank, each at the same offset in its shared memory, like the mbarrier. Without multicast_to, only the
-// block that `shared` addresses.
+// cp.async.bulk copies a multiple of 16 bytes between addresses aligned to 16. The argument `multicast` is 0 for a copy
+// to the block whose memory `shared` addresses. With multicast_to | mask, the copy goes to each block of the cluster in
+// the mask, at the same offset in its shared memory, and completes its bytes on that block's mbarrier.
 constexpr uint32_t multicast_to = 1u << 16;  // | mask
-// instead: to one block, with the mbarrier in its own or its CTA pair's shared memory
+// A value of `multicast`: the copy goes to one block, and the mbarrier may be in either block of its CTA pair.
 constexpr uint32_t barrier_in_pair = 1u << 17;
 void bulk_load(Site site, void* shared, const void* global, uint32_t bytes, void* mbarrier, uint32_t multicast = 0);
-// From this block's shared memory to that of a block of the cluster, which also holds the mbarrier.
+// Copies from this block's shared memory to that of a block of the cluster, which also holds the mbarrier.
 void shared_copy(Site site, void* shared, const void* from, uint32_t bytes, void* mbarrier);
-// st.async: 4, 8 or 16 bytes to the shared memory of a block of the cluster, which also holds the mbarrier.
+// st.async stores 4, 8 or 16 bytes to the shared memory of a block of the cluster, which also holds the mbarrier.
 void async_store(Site site, void* shared, const void* value, unsigned bytes, void* mbarrier);
 void bulk_store(Site site, void* global, const void* shared, uint32_t bytes);
 void bulk_commit();
 // `reads_only`: waits until the sources have been read (.read), not until the writes are complete.
 void bulk_wait(unsigned groups_that_may_be_pending, bool reads_only);
 
-// fence.proxy.async: ordinary writes that the thread knows of are visible to bulk copies from here on.
+// fence.proxy.async: bulk copies that start later see the ordinary writes that are ordered before the fence.
 void proxy_fence();
 
 // setmaxnreg, by all 128 threads of a warpgroup, with a permitted count.

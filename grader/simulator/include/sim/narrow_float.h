@@ -34,7 +34,8 @@ struct NarrowFloat {
             bool infinite = magnitude == Overflow && Overflow != Nan;
             return bit_cast<float>(infinite ? sign | 0x7f800000 : 0x7fffffff);
         }
-        // As a float, the same bits are too small by the difference of the biases, subnormals included.
+        // Shifted into a float, the bits mean a value that is too small by 2^(difference of the biases). This also
+        // holds for subnormals, so one multiplication decodes all values.
         float scale = bit_cast<float>(static_cast<uint32_t>(127 + 127 - bias) << 23);
         return bit_cast<float>(bit_cast<uint32_t>(bit_cast<float>(magnitude << (23 - MantissaBits)) * scale) | sign);
     }
@@ -48,7 +49,7 @@ struct NarrowFloat {
             if (!has_nan) return Largest;
             return sign | (Overflow != Nan ? 0x7e | (word >> (52 - MantissaBits) & 1) : Nan);
         }
-        // The significand is cut where the format's last bit is; below the normal numbers, further to the left.
+        // Cut the significand at the format's last bit. Subnormal numbers have fewer bits.
         int exponent = static_cast<int>(word >> 52) - 1023;
         int unit = (exponent < 1 - bias ? 1 - bias : exponent) - MantissaBits;  // exponent of the last bit
         int dropped = 52 - exponent + unit;
@@ -57,14 +58,14 @@ struct NarrowFloat {
         uint64_t kept = significand >> dropped, rest = significand & ((uint64_t(1) << dropped) - 1);
         uint64_t half = uint64_t(1) << (dropped - 1);
         if (to_nearest && (rest > half || (rest == half && kept % 2))) ++kept;
-        // kept has the hidden bit if the number is normal, so the exponent counts from one less.
+        // For a normal number, `kept` includes the hidden bit, which adds 1 to the exponent field. So subtract 1 there.
         int biased = unit + MantissaBits + bias;  // 1 for subnormal numbers
         uint64_t pattern = kept + (static_cast<uint64_t>(biased - 1) << MantissaBits);
         if (pattern > Largest) pattern = saturates || !has_nan ? Largest : Overflow;
         return sign | static_cast<unsigned>(pattern);
     }
 
-    // Unlike those of double, all NaNs of float, half and bf16 become the positive one.
+    // All NaNs of float, half and bf16 become the positive NaN. NaNs of double keep their sign.
     SIM_OUTLINE unsigned encode(float value, bool saturates, bool to_nearest) {
         if (has_nan && value != value) return 0x7f;
         return encode_double(static_cast<double>(value), saturates, to_nearest);
@@ -77,7 +78,7 @@ using E3M2 = NarrowFloat<3, 2, 0x1f, 0x1f, 0x1f>;
 using E2M3 = NarrowFloat<2, 3, 0x1f, 0x1f, 0x1f>;
 using E2M1 = NarrowFloat<2, 1, 0x07, 0x07, 0x07>;
 
-// A power of two. Rounds up (cudaRoundPosInf) by magnitude, or down (cudaRoundZero).
+// The format e8m0, powers of two. Rounds the magnitude up (cudaRoundPosInf) or down (cudaRoundZero).
 struct E8M0 {
     static constexpr unsigned bits = 8;
     static constexpr unsigned magnitude_mask = 0xff;
@@ -90,7 +91,7 @@ struct E8M0 {
         uint32_t word = bit_cast<uint32_t>(value) & 0x7fffffff;
         if (word > 0x7f800000) return 0xff;
         uint32_t exponent = word >> 23;
-        // 2^-127 is half the smallest normal float: what is not larger becomes it.
+        // 2^-127, the smallest value, is half the smallest normal float. All numbers up to it become 2^-127.
         if (up && word > 0x00400000 && word < 0x7f800000 && (word & 0x7fffff)) ++exponent;
         return exponent == 0xff && saturates ? 0xfe : exponent;
     }

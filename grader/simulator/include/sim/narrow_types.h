@@ -17,7 +17,7 @@ enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRound
 
 namespace sim {
 
-// By value, as CUDA's constructors convert: saturating, to nearest; powers of two upwards.
+// One narrow number. Constructors convert by value as CUDA's do: saturating and to nearest; powers of two round up.
 template <typename Format>
 struct NarrowValue {
     unsigned char __x;
@@ -55,7 +55,8 @@ struct NarrowValue {
     explicit SIM_INLINE operator unsigned long long() const { return integer<unsigned long long>(); }
 
   private:
-    // A 64-bit integer as a double whose last bit says whether it is inexact, so that it is rounded once.
+    // Converts a 64-bit integer to a double, rounded to odd: the last bit is set if the conversion is inexact. The
+    // conversion to the narrow format is then the only rounding.
     template <typename Integer>
     static SIM_INLINE double wide(Integer value) {
         Integer high = value >> 32;
@@ -68,7 +69,7 @@ struct NarrowValue {
     }
 };
 
-// Two and four values in one word, the first in its lowest bits; `Stride` bits from one to the next.
+// Two or four values in one word. The first is in the lowest bits, and each next one is `Stride` bits higher.
 template <typename Format, typename Word, unsigned Stride>
 struct NarrowPair {
     Word __x;

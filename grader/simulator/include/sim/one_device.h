@@ -14,7 +14,7 @@
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 #define cudaInvalidDeviceId (-2)
 
-// Peers: a device is not its own peer.
+// Access to the memory of other devices. There is one device, and it is not its own peer.
 enum cudaDeviceP2PAttr {
     cudaDevP2PAttrPerformanceRank = 1,
     cudaDevP2PAttrAccessSupported = 2,

@@ -48,7 +48,7 @@ template <typename T>
 constexpr bool is_integer = std::is_integral<T>::value || std::is_enum<T>::value;
 }  // namespace detail
 
-// Reads a register as a T: integers convert, everything else keeps its bits.
+// An input operand of type T. An integer register is converted to an integer T; otherwise the bits are kept.
 template <typename T>
 struct In {
     T value;
@@ -59,7 +59,7 @@ struct In {
     SIM_INLINE operator T() const { return value; }
 };
 
-// Writes a T into a register; a wider one is filled with zeros or the sign.
+// Writes a T into a register. If the register is wider, the upper bits are zeros, or copies of the sign for a signed T.
 template <typename T, typename D>
 SIM_INLINE void put(D& destination, T value) {
     if constexpr (std::is_same<T, D>::value) {
@@ -73,7 +73,7 @@ SIM_INLINE void put(D& destination, T value) {
     }
 }
 
-// An operand `_`: the result is discarded.
+// The destination `_` of an instruction: the result is discarded.
 struct Sink {};
 template <typename T>
 SIM_INLINE void put(Sink&, T) {}
@@ -116,7 +116,7 @@ struct Shared {
         return static_cast<char*>(shared_window_address(static_cast<uint32_t>(address)));
     }
 };
-// The shared memory of any block of the cluster.
+// The state space shared::cluster: the shared memory of any block of the cluster.
 struct SharedCluster {
     template <typename T>
     static SIM_INLINE char* pointer(T address) {
@@ -229,7 +229,7 @@ SIM_INLINE void movmatrix(D& d, In<uint32_t> a, Site site = SIM_CALLER) {
 
 // ------------------------------------------------------------------------------------------------ asynchronous copies
 
-// cp.async: 4, 8 or 16 bytes; `source_bytes` are copied and the rest are zeros.
+// cp.async writes 4, 8 or 16 bytes: `source_bytes` are copied, and the rest are zeros.
 template <typename S, typename G>
 SIM_INLINE void cp_async(S shared, G global, int bytes, In<uint32_t> source_bytes) {
     uint32_t copied = source_bytes;
@@ -529,7 +529,7 @@ SIM_INLINE void cvt_rna_tf32(D& d, In<float> a) {
 
 // --------------------------------------------------------------------------------------------------------- arithmetic
 
-// Functions of one, two or three values of type T, named op_ and the instruction.
+// The functions op_NAME implement the instruction NAME on one, two or three values of type T.
 #define SIM_PTX_1(name, expression)               \
     template <typename T, typename D>             \
     SIM_INLINE void op_##name(D& d, In<T> in_a) { \
@@ -638,7 +638,7 @@ SIM_INLINE void bfi(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> position,
     uint32_t field = start > 31 ? 0 : static_cast<uint32_t>(ones << start);
     put(d, (b.value & ~field) | (start > 31 ? 0 : (a.value << start) & field));
 }
-// Bit i of the table is the result where the bits of a, b, c form the number i.
+// lop3: where the bits of a, b and c form the number i, the result has bit i of the table.
 template <typename D>
 SIM_INLINE void lop3(D& d, In<uint32_t> a, In<uint32_t> b, In<uint32_t> c, int table) {
     uint32_t result = 0;
@@ -673,7 +673,7 @@ SIM_INLINE void dp4a(D& d, In<T> a, In<T> b, In<T> c) {
     put(d, __dp4a(a.value, b.value, c.value));
 }
 
-// setp and selp. Float comparisons with NaN are false, except neu, ltu, ...: true.
+// setp and selp. Comparisons of floats with NaN are false; the unordered forms (neu, ltu, ...) are true.
 enum class Compare { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu };
 template <Compare RELATION, typename T>
 SIM_INLINE bool compare(T a, T b) {
@@ -746,7 +746,7 @@ SIM_PTX_PAIR_2(pair_min, __hmin2)
 SIM_PTX_PAIR_2(pair_max, __hmax2)
 #undef SIM_PTX_PAIR_1
 #undef SIM_PTX_PAIR_2
-// One 16-bit number: the lower result of the pair's instruction.
+// Arithmetic of one 16-bit number: the lower result of the instruction for pairs.
 #define SIM_PTX_HALF_1(name)                                      \
     template <typename Pair, typename D>                          \
     SIM_INLINE void half_##name(D& d, In<uint16_t> a) {           \

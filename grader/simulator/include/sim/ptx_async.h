@@ -54,7 +54,7 @@ SIM_INLINE void cp_async_mbarrier_arrive(A object, Site site = SIM_CALLER) {
     ::sim::async_copy_arrive(site, Space::pointer(object), COUNTED);
 }
 
-// With .L2::cache_hint a cache policy follows, which is ignored.
+// The last argument is the cache policy of the form with .L2::cache_hint. It is ignored.
 template <typename S, typename G, typename A>
 SIM_INLINE void cp_async_bulk_load(S shared, G global, In<uint32_t> bytes, A mbarrier, In<uint64_t> = 0ull,
                                    Site site = SIM_CALLER) {
@@ -99,7 +99,7 @@ SIM_INLINE void cp_reduce_async_bulk(G global, S shared, In<uint32_t> bytes, In<
     ::sim::bulk_reduce(site, Global::pointer(global), Shared::pointer(shared), bytes, REDUCTION, TYPE);
 }
 
-// The {x, y} of a tensor operand [map, {x, y}].
+// The coordinates {x, y} of a tensor operand [map, {x, y}].
 template <unsigned N>
 struct Coordinates {
     int32_t at[N];
@@ -138,7 +138,8 @@ template <typename M>
 SIM_INLINE void prefetch_tensormap(M map, Site site = SIM_CALLER) {
     ::sim::tensor_map_prefetch(site, Generic::pointer(map));
 }
-// The host's writes to a map are visible anyway; the device does not change maps.
+// No effect besides checking the address: the host's writes to a map are always visible, and kernels cannot change
+// maps.
 template <typename M>
 SIM_INLINE void fence_proxy_tensormap(M map, In<uint32_t>) {
     Generic::pointer(map);
@@ -156,7 +157,7 @@ SIM_INLINE void fence_mbarrier_init() {
     if (cluster_size() > 1) ::sim::fence(Scope::cluster);
 }
 SIM_INLINE void griddepcontrol_wait() { ::sim::wait_for_grid_before(); }
-// Lets the next grid begin; here that grid waits for the end of this one.
+// No effect: in the simulator the next grid begins only after this one has ended.
 SIM_INLINE void griddepcontrol_launch_dependents() {}
 template <uint32_t REGISTERS>
 SIM_INLINE void setmaxnreg(Site site = SIM_CALLER) {
@@ -201,7 +202,7 @@ SIM_INLINE void wgmma_fence(Site site = SIM_CALLER) { ::sim::wgmma_fence(site); 
 SIM_INLINE void wgmma_commit_group(Site site = SIM_CALLER) { ::sim::wgmma_commit(site); }
 SIM_INLINE void wgmma_wait_group(In<uint32_t> groups, Site site = SIM_CALLER) { ::sim::wgmma_wait(site, groups); }
 
-// Hints: they change no value. An address of the wrong kind does not compile.
+// Prefetches have no effect. But an address of the wrong state space is a compile-time error.
 template <typename Space, typename A>
 SIM_INLINE void prefetch(A address) {
     Space::pointer(address);

@@ -12,7 +12,7 @@ SIM_INLINE void barrier_cluster_arrive(Site site = SIM_CALLER) {
 }
 SIM_INLINE void barrier_cluster_wait(Site site = SIM_CALLER) { ::sim::cluster_wait(site); }
 
-// The address in the shared memory of the block with that rank: a number of the shared window, or a generic address.
+// mapa: an address in the shared memory of the block with that rank, as a shared-window offset or a generic pointer.
 template <typename Space, typename T, typename D, typename A>
 SIM_INLINE void mapa(D& d, A address, In<uint32_t> rank, Site site = SIM_CALLER) {
     void* mapped = ::sim::map_shared_rank(site, Space::pointer(address), rank);

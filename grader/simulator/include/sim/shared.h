@@ -24,17 +24,17 @@ struct SharedSlot {
 
 // Converts to PTX's 32-bit addresses in the shared window (__cvta_generic_to_shared) and back.
 uint32_t shared_window_offset(const void* generic);
-// `of_cluster`: it may be in the shared memory of another block of the cluster.
+// `of_cluster`: the address may be in the shared memory of another block of the cluster.
 void* shared_window_address(uint32_t address, bool of_cluster = false);
-// The same for the calling thread's own block: a matrix descriptor has no bits for another block's rank.
+// Returns the address of an offset in the calling thread's own block, for matrix descriptors: they have no bits for
+// another block's rank.
 void* own_shared_address(uint32_t offset);
 bool is_shared(const void* generic);
-// Returns the alignment that the declaration of the array with this address promises; by chance the array may be
-// aligned to more.
+// Returns the alignment in the declaration of the array with this address. The array's actual alignment may be larger.
 size_t declared_alignment(const void* shared);
 bool is_global(const void* generic);
 
-// `Site` is a distinct type for each declaration and template instantiation, and therefore so is the slot.
+// `Site` is a distinct type for each declaration and each template instantiation, so each of them has its own slot.
 template <typename T, typename Site>
 inline T& shared_array(const char* name, Site, size_t alignment = 0) {
     static SharedSlot slot = {sizeof(T), alignof(T), 0, 0};
@@ -49,5 +49,5 @@ inline T* dynamic_shared(const char*) {
 }  // namespace sim
 #pragma GCC visibility pop
 
-// A new closure type per occurrence, and per instantiation inside a template.
+// A lambda, because each occurrence has a type of its own, also in each instantiation of a template.
 #define SIM_SITE [] {}

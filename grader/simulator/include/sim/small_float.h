@@ -17,8 +17,8 @@
 #define SIM_JOIN(a, b) SIM_JOIN_EXPANDED(a, b)
 #define SIM_JOIN_EXPANDED(a, b) a##b
 
-// In a kernel that is built to count floating-point operations: marker calls for operations on 16-bit types. The code
-// that emulates those is not counted (grader/simulator/disassembly.py).
+// Marker calls for operations on 16-bit types, in kernels that are built to count floating-point operations. The marker
+// is counted, and the code that emulates the operation is not (grader/simulator/disassembly.py).
 #ifdef SIM_COUNT_OPERATIONS
 #if defined(__clang__)
 #define SIM_MARK __attribute__((noinline, unused, no_sanitize("coverage"))) static void
@@ -48,12 +48,12 @@ SIM_INLINE To bit_cast(From from) {
 // The rounding modes of PTX: to nearest even, toward zero, toward minus infinity, toward plus infinity.
 enum class Rounding { nearest, zero, down, up };
 
-// All ones if the condition holds: selection without branches, which keeps kernels with many conversions fast to
-// compile.
+// Returns all ones if the condition holds, else 0. Selection without branches makes kernels with many conversions
+// compile faster.
 SIM_INLINE uint32_t mask_if(bool condition) { return -static_cast<uint32_t>(condition); }
 
-// double -> float that keeps inexactness visible in the last bit ("round to odd"). A second rounding to 16 bits then
-// gives the result of rounding the double once.
+// double -> float, "rounded to odd": the last bit is set if the conversion is inexact. A second rounding, to 16 bits,
+// then gives the same result as rounding the double once.
 SIM_INLINE float round_to_odd(double value) {
     float rounded = static_cast<float>(value);
     double back = static_cast<double>(rounded);
@@ -64,8 +64,8 @@ SIM_INLINE float round_to_odd(double value) {
     return bit_cast<float>(bits);
 }
 
-// The sum of two numbers, rounded to odd for the same reason. The error of a sum is exact (Knuth's two-sum), or NaN if
-// the sum is not finite.
+// The sum of two numbers, rounded to odd for the same reason. `error` is exactly the rounding error of the sum (Knuth's
+// two-sum), or NaN if the sum is not finite.
 SIM_INLINE double add_to_odd(double a, double b) {
     double sum = a + b, b_part = sum - a;
     double error = (a - (sum - b_part)) + (b - b_part);
@@ -88,7 +88,8 @@ struct F16 {
     static constexpr uint16_t nan = 0x7fff, infinity = 0x7c00, largest = 0x7bff, one = 0x3c00;
 
     static SIM_INLINE float decode(uint16_t half) {
-        // As a float the same bits are 2^112 times too small, subnormals included.
+        // Shifted into a float, the bits mean a value that is 2^112 times too small. This also holds for subnormals, so
+        // one multiplication decodes all values.
         uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
         uint32_t magnitude = static_cast<uint32_t>(half & 0x7fff) << 13;
         uint32_t bits = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 5.192296858534828e33f);
@@ -101,10 +102,10 @@ struct F16 {
         uint32_t bits = bit_cast<uint32_t>(value);
         uint32_t sign = (bits >> 16) & 0x8000;
         bits &= 0x7fffffff;
-        // Up to infinity: rounded to even by adding just less than half a unit. May carry, also into infinity.
+        // Normal numbers: round to even by adding slightly less than half a unit. A carry may go up to infinity.
         uint32_t normal = (bits - ((127u - 15) << 23) + 0xfff + ((bits >> 13) & 1)) >> 13;
-        // Below 2^-14 the result is a multiple of 2^-24, which is the last bit of a float near 0.5, so an addition does
-        // the rounding.
+        // Numbers below 2^-14: the result is a multiple of 2^-24, which is the last bit of a float near 0.5. So adding
+        // 0.5 rounds.
         uint32_t small = bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000;
         uint32_t is_small = mask_if(bits < 0x38800000), is_large = mask_if(bits >= 0x47800000);
         uint32_t is_nan = mask_if(bits > 0x7f800000);

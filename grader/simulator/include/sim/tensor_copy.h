@@ -9,17 +9,18 @@
 namespace sim {
 
 enum class Reduction : uint8_t { none, add, min, max, inc, dec, bit_and, bit_or, bit_xor };
-// The first ten in the order of CUtensorMapDataType.
+// The first ten types have the order of CUtensorMapDataType.
 enum class ElementType : uint8_t { u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16 };
 
 // `map` is a CUtensorMap. `multicast` as in bulk_load. `at` has the coordinates of the box's first element, innermost
 // dimension first.
 void tensor_load(Site site, void* shared, const void* map, unsigned dimensions, const int32_t* at, void* mbarrier,
                  uint32_t multicast = 0);
-// In the bulk group that the thread is filling. Combined with the memory's contents, unless the reduction is `none`.
+// Adds a store to the bulk group that the thread is filling. Unless the reduction is `none`, the values are combined
+// with the contents of memory.
 void tensor_store(Site site, const void* map, unsigned dimensions, const int32_t* at, const void* shared,
                   Reduction reduction);
-// Checks that the instruction is valid; it has no other effect.
+// Only checks that the instruction is valid: prefetches have no effect.
 void tensor_prefetch(Site site, const void* map, unsigned dimensions);
 void tensor_map_prefetch(Site site, const void* map);
 

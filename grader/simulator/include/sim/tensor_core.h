@@ -24,7 +24,7 @@ enum class Mma : int {
 #include "sim/mma_shapes.def"
 #undef SIM_MMA
 };
-// The same shape for integers with sums clamped to the range of int instead of wrapping (.satfinite).
+// Returns the variant of an integer kind whose sums are clamped to the range of int instead of wrapping (.satfinite).
 constexpr int saturating_bit = 1 << 8;
 constexpr Mma saturating(Mma kind) { return static_cast<Mma>(static_cast<int>(kind) | saturating_bit); }
 Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uint64_t c01, uint64_t c23);
@@ -32,7 +32,7 @@ Registers mma(Site site, Mma kind, uint64_t a01, uint64_t a23, uint64_t b01, uin
 // Lane i provides the 16 bytes of row i % 8 of matrix i / 8 (8x8 elements of 16 bits). Each lane gets a pair of
 // elements of every matrix: (lane / 4, 2 * (lane % 4)) and the next column, or those of the transposed matrix.
 Registers ldmatrix(Site site, bool transposed, uint64_t row01, uint64_t row23);
-// The reverse: from each lane's pairs to the row that this lane stores.
+// stmatrix: the reverse. From the pairs of all lanes, each lane gets the 16 bytes of the row that it stores.
 Registers stmatrix(Site site, bool transposed, uint64_t r01, uint64_t r23);
 // Transposes each of four 8x8 matrices that are distributed over the lanes.
 Registers movmatrix(Site site, uint64_t r01, uint64_t r23);

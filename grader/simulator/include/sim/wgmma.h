@@ -12,16 +12,16 @@
 #pragma GCC visibility push(default)
 namespace sim {
 
-// Named as in PTX.
+// Element types, with PTX's names.
 enum class Element : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, f32, s32 };
 
-// d [64, n] = a [64, k] b [k, n], or d + a b: a row of A and a column of B have 32 bytes.
+// d = a b or d += a b, with shapes d [64, n], a [64, k], b [k, n]. A row of A and a column of B are 32 bytes.
 struct Wgmma {
     uint16_t n;
     Element d, a, b;
     bool a_in_registers;
     bool negate_a, negate_b;
-    // consecutive elements of a column of A, or of a row of B, are contiguous in shared memory
+    // MN-major layout: the elements of a column of A, or of a row of B, are contiguous in shared memory
     bool transpose_a, transpose_b;
     bool saturate;
 
@@ -31,8 +31,8 @@ struct Wgmma {
     }  // 32-bit registers of accumulators per thread
 };
 
-// `a01` and `a23`: four registers of A, or the descriptor of A and nothing. The addresses of the accumulators follow,
-// kind.registers() of them.
+// `a01` and `a23`: the four registers of A, two in each. If A is in shared memory, `a01` is its descriptor and `a23` is
+// unused. The variadic arguments are the addresses of the accumulators, kind.registers() of them.
 void wgmma(Site site, Wgmma kind, uint64_t a01, uint64_t a23, uint64_t b, int adds, ...);
 void wgmma_fence(Site site);
 void wgmma_commit(Site site);

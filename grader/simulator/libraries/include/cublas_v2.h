@@ -60,8 +60,8 @@ struct Matrix {
     long long ld, stride;
     cublasOperation_t operation;
 };
-// c = alpha * a * b + beta * c, where a is m x k and b is k x n after transposition; null b: c = alpha * a + beta *
-// other.
+// multiply computes c = alpha * a * b + beta * c, where a is m x k and b is k x n after transposition. add computes
+// c = alpha * a + beta * b.
 cublasStatus_t multiply(const char* call, cublasHandle_t handle, long long m, long long n, long long k,
                         const void* alpha, Matrix a, Matrix b, const void* beta, Matrix c, int batches,
                         cudaDataType scalars);
@@ -168,7 +168,7 @@ SIM_BLAS_TYPE(H, __half, CUDA_R_16F)
 #undef SIM_BLAS_REAL
 #undef SIM_BLAS_TYPE
 
-// The 1-based index of the element of largest magnitude.
+// Returns the 1-based index of the element of largest magnitude.
 SIM_BLAS cublasIsamax(cublasHandle_t handle, int n, const float* x, int x_step, int* result) {
     return ::sim::blas::vectors("cublasIsamax", ::sim::blas::Vectors::largest, handle, n, nullptr, x, x_step, nullptr,
                                 1, result, CUDA_R_32F);
@@ -186,7 +186,7 @@ inline cudaDataType scalars_of(cublasComputeType_t compute) {
            : compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC ? CUDA_R_32I
                                                                                      : CUDA_R_32F;
 }
-inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // cuBLAS 10 derives it in the same way
+inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // as in cuBLAS 10
 }  // namespace blas
 }  // namespace sim
 

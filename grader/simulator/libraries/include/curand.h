@@ -27,7 +27,7 @@ enum curandStatus_t {
     CURAND_STATUS_ARCH_MISMATCH = 204,
     CURAND_STATUS_INTERNAL_ERROR = 999
 };
-// The supported ones; other names do not compile.
+// The supported generators; other names do not compile.
 enum curandRngType_t {
     CURAND_RNG_PSEUDO_DEFAULT = 100,
     CURAND_RNG_PSEUDO_XORWOW = 101,
@@ -43,7 +43,7 @@ struct curandGenerator_st {
     curandRngType_t type;
     bool on_host;
     cudaStream_t stream = nullptr;
-    // position: of the next draw of XORWOW, or the next number of Philox
+    // `position`: the index of the next draw (XORWOW) or of the next number (Philox)
     unsigned long long seed = 0, offset = 0, position = 0;
     curandStateXORWOW_t* states = nullptr;
 };
@@ -53,7 +53,7 @@ namespace sim {
 
 constexpr unsigned xorwow_states = 4096, philox_states = 65536;
 
-// The numbers per draw: a block for Philox, one or two for XORWOW.
+// Draws `count` numbers at once: four for Philox, one or two for XORWOW.
 template <typename State>
 SIM_INLINE void draw_uniform(State* state, unsigned* out, int count) {
     for (int i = 0; i < count; ++i) out[i] = curand(state);
@@ -94,7 +94,7 @@ SIM_INLINE void generate_each(curandGenerator_t generator, const char* name, siz
         for_each_index(generator->stream, name, static_cast<ptrdiff_t>(n), f);
 }
 
-// Draws of XORWOW cycle through 4096 states.
+// Fills `out` with XORWOW: consecutive draws come from 4096 states in turn.
 template <typename T, typename F>
 SIM_INLINE curandStatus_t from_xorwow(curandGenerator_t generator, const char* name, T* out, size_t n, int count,
                                       F draw) {
@@ -122,7 +122,8 @@ SIM_INLINE curandStatus_t from_xorwow(curandGenerator_t generator, const char* n
     generator->position += draws;
     return CURAND_STATUS_SUCCESS;
 }
-// Blocks of Philox cycle through 65536 sequences; a double needs two blocks each.
+// Fills `out` with Philox: consecutive blocks of four numbers come from 65536 sequences in turn. Doubles use two
+// blocks.
 template <typename T, typename F>
 SIM_INLINE curandStatus_t from_philox(curandGenerator_t generator, const char* name, T* out, size_t n, F draw) {
     unsigned long long seed = generator->seed, begin = generator->position, end = begin + n;

@@ -94,7 +94,7 @@ void set(void* data, cudaDataType type, size_t i, double value) {
     }
 }
 
-// One call: its name in findings, and its status.
+// One call of cuBLAS, with the name for findings and its status so far.
 class Call {
   public:
     Call(const char* name, cublasHandle_t handle, const void* caller) : name_(name), handle_(handle), caller_(caller) {}
@@ -122,8 +122,8 @@ class Call {
         return get(at, type, 0);
     }
 
-    // Loads `columns` of `rows` elements, `ld` apart, as contiguous doubles; null after an error. `reported`: the read is
-    // reported to the checks; for a matrix that is stored later this is unnecessary.
+    // Loads a column-major matrix as contiguous doubles; returns null after an error. `reported`: report the read to
+    // the checks, which is unnecessary if the same matrix is stored later.
     double* load(const Matrix& matrix, const char* base, long long rows, long long columns, bool reported = true) {
         if (!check(matrix, base, rows, columns)) return nullptr;
         auto* values = static_cast<double*>(malloc(static_cast<size_t>(rows * columns + 1) * sizeof(double)));
@@ -157,7 +157,7 @@ class Call {
     // Performs the operation in the handle's stream. `waits`: the host receives a result.
     template <typename F>
     cublasStatus_t run(F function, bool waits = false) {
-        if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // a kernel file is linked against nothing
+        if (sandbox::confined) return CUBLAS_STATUS_NOT_SUPPORTED;  // kernel files of submissions may not use libraries
         if (!is_handle(handle_)) return CUBLAS_STATUS_NOT_INITIALIZED;
         CUstream_st* stream = streams::find(handle_->stream);
         if (stream && stream->capture) {

@@ -21,9 +21,9 @@ namespace sim {
 namespace {
 
 struct Object {
-    bool used, surface, linear;  // linear: of tex1Dfetch
+    bool used, surface, linear;  // `linear`: linear memory, for tex1Dfetch
     const char* base;
-    size_t size[3];  // numbers of texels; layers are the last dimension
+    size_t size[3];  // number of texels in each dimension; layers count as the last dimension
     unsigned dimensions;
     bool layered;
     size_t element, pitch, slice;
@@ -187,7 +187,7 @@ long long along(const Object& object, unsigned dimension, float coordinate, bool
         mode = cudaAddressModeClamp;
     bool linear = texture.filterMode == cudaFilterModeLinear;
     if (linear) coordinate -= 0.5f;
-    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // NaN becomes -1e9, too
+    if (!(coordinate > -1e9f)) coordinate = -1e9f;  // also for NaN
     if (coordinate > 1e9f) coordinate = 1e9f;
     float whole = floorf(coordinate);
     if (linear) {
@@ -222,7 +222,7 @@ Texel texel(cudaTextureObject_t handle, unsigned wanted, unsigned corner, float 
     return texel_of(object, border ? nullptr : address, weight, corners);
 }
 
-// Zeros outside: the border of a texture of linear memory.
+// Outside a texture of linear memory, texels are zero.
 Texel texel_at(cudaTextureObject_t handle, unsigned wanted, int index) {
     const Object& object = find_texture(handle, wanted, CALLER);
     if (!object.linear) misused("tex1Dfetch requires a texture of linear memory", CALLER);

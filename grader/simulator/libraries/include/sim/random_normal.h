@@ -1,6 +1,6 @@
 // cuRAND's normal and log-normal distributions, by the Box-Muller transform. Part of curand_kernel.h.
 //
-// A GPU's logarithm, sine and cosine are its own approximations: the last bits of a normal number may differ.
+// A GPU approximates logarithm, sine and cosine in its own way, so the last bits of a normal number may differ.
 #pragma once
 
 #include "sim/math.h"
@@ -30,7 +30,8 @@ SIM_INLINE double2 normal_pair_double(curandStatePhilox4_32_10* state) {
     double2 x = curand_uniform2_double(state);
     return box_muller(x.x, 2 * x.y);
 }
-// Returns one of a pair and keeps the other for the next call. `kind`: 1 normal, 2 log-normal; each keeps its own.
+// Computes a pair of numbers, returns one and keeps the other for the next call with the same `kind`: 1 normal, 2
+// log-normal.
 template <typename State, typename T, typename Pair, typename Finish>
 SIM_INLINE T one_of_pair(int& flag, T& extra, int kind, State* state, Pair pair, Finish finish) {
     if (flag == kind) {

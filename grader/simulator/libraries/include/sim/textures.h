@@ -16,14 +16,14 @@
 
 namespace sim {
 
-// One texel of a fetch: its format, and its filter weight. A null address is the border.
+// One texel of a fetch: its address, format and filter weight. The address is null for the border.
 struct Texel {
     const void* address;
     float weight;
     unsigned bytes : 5, channels : 3, kind : 2, corners : 4, normalized : 1;
 };
 
-// The kind of fetch, as bits.
+// The kind of fetch: the number of dimensions, plus flags.
 namespace fetch {
 constexpr unsigned one = 1, two = 2, three = 3, layered = 4, floats = 8;
 }
@@ -39,7 +39,7 @@ void* surface_element(cudaSurfaceObject_t object, unsigned wanted, int x, int y,
 
 namespace textures {
 
-// The elements of char, uchar4, float2, ...
+// The scalar type and the number of channels of a texel type: char, uchar4, float2, ...
 template <typename T, typename = void>
 struct Elements {
     typedef T type;
@@ -179,7 +179,7 @@ SIM_INLINE void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {
     *to = ::sim::textures::at<T>(t, x);
 }
 
-// x is in bytes.
+// In surface functions, the coordinate x is in bytes.
 #define SIM_SURFACE(NAME, WHERE, ...)                                                                            \
     template <typename T>                                                                                        \
     SIM_INLINE T NAME##read(cudaSurfaceObject_t s, WHERE, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) { \

@@ -1,4 +1,4 @@
-// copy and copy_n. Between host and device each is a cudaMemcpy through a host buffer.
+// copy and copy_n. A copy between host and device is a cudaMemcpy through a host buffer.
 #pragma once
 
 #include <algorithm>

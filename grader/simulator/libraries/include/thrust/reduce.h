@@ -70,8 +70,8 @@ SIM_INLINE pair<OutKeys, OutValues> reduce_by_key(const Policy& policy, Keys fir
     return {out_keys + runs, out_values + runs};
 }
 
-// Converts iterators in results to the caller's type: the last argument of that kind is the output, or in the same
-// range.
+// Converts an iterator in a result to the caller's type, by the distance to the last argument of that kind: it is the
+// output iterator, or points into the same range.
 template <typename Result>
 SIM_INLINE Result as_caller_iterator(const Result& result) {
     return result;

@@ -10,7 +10,7 @@
 
 namespace cub {
 
-// Different algorithms with the same result, except for rounding. All are simulated as the second.
+// CUB's algorithms give the same result except for rounding. All are simulated by the method described above.
 enum BlockReduceAlgorithm {
     BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
     BLOCK_REDUCE_RAKING,
@@ -50,7 +50,7 @@ class BlockReduce {
         for (int i = 1; i < ITEMS_PER_THREAD; ++i) partial = op(partial, inputs[i]);
         return Reduce(partial, op, threads, site);
     }
-    // Only the first num_valid threads have a value.
+    // This overload reduces the values of the first num_valid threads.
     template <typename Op>
     SIM_INLINE T Reduce(T input, Op op, int num_valid, ::sim::Site site = SIM_CALLER) {
         int thread = static_cast<int>(::sim::linear_thread_index());
@@ -81,7 +81,7 @@ class BlockReduce {
         }
         return input;
     }
-    // A lane without a partner reads from itself.
+    // A lane without a partner shuffles from itself.
     static SIM_INLINE unsigned source(int lane, int distance, int existing) {
         return lane + distance < existing ? static_cast<unsigned>(distance) : 0;
     }

@@ -119,7 +119,7 @@ class BlockScan {
         if (static_cast<int>(lane()) == lanes_in_warp() - 1) storage_.warp_totals[thread() / 32] = sum;
         ::sim::block_barrier(site);
     }
-    // The totals of the warps before this thread's (false: there are none) and of the whole block.
+    // Computes the total of the warps before this thread's, and of the whole block. Returns false in the first warp.
     template <typename Op>
     SIM_INLINE bool totals(Op op, T& before, T& total) {
         int warp = thread() / 32;

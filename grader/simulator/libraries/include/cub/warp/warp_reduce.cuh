@@ -37,7 +37,7 @@ class WarpReduce {
     SIM_INLINE T Reduce(T input, Op op, ::sim::Site site = SIM_CALLER) {
         return Reduce(input, op, LOGICAL_WARP_THREADS, site);
     }
-    // Only the first valid_items lanes have a value.
+    // This overload reduces the values of the first valid_items lanes.
     template <typename Op>
     SIM_INLINE T Reduce(T input, Op op, int valid_items, ::sim::Site site = SIM_CALLER) {
         int lane = static_cast<int>(::sim::lane_index() % LOGICAL_WARP_THREADS);

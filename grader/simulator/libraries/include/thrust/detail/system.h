@@ -39,7 +39,7 @@ struct device_policy : policy {
     }
 };
 
-// The memory that holds an iterator's elements. Numbers, functions and iterators without memory are nowhere.
+// Says which memory holds an iterator's elements. Numbers, functions and iterators without memory are `nowhere`.
 enum : int { nowhere = 0, on_host = 1, on_device = 2 };
 template <typename T, typename = void>
 struct system_of : std::integral_constant<int, nowhere> {};
@@ -48,11 +48,11 @@ struct system_of<T, std::void_t<typename std::iterator_traits<T>::iterator_categ
     : std::integral_constant<int, std::is_void_v<typename std::iterator_traits<T>::pointer> ? nowhere : on_host> {};
 template <typename... Arguments>
 constexpr int system_of_all = (nowhere | ... | system_of<Arguments>::value);
-// The default without a policy: the device, unless an argument is host memory.
+// The policy of a call without one: the device, unless all iterators with memory are in host memory.
 template <typename... Arguments>
 using policy_for = std::conditional_t<system_of_all<Arguments...> == on_host, host_policy, device_policy>;
 
-// The members that an iterator needs, from advance, difference and operator*.
+// Base class of iterators: derives all operators from the members advance, difference and operator*.
 template <typename Iterator, typename Value, typename Reference>
 struct facade {
     using value_type = Value;
@@ -81,7 +81,8 @@ struct facade {
 #undef SIM_COMPARE
 };
 
-// An element as kernels access it. Not a pointer, because the C++ library would copy ranges of those past the checks.
+// The iterator that kernels use in place of a pointer. With pointers, the C++ library would copy whole ranges by
+// memmove, which the checks do not see.
 template <typename T>
 struct element_iterator : facade<element_iterator<T>, std::remove_cv_t<T>, T&> {
     T* place;
@@ -92,7 +93,7 @@ struct element_iterator : facade<element_iterator<T>, std::remove_cv_t<T>, T&> {
     SIM_INLINE std::ptrdiff_t difference(const element_iterator& other) const { return place - other.place; }
 };
 
-// An argument of an algorithm as the code that runs it receives it.
+// Converts an argument of an algorithm to the form in which a kernel uses it: device pointers become element iterators.
 template <typename T>
 SIM_INLINE auto raw(const T& argument, int) -> decltype(argument.raw()) {
     return argument.raw();
@@ -115,7 +116,7 @@ SIM_INLINE bool launches(const Policy&) {
     return std::is_same_v<Policy, device_policy> && !::sim::on_device();
 }
 
-// f(i) for each i below n, in any order.
+// Calls f(i) for each i below n, in any order.
 template <typename Policy, typename F>
 SIM_INLINE void for_each_index(const Policy& policy, const char* name, std::ptrdiff_t n, F f) {
     if constexpr (std::is_same_v<Policy, device_policy>) {
@@ -127,7 +128,7 @@ SIM_INLINE void for_each_index(const Policy& policy, const char* name, std::ptrd
     for (std::ptrdiff_t i = 0; i < n; ++i) f(i);
 }
 
-// Memory for an algorithm that the policy's code can access.
+// Temporary memory of an algorithm: device memory if the policy launches a kernel, else host memory.
 template <typename T>
 struct temporary {
     T* data = nullptr;
@@ -150,7 +151,7 @@ struct temporary {
     }
 };
 
-// The result of f(), computed by one thread according to the policy.
+// Returns the result of f(). With the device policy, a kernel with one thread computes it.
 template <typename Policy, typename F>
 SIM_INLINE auto result_of(const Policy& policy, const char* name, F f) {
     using T = decltype(f());
@@ -171,7 +172,8 @@ SIM_INLINE auto result_of(const Policy& policy, const char* name, F f) {
 
 }  // namespace thrust
 
-// thrust::name with and without a policy, for a function in detail that takes one.
+// Defines thrust::NAME for a function detail::NAME whose first argument is an execution policy. Callers may omit the
+// policy: then policy_for chooses it from the arguments.
 #define SIM_THRUST(name)                                                                                   \
     template <typename First, typename... Rest>                                                            \
     SIM_INLINE auto name(First first, Rest... rest) {                                                      \

@@ -1,4 +1,4 @@
-// A function of each element of another range.
+// An iterator whose elements are a function of the elements of another range.
 #pragma once
 
 #include "thrust/detail/system.h"

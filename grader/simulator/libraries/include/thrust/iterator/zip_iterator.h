@@ -1,4 +1,4 @@
-// Several ranges as one of tuples.
+// An iterator over several ranges at once, whose elements are tuples.
 #pragma once
 
 #include "thrust/detail/system.h"
