@@ -86,7 +86,7 @@ extern "C" void values(const float* x, float* out, int n, cudaStream_t stream) {
     cudaMemcpy(static_cast<float*>(address) + bytes / sizeof(float) - 1, host, sizeof(float), cudaMemcpyHostToDevice);
     shared_with_the_host = 5;
     const int zero = 0;
-    cudaMemcpyToSymbol(taken, &zero, sizeof nobody);
+    cudaMemcpyToSymbol(taken, &zero, sizeof zero);
     values_kernel<<<1, 1, 0, stream>>>(out);
     cudaStreamSynchronize(stream);
     const float counted = static_cast<float>(shared_with_the_host);
