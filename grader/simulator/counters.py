@@ -1,6 +1,7 @@
 """The counters of ``checks/counting/counters.def``: their names by kind, and what each means.
 
-``python -m grader.simulator.counters`` prints them. ``TOTAL`` and all kinds but ``SITE`` are totals of a report.
+``python -m grader.simulator.counters`` prints them. Counters of the kind ``SITE`` belong to one place in the code.
+Those of all other kinds are totals of a report.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _ENTRY = re.compile(r'^([A-Z_]+)\(([^"]*?),\s*((?:"[^"]*"\s*)+)\)$', re.MULTILIN
 
 
 def _read(text: str) -> dict[str, dict[str, str]]:
-    """Return the text of each counter by its name, for each kind of entry."""
+    """Return, for each kind of entry, the description of each counter by its name."""
     found: dict[str, dict[str, str]] = {}
     for kind, arguments, texts in _ENTRY.findall(text):
         name = arguments.split(", ")[kind == "SITE_COUNTER"]
@@ -27,7 +28,7 @@ SITE, KERNEL, RUN, LINE, OPERATION, TOTAL = (
     _ENTRIES[kind] for kind in ("SITE", "KERNEL", "RUN", "LINE", "OPERATION", "TOTAL")
 )
 TOTALS = {**LINE, **KERNEL, **RUN, **TOTAL, **OPERATION}
-"""The meaning of every total of a report, by name. Those of operations need a kernel that was built with them."""
+"""The meaning of every total of a report, by name. Those in ``OPERATION`` need a kernel built to count operations."""
 
 
 def as_text() -> str:

@@ -159,7 +159,7 @@ class TracedRequest:
     """global, shared or constant."""
     write: bool
     name: str
-    """The tensor, variable or shared array."""
+    """The name of the tensor, variable or shared array."""
     kernel: str
     block: list[int]
     warp: int

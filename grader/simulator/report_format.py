@@ -179,7 +179,7 @@ class Traced(_Part, kw_only=True):
 
 
 NO_THREAD = 0xFFFF
-"""The thread of an event that belongs to a whole block."""
+"""The thread number in an event that belongs to a whole block rather than to a thread."""
 EVENT_KINDS = {
     0: "read",
     1: "write",

@@ -263,7 +263,7 @@ SIM_INLINE void load_tf32(float* x, const float* memory, unsigned ldm, bool alon
     }
 }
 
-// 8-bit operands: register r holds row 8r + g, four elements along k.
+// 8-bit operands: register r of a lane holds four elements along k of row 8r + g.
 template <typename Shape, typename T>
 SIM_INLINE void load_bytes(T* x, const T* memory, unsigned ldm, bool along) {
     Lane lane;

@@ -82,7 +82,7 @@ bool reserve() {
     return false;
 }
 
-size_t index_of(const void* base) {  // the live span that starts at base, or span_count
+size_t index_of(const void* base) {  // index of the live span that starts at base; span_count if there is none
     size_t low = 0, high = span_count;
     while (low < high) {
         size_t middle = (low + high) / 2;

@@ -84,10 +84,10 @@ struct MbarrierOperation {
     Site site;
     const void* address;
     bool is_arrival;
-    uint64_t copies;  // for an arrival: number of the last cp.async that must be done first
+    uint64_t copies;  // for cp.async.mbarrier.arrive: the number of the last cp.async that must be done before
     uint64_t number;
     MbarrierOperation* next;
-    // For tcgen05.commit: the block whose tensor operations up to number `copies` must be done first; else null.
+    // For tcgen05.commit: the block whose tensor operations up to number `copies` must be done before; else null.
     Block* tensor;
 };
 

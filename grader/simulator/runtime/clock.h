@@ -71,8 +71,8 @@ struct Work {
     unsigned stream = 0;  // number in findings: 0 is the default stream, others follow in creation order; or in_graph
     uint32_t lane = 0;
     uint32_t number = 0;           // number of the operation in its lane
-    const Clock* known = nullptr;  // operations that it is ordered after, besides itself
-    bool alone = true;             // the only stream: it is ordered after everything before it
+    const Clock* known = nullptr;  // the operations that it is ordered after
+    bool alone = true;             // the program has one stream, so the operation is ordered after all earlier ones
 };
 
 }  // namespace sim

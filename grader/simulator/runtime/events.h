@@ -142,9 +142,9 @@ void mbarrier_end(Thread* thread, Mbarrier& barrier, const void* address);
 // Before the thread arrives, expects bytes or completes bytes. `releases`: its earlier accesses are published to
 // waiting threads.
 void mbarrier_arrive(Thread& thread, Mbarrier& barrier, bool releases, const void* address);
-void mbarrier_complete(Mbarrier& barrier);                               // a phase; not on the fiber of a thread
-void mbarrier_waits(Thread& thread, const Mbarrier& barrier);            // starts or continues to wait
-void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // found a phase complete
+void mbarrier_complete(Mbarrier& barrier);                     // a phase completes; not called on the fiber of a thread
+void mbarrier_waits(Thread& thread, const Mbarrier& barrier);  // the thread starts or continues to wait
+void mbarrier_waited(Thread& thread, Mbarrier& barrier, bool acquires);  // the thread has found a phase complete
 void proxy_fence(Thread& thread);
 // All threads of the block have exited; operations in flight are about to be performed.
 void copies_at_exit(Block& block);

@@ -34,7 +34,7 @@ FILE* printed(FILE* file, const void* code) {
     return file;
 }
 
-// --- what a function reads, reported to the checks ---
+// --- reports of reads by library functions ---
 
 const void* read(const void* data, size_t bytes, const void* code) {
     sim::events::late_access(data, bytes, false, code);

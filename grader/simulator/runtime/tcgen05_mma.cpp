@@ -1,7 +1,8 @@
-// tcgen05.mma, cp and commit: PTX's requirements, and the arithmetic, which is assumed to be that of wgmma
-// (wgmma_multiply.cpp): products and their sums are exact or nearly so, and the sum with the accumulator is truncated
-// once. Block-scaled MMAs multiply each element by its scale factor, which is exact, and then do the same. Their sums
-// are not compared with hardware.
+// tcgen05.mma, cp and commit: PTX's requirements, and the arithmetic.
+//
+// The arithmetic is assumed to be that of wgmma (wgmma_multiply.cpp): products and their sums are exact or nearly so,
+// and the sum with the accumulator is truncated once. Block-scaled MMAs first multiply each element by its scale
+// factor, which is exact. Their sums were not compared with hardware.
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,8 +212,8 @@ void each_element(Block& block, uint64_t descriptor, bool mn_major, unsigned row
                });
 }
 
-// The scale factors of row `row` of A or column `row` of B. The factors of each 32 rows are in a column of tensor
-// memory, once for each of the four warps. Where the four differ, the result is undefined: NaN.
+// Reads the scale factors of row `row` of A or of column `row` of B. The factors of each 32 rows are in one column of
+// tensor memory, repeated for each of the four warps. If the four copies differ, the result is undefined: NaN.
 void scales_of(const TensorMemory& memory, uint32_t address, unsigned row, const Tcgen05Mma& mma, unsigned id,
                double (&scales)[4]) {
     BlockScaleFields fields(mma.instruction);

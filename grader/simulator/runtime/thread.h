@@ -37,7 +37,8 @@ constexpr unsigned max_cluster_blocks = 16;  // the largest of any architecture
 
 enum class State : uint8_t { unstarted, ready, running, spinning, waiting, exited };
 
-// The reason why a thread waits, and the kind of a warp collective: participating lanes must agree on it.
+// The reason why a thread waits. For a warp collective it is also the kind, which must be equal in all participating
+// lanes.
 enum class Wait : uint8_t {
     none,
     block_barrier,
@@ -166,7 +167,7 @@ struct Block {
 
     Mbarrier* mbarriers;
     MbarrierOperation* operations;  // operations in flight, oldest first
-    uint64_t operation_count;       // started so far
+    uint64_t operation_count;       // number of operations started so far
     TensorMemory* tensor_memory;    // null if the block has allocated no tensor memory
 
     // State of the scheduler.

@@ -20,8 +20,7 @@ constexpr unsigned whole_warp = ~0u;
 // The value of undefined results: a NaN as a float, a conspicuous number as an integer.
 constexpr uint64_t undefined_result = ~static_cast<uint64_t>(0);
 
-// The participating lanes: `mask` in each of some consecutive warps. One warp for its own intrinsics, four for a
-// warpgroup.
+// The participating lanes of a collective: the lanes `mask` of one warp, or of the four warps of a warpgroup.
 struct Group {
     Warp* warps;
     unsigned count;

@@ -201,7 +201,7 @@ struct AddAndSaturate {
     }
 };
 
-// Products of e4m3 and e5m2 with f32 sums: the 32 products and the accumulator are shifted right to the largest
+// The sum of products of e4m3 and e5m2 in f32: the 32 products and the accumulator are shifted right to the largest
 // exponent among them, and of each, bits beyond the highest 14 are cut off. Source for the products: DeepSeek-V3
 // Technical Report (2024), section 3.5.2, of an H800. That the accumulator is aligned like a product is an assumption,
 // after Fasi et al., "Numerical behavior of NVIDIA tensor cores" (2021), who found it on older GPUs. No GPU confirmed

@@ -1,5 +1,5 @@
-// The functions that grader/execution/submission_sandbox/late_accesses.py calls before accesses that g++ did not
-// instrument.
+// The functions that kernel libraries call before accesses that g++ did not instrument. The calls are inserted by
+// grader/execution/submission_sandbox/late_accesses.py.
 #include "sandbox.h"
 
 #include "runtime/events.h"

@@ -33,7 +33,8 @@ void each_piece(const void* data, size_t bytes, unsigned most, F visit) {
 // memory.
 constexpr unsigned lane_piece = 4, engine_piece = 5;
 
-// An access by the copy engine: it belongs to no warp's request.
+// Prepares the site for an access by the copy engine. The access is not logged, because it belongs to no warp's
+// request.
 AccessSite* access_piece(ThreadState& state, uintptr_t address, Access access, unsigned size_log2, const void* code) {
     if (state.pending) settle(state, address, code);
     return prepare(state, state.worker->sites.find(code), address, access, size_log2);
@@ -164,7 +165,7 @@ Epoch bulk_copy(ThreadState& state, const BulkCopy& copy, bool reads, const void
                           read_source(state, site, address, size_log2);
                       });
     }
-    // A swizzle permutes the pieces of a box within the box.
+    // A swizzle only permutes the pieces of a box within the box, so the box is written as one range.
     if (BlockState* owner = owner_of_shared(*state.block, reinterpret_cast<uintptr_t>(copy.shared))) {
         unsigned line = copy.map.dimensions > 1 ? 16u << copy.map.swizzle : 0;
         note_swizzled_fill(*owner, reinterpret_cast<uintptr_t>(copy.shared), copy.bytes(), line);

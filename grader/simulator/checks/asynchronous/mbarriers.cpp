@@ -23,9 +23,9 @@ struct Written {
     Epoch pending;
     Epoch arrived;  // the epoch of the cells once a thread has waited
     uint64_t number;
-    const void* code;  // place of a bulk copy; null for cp.async
+    const void* code;  // return address of a bulk copy's call; null for cp.async
     const ThreadState* by;
-    const void* from;           // source in shared memory, or null
+    const void* from;           // source of the copy if it is in shared memory, else null
     bool is_done, is_complete;  // the operation has finished; its mbarrier phase is complete
 };
 
@@ -112,7 +112,7 @@ class Phases {
         size_t kept = 0;
         for (Written& written : written_) {
             if (written.is_complete) {
-                // With a CTA pair, the write may be in the other block's shared memory. A cp.async has no address here.
+                // With a CTA pair, the write may be in the other block's shared memory. A cp.async has the address 0.
                 BlockState* owner = owner_of_shared(*block_, written.address);
                 each_cell(find_shared(owner ? *owner : *block_, written.address), written.address, written.bytes,
                           [&](ShadowCell& cell) {

@@ -164,7 +164,7 @@ class OperandReader {
         }
     }
 
-    // Checks that the last write is visible to all readers: one check for cells that were written together.
+    // Checks that the last write is visible to all readers. Cells that were written together need only one check.
     void check_write(ShadowCell& cell, uintptr_t address) {
         written_ = cell.write;
         for (unsigned i = 0; i < count_; ++i) {
@@ -238,7 +238,7 @@ void local_access(ThreadState& thread, uintptr_t address, size_t bytes, Access a
 
 bool overtakes_wgmma(const ThreadState& thread, uintptr_t address, Epoch* reader) {
     BlockState* owner =
-        owner_of_shared(*thread.block, address);  // a copy by another block of the cluster may write here
+        owner_of_shared(*thread.block, address);  // the writer may be a copy by another block of the cluster
     if (!owner) return false;
     if (overtakes_tensor_operation(thread, *owner, address, reader)) return true;
     if (!owner->wgmma) return false;

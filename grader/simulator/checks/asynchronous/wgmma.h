@@ -13,7 +13,7 @@
 
 namespace sim::checks {
 
-// Adjacent variables.
+// Accumulator variables of a thread that are adjacent in memory.
 struct AccumulatorRun {
     uintptr_t begin, end;
     uint32_t* values;     // values at the end of the last wgmma, or at a later fence
@@ -24,7 +24,7 @@ struct AccumulatorRun {
     bool loads;  // destination of tcgen05.ld, not accumulators of wgmma
 };
 
-// The accumulators of a thread, current and former.
+// The accumulators of a thread, of pending and of completed wgmma.
 struct WatchedRegisters {
     Growable<AccumulatorRun> runs;
     bool fenced;  // the thread has executed wgmma.fence

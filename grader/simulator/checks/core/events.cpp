@@ -34,7 +34,7 @@ void settle_lanes(WarpState& warp, unsigned lanes) {
     for (; lanes; lanes &= lanes - 1) settle_if_pending(first[__builtin_ctz(lanes)]);
 }
 
-// Some threads of the block will never arrive: they have exited.
+// Reports threads that have exited and therefore never arrive at the barrier.
 void check_exits(BlockState& block, const unsigned* participants) {
     if (block.exit_reported) return;
     unsigned present = 0;

@@ -11,7 +11,7 @@ struct HostView {
     size_t arena_bytes;     // bytes of device memory; 0: none yet
     uintptr_t copied_base;  // a range that covers all memory that copies have written to; streams.h has the details
     size_t copied_bytes;    // 0: none
-    bool shares;            // memory that kernels also access
+    bool shares;            // there is memory that host code and kernels may both access
 };
 extern HostView host_view;
 

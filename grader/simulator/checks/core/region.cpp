@@ -29,7 +29,7 @@ size_t upper_bound(uintptr_t address) {
     return low;
 }
 
-// The rest of `to` is zero bytes.
+// Copies a text, truncated to size - 1 characters. `to` must be zero bytes before.
 void copy_text(char* to, size_t size, const char* from) { strncpy(to, from ? from : "", size - 1); }
 
 unsigned bytes_of_dtype(const char* dtype) {

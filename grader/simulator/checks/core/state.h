@@ -32,8 +32,8 @@ struct PendingWrite {
     Region* region;
 };
 
-// An out-of-bounds index that -fsanitize=bounds reported. The array may be local, or in memory that is checked by
-// address.
+// An out-of-bounds index that -fsanitize=bounds reported. The array may be local, or in memory whose accesses are
+// checked by address.
 struct PendingIndex {
     const void* code_address;
     long long index;

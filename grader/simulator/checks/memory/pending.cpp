@@ -107,7 +107,7 @@ void note_write(ThreadState& thread, const AccessSite& site, uintptr_t address, 
     if (!extras.writes) extras.writes = static_cast<Growable<PendingWrite>*>(calloc(1, sizeof *extras.writes));
     if (!extras.writes) abort();
     const void* data = reinterpret_cast<const void*>(address);
-    // A wide write covers several cells.
+    // A wide write covers several cells and calls this function for each, but is one pending write.
     if (extras.writes->empty() || extras.writes->back().address != data) extras.writes->push({});
     PendingWrite& write = extras.writes->back();
     write = {data, bytes, 0, {}, site.address, other, other_site, site.access, other_access, site.region};

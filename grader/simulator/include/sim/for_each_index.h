@@ -1,4 +1,4 @@
-// A kernel for library headers: f(i) for each i below n, one thread each.
+// A kernel for library headers: it calls f(i) for each i below n, with one thread for each i.
 #pragma once
 
 #include "cuda_runtime.h"

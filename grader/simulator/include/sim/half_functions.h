@@ -331,7 +331,7 @@ SIM_INLINE SIM_HALF2& operator--(SIM_HALF2& a) {
 SIM_INLINE SIM_HALF2 operator+(const SIM_HALF2& a) { return a; }
 SIM_INLINE SIM_HALF2 operator-(const SIM_HALF2& a) { return __hneg2(a); }
 SIM_INLINE bool operator==(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbeq2(a, b); }
-// True if both halves differ: not the opposite of ==.
+// Returns true only if both halves differ, so it is not the negation of ==.
 SIM_INLINE bool operator!=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hbneu2(a, b); }
 SIM_INLINE bool operator<(const SIM_HALF2& a, const SIM_HALF2& b) { return __hblt2(a, b); }
 SIM_INLINE bool operator<=(const SIM_HALF2& a, const SIM_HALF2& b) { return __hble2(a, b); }

@@ -14,7 +14,7 @@
 // computed in full precision.
 #pragma once
 
-#define SIM_PTX_H 1  // mma.h adds wmma.load
+#define SIM_PTX_H 1  // mma.h tests this macro, and then adds wmma.load
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -515,7 +515,7 @@ SIM_INLINE void cvt_half_pair_to_narrow(D& d, In<uint32_t> pair) {
     cvt_to_narrow_pair<Format, RELU>(d, F16::to_float(static_cast<uint16_t>(pair.value >> 16)),
                                      F16::to_float(static_cast<uint16_t>(pair.value)));
 }
-// cvt.rn.f16x2.e4m3x2 d, pair
+// cvt.rn.f16x2.e4m3x2 d, pair: a pair of e4m3 to a pair of f16
 template <typename Format, bool RELU, typename D>
 SIM_INLINE void cvt_narrow_pair_to_half(D& d, In<uint16_t> pair) {
     float high = Format::decode(pair.value >> 8), low = Format::decode(pair.value & 0xff);
@@ -587,7 +587,8 @@ template <typename D>
 SIM_INLINE void popc(D& d, In<uint32_t> a) {
     put(d, static_cast<uint32_t>(__popc(a)));
 }
-// The position of the most significant bit that is not the sign, or its distance from the top; 0xffffffff if none.
+// bfind: the position of the most significant bit that differs from the sign; 0xffffffff if there is none. With
+// .shiftamt: the shift that moves this bit to the top.
 template <typename T, bool SHIFT_AMOUNT, typename D>
 SIM_INLINE void bfind(D& d, In<T> a) {
     T value = a.value;

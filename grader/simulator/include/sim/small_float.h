@@ -190,7 +190,7 @@ inline Integer saturating_integer(double value, Rounding mode) {
             value = __builtin_ceil(value);
             break;
     }
-    double limit = static_cast<double>(static_cast<uint64_t>(1) << (digits - 1)) * 2;  // most + 1
+    double limit = static_cast<double>(static_cast<uint64_t>(1) << (digits - 1)) * 2;  // the largest integer + 1
     if (value >= limit) return most;
     if (value < (is_signed ? -limit : 0.0)) return least;
     return static_cast<Integer>(value);

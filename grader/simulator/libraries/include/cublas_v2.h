@@ -186,7 +186,7 @@ inline cudaDataType scalars_of(cublasComputeType_t compute) {
            : compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC ? CUDA_R_32I
                                                                                      : CUDA_R_32F;
 }
-inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // as in cuBLAS 10
+inline cudaDataType scalars_of(cudaDataType compute) { return compute; }  // cuBLAS 10: alpha has the compute type
 }  // namespace blas
 }  // namespace sim
 
