@@ -51,7 +51,7 @@ def command(context: typer.Context) -> int:
         raise GraderError("nvcc: there is no input file", "Name the .cu files, or the objects to link.")
     if call.verbose and call.ignored:
         print_note(f"these options have no effect for the simulated GPU: {' '.join(dict.fromkeys(call.ignored))}")
-    options = Options(call.std, host_flags=tuple(call.host_flags))
+    options = Options(call.std, host_flags=tuple(call.host_flags), relocatable=call.relocatable)
     sources = [path for path in call.inputs if call.language or language_of(path)]
     if call.compile_only and call.output and len(sources) > 1:
         raise GraderError("nvcc: -o names one file, but several are compiled", "Compile them one by one.")

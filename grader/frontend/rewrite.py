@@ -157,15 +157,21 @@ class _Region:
 
 
 def rewrite(
-    text: str | Source, include_dirs: Sequence[Path] = (), architecture: int | None = None, alone: bool = True
+    text: str | Source,
+    include_dirs: Sequence[Path] = (),
+    architecture: int | None = None,
+    alone: bool = True,
+    internal: bool = False,
 ) -> Rewritten:
     """Translate CUDA to C++ for the simulator.
 
     ``include_dirs`` are the folders of the simulator's headers, for error messages. ``architecture`` is the device's
     compute capability times ten; None if the file's instructions determine it. ``alone`` is true for a kernel file of
     the course, which must not use own headers or compiler builtins; it is false for a file of a whole program.
+    ``internal``: other files cannot name the file's ``__device__`` variables, as with nvcc without -rdc=true.
     """
     source = text if isinstance(text, Source) else Source(text)
+    source.internal_variables = internal
     source.architecture = architecture or architecture_for(source.text)
     check_includes(source, include_dirs, alone)
     check_words(source, alone)
@@ -793,8 +799,10 @@ class _RegionRewriter:
         )
         qualifier = next(t for t in declaration if t.text in DEVICE_VARIABLES)
         in_order = "SIM_IN_ORDER" if len(names) == 1 else "SIM_SEVERAL_IN_ORDER"
-        self._edit(qualifier.start, qualifier.start, in_order + " ")
-        self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} SIM_ZONE({labels[0]})")
+        internal = self.source.internal_variables and "static" not in words and not any("::" in name for name in names)
+        self._edit(qualifier.start, qualifier.start, f"{'static ' if internal else ''}{in_order} ")
+        zone = "SIM_INTERNAL_ZONE" if internal else "SIM_ZONE"
+        self._edit(self.tokens[end].end, self.tokens[end].end, f"{text} {zone}({labels[0]})")
 
     def _named(self, variable: str) -> str:
         return ", true" if variable.rpartition("::")[2] in self._names_on_host else ""

@@ -87,6 +87,8 @@ class Source:
         """The number of repeated reads: see ``limits.py``."""
         self.translated = 0
         """The number of characters that the front end inserted."""
+        self.internal_variables = False
+        """True if the variables of device memory have internal linkage: see ``rewrite``."""
         self.architecture: int | None = None
         """The compute capability (times ten) of the target device; None for the default."""
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]

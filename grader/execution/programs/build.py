@@ -7,18 +7,19 @@ Objects and executables are therefore ordinary ones. The results are stored in t
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.execution.build.build import cpu_flags
 from grader.execution.build.precompiled import PRELUDE, headers_at_head, precompiled
 from grader.execution.programs import messages
-from grader.execution.programs.files import CUDA, C, Unit
-from grader.execution.programs.preprocess import Preprocessed, Refused, preprocess
+from grader.execution.programs.files import CUDA, C, Unit, read_text
+from grader.execution.programs.preprocess import Preprocessed, Refused, own_files, preprocess
 from grader.frontend.headers import headers_for
 from grader.frontend.rewrite import RewriteError, rewrite
 from grader.frontend.toolchain.cache import BuildCache, digest, open_cache
@@ -38,9 +39,12 @@ class Options:
     checks: bool = True
     host_flags: tuple[str, ...] = ()
     """Options that nvcc passes to the C++ compiler, as given by ``-Xcompiler``."""
+    relocatable: bool = False
+    """True for ``-rdc=true``: device variables may be used by other files, which declare them as extern."""
     run: RunCommand = run_command
 
 
+_EXTERN = re.compile(r"\bextern\b[^;{}()]*\b__(?:device|constant|managed)__\b|__(?:device|constant)__[ \t]+extern\b")
 _OLD = {"c++03", "c++98", "c++11", "c++14", "c++0x", "c++1y"}
 
 
@@ -65,7 +69,7 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
             active = preprocess(unit, compiler, flags, Path(name), cache, options.run)
         except Refused as problem:
             raise messages.explain(problem.message, [unit.file], compiler) from None
-    text = translated(active)
+    text = translated(active, internal=not options.relocatable and not _EXTERN.search(active.text))
     key = digest(["unit", text, *flags, compiler.identity, library.headers_digest()])
 
     def build(folder: Path) -> None:
@@ -84,10 +88,15 @@ def compile_unit(unit: Unit, options: Options, cache: BuildCache | None = None) 
     return entry / OBJECT
 
 
-def translated(active: Preprocessed) -> str:
+def shares_variables(units: Sequence[Unit]) -> bool:
+    """Return whether a file of a program uses a device variable of another one, which needs nvcc's -rdc=true."""
+    return any(_EXTERN.search(read_text(file)) for unit in units if unit.language == CUDA for file in own_files(unit))
+
+
+def translated(active: Preprocessed, internal: bool = False) -> str:
     """Translate the preprocessed text to C++. A RewriteError names the line of the program's own file."""
     try:
-        rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False)
+        rewritten = rewrite(active.text, library.INCLUDE_DIRS, alone=False, internal=internal)
     except RewriteError as problem:
         raise messages.placed(problem, active.places) from None
     head = '#include <cuda_runtime.h>\n#include "sim/before_cuda_13.h"\n'
@@ -171,6 +180,7 @@ def start_object(reporter: bool, options: Options, cache: BuildCache) -> Path:
 def build_program(units: Sequence[Unit], options: Options, cache: BuildCache | None = None) -> Path:
     """Build a program for the simulated GPU; return the path of its executable."""
     cache = cache or open_cache()
+    options = replace(options, relocatable=options.relocatable or shares_variables(units))
     libsim = library.plan_library(find_cxx())
     with ThreadPoolExecutor(max_workers=2) as pool:
         ready = pool.submit(library.build_library, libsim, cache)

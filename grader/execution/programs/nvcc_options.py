@@ -23,7 +23,7 @@ _IGNORED_WITH_VALUE = {
     "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code", "-ccbin", "--compiler-bindir",
     "-Xptxas", "--ptxas-options", "-Xnvlink", "-maxrregcount", "--maxrregcount", "-t", "--threads",
     "-cudart", "--cudart",
-    "-rdc", "--relocatable-device-code", "-diag-suppress", "--diag-suppress", "-Werror",
+    "-diag-suppress", "--diag-suppress", "-Werror",
 }  # fmt: skip
 _JOINED = ("-I", "-D", "-U", "-L", "-l", "-o")
 _STAGES = {"-c": "compile", "--compile": "compile", "-dc": "compile", "--device-c": "compile", "-link": "link"}
@@ -52,6 +52,8 @@ class NvccCall:
     language: str | None = None
     host_flags: list[str] = field(default_factory=list)
     link_flags: list[str] = field(default_factory=list)
+    relocatable: bool = False
+    """True to let other files use device variables: ``-rdc=true`` or ``-dc``."""
     ignored: list[str] = field(default_factory=list)
     """Options that have no effect on the simulator, as they were written."""
     version: bool = False
@@ -76,12 +78,15 @@ def read_command_line(arguments: Sequence[str]) -> NvccCall:
             call.version = True
         elif word in _STAGES:
             call.compile_only = _STAGES[word] == "compile"
+            call.relocatable |= word in ("-dc", "--device-c")
         elif word in _NOT_HERE:
             raise GraderError(
                 f"nvcc {word}: the simulator cannot create {_NOT_HERE[word]}", "Build objects or programs."
             )
         elif name in _WITH_VALUE:
             _set(call, _WITH_VALUE[name], value if equals and not word.startswith("-D") else _next(words, word))
+        elif name in ("-rdc", "--relocatable-device-code"):
+            call.relocatable = (value if equals else _next(words, word)) == "true"
         elif name in _IGNORED_WITH_VALUE:
             call.ignored.append(word if equals else f"{word} {_next(words, word)}")
         elif word[:2] in _JOINED and len(word) > 2 and word != "-lineinfo":

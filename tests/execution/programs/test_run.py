@@ -175,6 +175,31 @@ int main() {
     assert capfd.readouterr().out == "8 2 23 40 ffffffff 3f800000"
 
 
+def test_device_variables_of_one_name_in_two_files(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = [tmp_path / "first.cu", tmp_path / "second.cu"]
+    files[0].write_text(
+        """#include <cstdio>
+__device__ int x; __constant__ int table[2] = {5, 6};
+__global__ void set() { x = table[1]; }
+void other();
+int main() {
+    set<<<1, 1>>>();
+    other();
+    int seen = 0;
+    cudaMemcpyFromSymbol(&seen, x, sizeof seen);
+    printf("%d\\n", seen);
+}
+"""
+    )
+    own = "__device__ int x; __constant__ int table[2];"
+    code = "\n__global__ void change() { x = 9 + table[0]; }\n"
+    code += "void other() { change<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
+    for declared, printed in ((own, "6\n"), ("extern __device__ int x; extern __constant__ int table[2];", "14\n")):
+        files[1].write_text(declared + code)
+        assert run(["run", *map(str, files)]) == 0
+        assert capfd.readouterr().out == printed
+
+
 def test_a_long_program_is_told_once_how_to_save_time(
     endings: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

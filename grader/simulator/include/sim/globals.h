@@ -80,8 +80,10 @@ void register_kernel(const void* kernel, const char* name, KernelLauncher launch
 
 // Defines red zones. Compilers place static variables apart from others, and zero-initialized ones apart from others,
 // so each combination needs a zone of its own.
-#define SIM_ZONE(NAME)                                                            \
-    SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes];                        \
+#define SIM_ZONE(NAME)                                     \
+    SIM_IN_ORDER char sim_zeros_##NAME[::sim::zone_bytes]; \
+    SIM_INTERNAL_ZONE(NAME)
+#define SIM_INTERNAL_ZONE(NAME)                                                   \
     SIM_IN_ORDER static char sim_own_zeros_##NAME[::sim::zone_bytes];             \
     SIM_IN_ORDER static char sim_values_##NAME[::sim::zone_bytes] = {1};          \
     SIM_IN_ORDER static const char sim_constants_##NAME[::sim::zone_bytes] = {1}; \
