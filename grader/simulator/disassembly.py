@@ -32,12 +32,13 @@ _ROW = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
 _X86 = re.compile(r"^v?(?:add|sub|mul|div|sqrt)([sp])([sd])$")
 _X86_FUSED = re.compile(r"^vfn?m(?:add|sub)(?:132|213|231)([sp])([sd])$")
 _X86_CONVERSION = re.compile(r"^v?cvt(?:u?si2s[sd]|t?s[sd]2u?si)[lq]?$")
-_X86_CONVERSIONS = re.compile(r"^v?cvt(?:dq2ps|t?ps2dq)$")  # four elements, or eight
+_X86_CONVERSIONS = re.compile(r"^v?cvt(?:dq2ps|t?ps2dq)$")  # converts four or eight elements
 _ARM_CONVERSION = re.compile(r"^(?:[su]cvtf|fcvt[amnpz][su])$")
 _ARM = re.compile(r"^f(?:n?mul|add|sub|div|sqrt|n?madd|n?msub|mla|mls)$")
 _ARM_FUSED = ("fmadd", "fmsub", "fnmadd", "fnmsub", "fmla", "fmls")
 _FUNCTION = re.compile(r"<(\w+?)(?:@plt|@@?[\w.]+)?>")
-_ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")  # the next instruction is reached by jumps only
+# Instructions after which execution never continues with the next one.
+_ENDS = ("jmp", "jmpq", "b", "ret", "retq", "ud2", "br")
 _SPECIAL = frozenset(
     f"{name}{suffix}"
     for name in [
@@ -128,7 +129,7 @@ def _instruction(row: re.Match[str]) -> _Instruction:
 
 
 def _read_function(code: list[_Instruction], blocks: dict[int, list[Operation]]) -> None:
-    """Add the basic blocks of one function: from its entry along every jump, each basic block once."""
+    """Add the basic blocks of one function. Follow every jump from its entry, and visit each basic block once."""
     places = {instruction.address: i for i, instruction in enumerate(code)}
     targets = [_jump_target(instruction, places) for instruction in code]
     starts = {target for target in targets if target is not None}

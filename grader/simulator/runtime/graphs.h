@@ -74,7 +74,7 @@ struct CUgraph_st {
     CUgraphNode_st* last = nullptr;
     size_t count = 0;
     CUgraph_st* next = nullptr;  // next graph that has a handle
-    bool embedded = false;       // a child node owns it
+    bool embedded = false;       // a child graph node of another graph owns this graph
 };
 
 namespace sim {

@@ -65,7 +65,7 @@ struct Thread {
     Warp* warp;
     Block* block;
     uint3 index;      // threadIdx
-    uint16_t linear;  // x fastest
+    uint16_t linear;  // index in the block, x fastest
     uint8_t lane;     // linear % 32
     State state;
     uint16_t conditions;  // nesting depth of the loop conditions that it evaluates now: sim/device.h
@@ -84,7 +84,7 @@ struct Thread {
     unsigned polling_reads;  // polling reads at any address since other threads last ran
     // the address that it polled last, and the value there; the thread waits until the value changes
     const void* watched;
-    unsigned watched_bytes;  // 0: not read yet
+    unsigned watched_bytes;  // 0: the value was not read yet
     uint64_t watched_value;
     const void* seen;  // host memory that it read at its last sample (host_poll_detector.h)
     const void* seen_from;
@@ -125,7 +125,7 @@ struct Warp {
 // Threads that wait until a number of threads has arrived: threads of a block, of some of its warps, or of several
 // blocks. The warps hold the set of arrived lanes.
 struct Barrier {
-    unsigned expected;  // threads; 0: all live ones
+    unsigned expected;  // number of threads that must arrive; 0: all live threads
     unsigned arrived;
     Site site;  // site of the first arrival
     Thread* first;
@@ -138,10 +138,10 @@ struct Barrier {
 // Blocks that are resident together and can access each other's shared memory; one block in an ordinary launch.
 struct Cluster {
     uint3 index;                        // coordinates of the cluster, in clusters
-    uint64_t linear;                    // x fastest
-    unsigned size;                      // blocks
+    uint64_t linear;                    // index in the grid, x fastest
+    unsigned size;                      // number of blocks
     Block* blocks[max_cluster_blocks];  // blocks by rank
-    unsigned live;                      // threads that have not exited
+    unsigned live;                      // number of threads that have not exited
     Barrier barrier;
     void* checks;
 };
@@ -153,7 +153,7 @@ struct Block {
     uint3 index_in_cluster;  // %cluster_ctaid
     Worker* worker;
     uint3 index;      // blockIdx
-    uint64_t linear;  // x fastest
+    uint64_t linear;  // index in the grid, x fastest
     uint64_t serial;  // number among all blocks that this process ever ran; starts at 1
     unsigned slot;    // storage of the worker: two blocks that exist at the same time have different slots
     unsigned thread_count;

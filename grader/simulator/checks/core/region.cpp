@@ -294,7 +294,7 @@ void track(Region& region) {
 
 void refine(Region& region, unsigned shift) {
     if (shift >= region.shift) return;
-    if (region.space == Space::shared) {  // shared memory always has room for the smallest cells
+    if (region.space == Space::shared) {  // room for one cell per byte is reserved, so split in place
         if (region.cells) split_cells(region.cells, region.cells, region.cell_count(), region.shift - shift);
         region.shift = static_cast<uint8_t>(shift);
         return;

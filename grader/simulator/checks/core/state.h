@@ -96,7 +96,7 @@ struct alignas(64) ThreadState {
     EpochRange
         floors[windows];  // per window: epochs inside are ordered before now; smaller ones count as never written
     Epoch covered;        // a reader set of this reach may already include the thread: has_reader()
-    Epoch warp_covered;   // a reader set of this warp at this time, in the form of without_lane()
+    Epoch warp_covered;   // without_lane() of the epoch that a reader set of this warp has at this time
     WorkerState* worker;
     WarpState* warp;
     BlockState* block;

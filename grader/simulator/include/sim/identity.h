@@ -14,7 +14,7 @@ namespace sim {
 [[gnu::const]] uint3 block_index() noexcept;
 [[gnu::const]] dim3 block_dimensions() noexcept;
 [[gnu::const]] dim3 grid_dimensions() noexcept;
-[[gnu::const]] unsigned linear_thread_index() noexcept;  // x fastest
+[[gnu::const]] unsigned linear_thread_index() noexcept;  // index of the thread in its block, x fastest
 [[gnu::const]] unsigned lane_index() noexcept;           // 0..31
 [[gnu::const]] unsigned warp_index() noexcept;           // number of the warp in its block
 [[gnu::const]] bool on_device() noexcept;                // false in host code

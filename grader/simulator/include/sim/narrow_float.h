@@ -15,8 +15,9 @@
 
 namespace sim {
 
-// A format with a sign. `Nan` is the pattern of NaN and `Overflow` that of values too large for it, if they do not
-// saturate. The formats of 6 and 4 bits have neither: there NaN becomes the largest number.
+// A format with a sign. `Nan` is the bit pattern of NaN. `Overflow` is the bit pattern of the result for values that
+// are too large, in conversions without saturation. The formats of 6 and 4 bits have neither: NaN becomes the largest
+// number.
 template <int ExponentBits, int MantissaBits, unsigned Largest, unsigned Overflow, unsigned Nan>
 struct NarrowFloat {
     static constexpr int mantissa_bits = MantissaBits;
