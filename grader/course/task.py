@@ -131,7 +131,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class TimeBar:
-    """A limit of the stage *fast*: the maximum time for a size on the named GPU. On other GPUs, it does not apply."""
+    """A limit of the stage *fast*: the maximum time for a size on the named GPU.
+
+    On other GPUs, it applies only if there is a ``share_of_roofline``.
+    """
 
     size: str
     """The name of a ``Bench``."""
@@ -143,6 +146,8 @@ class TimeBar:
     """The dtypes that the limit applies to; None: all in which the size is timed."""
     look: str = ""
     """Advice for a learner who misses the limit."""
+    share_of_roofline: float = 0.0
+    """The minimum share of the roofline on other GPUs, which is measured in the same run; 0: no limit there."""
 
 
 @dataclass(frozen=True)

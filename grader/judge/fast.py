@@ -85,18 +85,33 @@ def judge_measured(
 
 
 def judge_times(limits: Sequence[TimeBar], timings: Sequence[Timing], gpu: str) -> list[TimeBarResult]:
-    """Compare each limit with the times of its size. A limit for another GPU is skipped."""
+    """Compare each limit with the times of its size.
+
+    On a GPU for which the limit is not, its share of that GPU's roofline applies. A limit without a share is skipped.
+    """
     results = []
     for limit in limits:
         for timing in timings:
             if timing.name != limit.size or (limit.dtypes is not None and timing.dtype not in limit.dtypes):
                 continue
-            status: Status = PASSED if timing.median_us <= limit.at_most_us else FAILED
-            if not re.search(rf"(?<!\w){re.escape(limit.gpu)}(?!\w)", gpu):
-                status = SKIPPED
+            at_most_us, share = limit.at_most_us, None
+            skipped = not re.search(rf"(?<!\w){re.escape(limit.gpu)}(?!\w)", gpu)
+            if skipped and limit.share_of_roofline and timing.percent_of_roofline:
+                share = limit.share_of_roofline
+                at_most_us = timing.median_us * timing.percent_of_roofline / 100 / share
+                skipped = False
+            status: Status = SKIPPED if skipped else PASSED if timing.median_us <= at_most_us else FAILED
             results.append(
                 TimeBarResult(
-                    timing.name, timing.dtype, limit.gpu, limit.at_most_us, status, timing.median_us, gpu, limit.look
+                    timing.name,
+                    timing.dtype,
+                    limit.gpu,
+                    at_most_us,
+                    status,
+                    timing.median_us,
+                    gpu,
+                    limit.look,
+                    share_of_roofline=share,
                 )
             )
     return results

@@ -12,7 +12,7 @@ Changes by version: 2.0: findings and wrong outputs are facts with a ``text``, i
 ``message``, ``advice`` and ``diagnosis``; ``Stage.message`` has the part of the stage's former ``text`` that no other
 field implies. 2.1: the sides of a race between streams have ``work`` and ``stream``; times have mean, minimum, maximum
 and standard deviation; ``time_bars`` has the time limits. 3.0: a finding has a typed ``payload`` instead of ``number``,
-``total``, ``address``, ``elements`` and ``detail``.
+``total``, ``address``, ``elements`` and ``detail``. 3.1: a time limit on another GPU has ``share_of_roofline``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from grader.verdict import codec
 from grader.verdict.finding import Finding, Index
 from grader.verdict.record import Line, Record, Text
 
-SCHEMA_VERSION = "3.0"
+SCHEMA_VERSION = "3.1"
 WORDED = ("Stage", "CaseResult", "OutputResult", "Finding", "BarResult", "TimeBarResult", "TimeBound")
 """The records that have a ``text`` in ``results.json``. ``grader/verdict/wording/results.py`` writes it."""
 
@@ -198,6 +198,8 @@ class TimeBarResult(Record):
     """The GPU on which the time was measured."""
     look: Line = ""
     """The task author's hint for a learner whose kernel misses the limit."""
+    share_of_roofline: float | None = None
+    """The minimum share of this GPU's roofline that gives ``at_most_us``; None if the limit is for this GPU itself."""
 
 
 Unit = Literal["dram", "l2", "tensor", "special", "f16", "f32", "shared", "l1", "issue", "launches"]

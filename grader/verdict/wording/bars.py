@@ -57,12 +57,18 @@ def text(bar: BarResult) -> str:
 def time_text(bar: TimeBarResult) -> str:
     """Return a description of a time limit's result: ``16 rows (f16): 37.1 us, at most 20 us is allowed on H200``.
 
-    On a GPU for which the limit is not, say that it is not judged.
+    On another GPU, name the share of that GPU's roofline that applies, or say that the limit is not judged there.
     """
     said = f"{bar.name} ({bar.dtype}): {bar.median_us:.4g} us"
-    allowed = f"at most {bar.at_most_us:g} us"
+    allowed = f"at most {bar.at_most_us:.4g} us"
+    look = f"\n  look at: {bar.look}" if bar.look else ""
+    if bar.share_of_roofline is not None:
+        share = f"{100 * bar.share_of_roofline:.0f} % of this GPU's roofline, from the limit on {bar.gpu}"
+        return f"{said}, {allowed} {'is met' if bar.status != FAILED else 'is allowed'} ({share})" + (
+            look if bar.status == FAILED else ""
+        )
     if bar.status == SKIPPED:
         return f"{said}; {allowed} on {bar.gpu}, not judged here: this is {bar.here or 'another GPU'}"
     if bar.status != FAILED:
         return f"{said}, {allowed} on {bar.gpu} is met"
-    return f"{said}, {allowed} is allowed on {bar.gpu}" + (f"\n  look at: {bar.look}" if bar.look else "")
+    return f"{said}, {allowed} is allowed on {bar.gpu}{look}"
