@@ -80,6 +80,10 @@ def run_check(
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+        if isinstance(entry, Entry) and device == "cuda" and "fast" in wanted:
+            from grader.judge.timing.goals import with_time_bars
+
+            task = with_time_bars(entry, task)
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
         held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note

@@ -1,0 +1,87 @@
+"""Checks of ``exercises/goals.toml``, and of sentences in lessons that state a speed, against the recorded figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course
+from grader.course.goals import Goal
+from grader.judge.timing.goals import Reached, compare
+from grader.setup.errors import GraderError
+
+MARK = re.compile(r"<!--\s*goal:(.*?)-->", re.DOTALL)
+_FORM = re.compile(
+    r"(?P<exercise>\w+) (?P<yardstick>torch|copy|roofline|microseconds|tflops) (?P<sign>>=|<=|<|=) (?P<number>[\d.]+)"
+    r"(?: (?P<dtype>f32|f16|bf16|i32))?(?: (?P<size>\S.*))?"
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A comment in a lesson, such as ``<!-- goal: softmax torch >= 1.2 f16 large -->``.
+
+    It follows a sentence that states a speed. The figures of the exercise's recorded rows must agree with it: all rows,
+    or those of the dtype and the size, which may be a shell pattern. ``=`` compares after rounding to the digits that
+    the mark gives.
+    """
+
+    place: str
+    text: str
+
+    def problem(self, course: Course) -> str:
+        """Return why the mark does not hold; empty if it holds."""
+        form = _FORM.fullmatch(" ".join(self.text.split()))
+        if form is None:
+            return f"{self.place}: {self.text!r} is not EXERCISE YARDSTICK >=|<=|<|= NUMBER [DTYPE] [SIZE]"
+        try:
+            entry = course.find(form["exercise"])
+        except GraderError as error:
+            return f"{self.place}: {error}"
+        number = float(form["number"])
+        goal = Goal(
+            entry.name,
+            form["yardstick"],  # type: ignore[arg-type]
+            at_least=number,
+            sizes=(form["size"],) if form["size"] else (),
+            dtypes=(form["dtype"],) if form["dtype"] else (),
+        )
+        found = compare(goal, course.root / "lessons" / entry.day)
+        if not found.rows:
+            return f"{self.place}: no recorded row of {entry.name} matches {self.text!r}"
+        digits = len(form["number"].partition(".")[2])
+        holds = {
+            ">=": lambda value: value >= number,
+            "<=": lambda value: value <= number,
+            "<": lambda value: value < number,
+            "=": lambda value: round(value, digits) == number,
+        }[form["sign"]]
+        wrong = [f"{row.name}: {row.value:.3f}" for row in found.rows if not holds(row.value)]
+        return f"{self.place}: the record contradicts {self.text!r}: {'; '.join(wrong)}" if wrong else ""
+
+
+def marks(notebook: Path) -> Iterator[Mark]:
+    """Yield the marks of a lesson's text."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "markdown":
+            for found in MARK.finditer("".join(cell["source"])):
+                yield Mark(f"{notebook.parent.name}, cell {cell['id']}", found[1].strip())
+
+
+def outdated(found: Sequence[Reached]) -> list[str]:
+    """Return an error for each goal whose ``why`` or ``not_recorded`` disagrees with the recorded figures."""
+    errors = []
+    for one in found:
+        goal = f"{one.goal.title}: {one.goal.limit}"
+        if one.missed and not one.goal.why:
+            errors.append(f"{goal} is missed ({one.misses}): say in exercises/goals.toml why")
+        if one.goal.why and not one.missed:
+            errors.append(f"{goal} is {one.status}: remove its why from exercises/goals.toml")
+        if not one.rows and not one.goal.not_recorded:
+            errors.append(f"{goal} has no recorded figure: record it, or give the reason as not_recorded")
+        if one.rows and one.goal.not_recorded:
+            errors.append(f"{goal} is recorded: remove its not_recorded from exercises/goals.toml")
+    return errors
