@@ -34,6 +34,7 @@ from grader.report.notebook.execute import compact_picture, execute
 from grader.report.notebook.gpus import GPUS, gpu
 from grader.report.notebook.source import function
 from tests.notebooks.lessons import ROOT
+from tests.small_course import write_course
 
 KERNEL = """#include <cuda_runtime.h>
 #include <cfloat>
@@ -238,17 +239,34 @@ def test_h200_table(tmp_path: Path) -> None:
     text = str(h200_table(tmp_path))
     assert "softmax" in text and "512 us" in text and "1.17" in text and "2026-01-02" in text and "NVIDIA H200" in text
     assert "Not recorded yet: argmax" in str(h200_table(tmp_path, "softmax", "argmax"))
-    goals = str(h200_goals(tmp_path, ("softmax", "torch", 1.0), ("softmax", "copy", 0.97), ("argmax", "torch", 1.5)))
-    assert "softmax: at least 1.00 x torch. Met in 1 of 1 rows." in goals
-    assert "Met in 0 of 1 rows" in goals and "Not met: large, f32 (0.96)" in goals
-    assert "argmax: at least 1.50 x torch. Not recorded yet." in goals
     entry["timings"] = [{**timing, "copy_us": 500.0}]
     (tmp_path / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
-    assert "Met in 1 of 1 rows" in str(h200_goals(tmp_path, ("softmax", "copy", 0.97)))
     assert "same bytes" in str(h200_table(tmp_path)) and "98 %" in str(h200_table(tmp_path))
     (tmp_path / "h200.json").write_text("{")
     with pytest.raises(GraderError, match="cannot be read"):
         h200_table(tmp_path)
+
+
+def test_h200_goals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = 'title = "T"\nkind = "implement"\npoints = 5'
+    write_course(tmp_path, {"day02_x": ""}, {"day02_x/softmax": task, "day02_x/argmax": task})
+    monkeypatch.setenv("GRADER_COURSE", str(tmp_path))
+    folder = tmp_path / "lessons" / "day02_x"
+    assert "no goals" in str(h200_goals(folder))
+    timing = {"name": "large", "dtype": "f32", "clock": "GPU", "torch_ratio": 1.17, "percent_of_copy": 96.0}
+    entry = {"timings": [timing], "machine": {"device": "NVIDIA H200"}, "date": "2026-01-02"}
+    (folder / "h200.json").write_text(json.dumps({"version": 1, "exercises": {"softmax": entry}}))
+    goal = '[[goal]]\nexercise = "day02_x/softmax"\nyardstick = "torch"\nat_least = 1.0\n'
+    copy = goal.replace("torch", "copy").replace("1.0", "0.97") + 'why = """A launch\ntakes time."""\n'
+    argmax = goal.replace("softmax", "argmax") + 'not_recorded = "it is new"\n'
+    (tmp_path / "exercises" / "goals.toml").write_text(goal + copy + argmax)
+    text = str(h200_goals(folder))
+    assert "softmax: at least 1.00x torch. Met in 1 of 1 rows." in text
+    assert "Met in 0 of 1 rows" in text and "Not met: large, f32 (0.96). A launch takes time." in text
+    assert "argmax: at least 1.00x torch. Not recorded: it is new." in text
+    (tmp_path / "exercises" / "goals.toml").write_text(goal.replace("softmax", "softmax_"))
+    with pytest.raises(GraderError, match="did you mean day02_x/softmax"):
+        h200_goals(folder)
 
 
 def test_measure_here_reports_a_missing_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from grader.course import course_root, find
+from grader.judge.timing.goals import reached
 from grader.judge.timing.recordings import recorded_day
 from grader.report.failures import paragraph
 from grader.report.notebook.panel import Panel
@@ -42,47 +43,23 @@ def h200_table(day: str | Path, *exercises: str) -> Panel:
     return Panel(Group(*rows))
 
 
-def h200_goals(day: str | Path, *goals: tuple[str, str, float], size: str = "") -> Panel:
-    """Print a line for each goal of a day: the number of recorded rows that meet it.
+def h200_goals(day: str | Path) -> Panel:
+    """Print a line for each goal of a day in ``exercises/goals.toml``: the number of recorded rows that meet it.
 
-    A goal is (exercise, "torch" or "copy", minimum). "torch" is torch's time divided by the
-    kernel's. "copy" is the time of a copy of the same bytes divided by the kernel's; without a recorded copy, it is the
-    share of the copy bandwidth of the same run. ``size``: only rows whose size begins with it count.
+    For a goal that is missed, print the rows that miss it and the reason.
     """
     folder = day if isinstance(day, Path) else lesson(day)
-    recorded = recorded_day(folder)
     lines: list[RenderableType] = []
-    for exercise, yardstick, at_least in goals:
-        wanted = f"{exercise}: at least {at_least:.2f} {'x torch' if yardstick == 'torch' else 'of copy'}"
-        timings = [_timing(item) for item in recorded.get(exercise, {}).get("timings", [])]
-        timings = [timing for timing in timings if timing.name.startswith(size)]
-        values = [(_measured(timing, yardstick), timing) for timing in timings]
-        known = [(value, timing) for value, timing in values if value is not None]
-        if not known:
-            lines.append(Text(f"{wanted}. Not recorded yet."))
+    for found in reached(course_root(), folder.name, folder):
+        goal = found.goal
+        wanted = f"{goal.title}: {goal.limit}."
+        if not found.rows:
+            lines.append(Text(f"{wanted} Not recorded: {goal.not_recorded}."))
             continue
-        missed = [
-            f"{timing.name}, {timing.dtype} ({_below(value, at_least)})" for value, timing in known if value < at_least
-        ]
-        met = len(known) - len(missed)
-        lines.append(Text(f"{wanted}. Met in {met} of {len(known)} rows."))
-        if missed:
-            lines.append(paragraph(f"Not met: {'; '.join(missed)}", style="quiet", indent=2))
-    return Panel(Group(*lines))
-
-
-def _below(value: float, limit: float) -> str:
-    """Format a figure with enough digits that it does not look equal to the limit that it misses."""
-    return f"{value:.2f}" if round(value, 2) < limit else f"{value:.3f}"
-
-
-def _measured(timing: Timing, yardstick: str) -> float | None:
-    """Return a row's figure for a yardstick; None if it was not recorded."""
-    if yardstick == "torch":
-        return timing.torch_ratio
-    if timing.copy_us:
-        return timing.copy_us / timing.median_us
-    return None if timing.percent_of_copy is None else timing.percent_of_copy / 100
+        lines.append(Text(f"{wanted} Met in {len(found.rows) - len(found.missed)} of {len(found.rows)} rows."))
+        if found.missed:
+            lines.append(paragraph(f"Not met: {found.misses}. {goal.reason}", style="quiet", indent=2))
+    return Panel(Group(*(lines or [Text("This day has no goals for times.")])))
 
 
 def _timing(values: dict[str, Any]) -> Timing:
