@@ -23,7 +23,10 @@ PASSED, FAILED, NOT_GRADED, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = {
     "init": "init",
     "list": "list_exercises",
-    **{name: name for name in ("check", "watch", "hint", "reset", "solution", "bench", "submit", "grade", "export")},
+    **{
+        name: name
+        for name in ("check", "watch", "hint", "reset", "solution", "bench", "goals", "submit", "grade", "export")
+    },
     **{name: name for name in ("run", "nvcc", "doctor", "demo", "dev")},
 }
 """The subcommands with their modules, in the order of the help. Only the requested one is imported."""

@@ -223,6 +223,8 @@ def test_a_verdict_is_printed_although_progress_cannot_be_saved(grader, course, 
         (["bench", "first", "--grid", "--device", "cpu"], "--grid measures on a GPU"),
         (["check", "first", "--gpu", "RTX 9000"], "Known GPUs: H200"),
         (["bench", "first", "--recorded"], "nothing of day01_start/first is recorded"),
+        (["goals", "first"], "day01_start/first has no goal"),
+        (["goals", "frist"], "there is no exercise 'frist'"),
         (["bench", "--all", "--recorded", "--record"], "--recorded shows recorded times"),
     ],
 )
@@ -243,7 +245,7 @@ def test_a_skeleton_is_not_timed(grader, judge) -> None:  # type: ignore[no-unty
 def test_no_command_shows_help(grader) -> None:  # type: ignore[no-untyped-def]
     done = grader()
     assert done.code == 0
-    for name in ("init", "list", "check", "watch", "hint", "reset", "solution", "bench", "doctor"):
+    for name in ("init", "list", "check", "watch", "hint", "reset", "solution", "bench", "goals", "doctor"):
         assert f"  {name} " in done.out
 
 

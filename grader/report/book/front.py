@@ -16,6 +16,8 @@ it with CUDA's semantics. This book is for reading; to run and to solve, set the
 make demo      # sets everything up, then grades a correct and a broken flash attention
 make lab       # opens these lessons in JupyterLab
 ```
+
+[Asked and reached](goals.md) shows how fast the solutions should be on an H200, and how fast they are.
 """
 
 

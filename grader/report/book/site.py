@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.course import Course
+from grader.judge.timing.goals import reached
 from grader.report.book import exercises, files, front, lessons, offline, references
 from grader.report.book.links import Links
+from grader.report.goals import goals_page
 from grader.setup.errors import GraderError
 
 NEEDED = ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline")
@@ -58,7 +60,9 @@ def write_sources(course: Course, source: Path) -> None:
         pages[f"exercises/{entry.name}.md"] = exercises.page(course, entry)
     pages |= files.pages(root, links)
     pages["references.md"] = references.page(course)
-    pages["index.md"] = front.page(course, [*texts, *(p for p in notebooks if p not in days), "references.md"])
+    pages["goals.md"] = goals_page(course, reached(root))
+    more = [*(p for p in notebooks if p not in days), "goals.md", "references.md"]
+    pages["index.md"] = front.page(course, [*texts, *more])
     for path, text in pages.items():
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).write_text(text, encoding="utf-8")

@@ -1,0 +1,78 @@
+"""The goals of the course beside the recorded figures: in the terminal, and as Markdown for the book."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from grader.course import Course
+from grader.judge.timing.goals import Reached
+from grader.report.failures import paragraph
+
+HEAD = """\
+# Asked and reached
+
+The course sets goals for the speed of its own solutions on an H200. This page shows each goal beside the recorded
+figure. `grader goals` prints the same. A goal that is met limits the time in the stage *fast* of `grader check --device
+cuda`.
+"""
+
+
+def render_goals(course: Course, found: Sequence[Reached]) -> RenderableType:
+    """Return the goals by day and exercise, for a terminal of 80 columns."""
+    lines: list[RenderableType] = []
+    for title, of_day in _by_day(course, found):
+        lines += [Text(""), Text(f"  {title}", style="title")]
+        for (name, measured), group in itertools.groupby(of_day, key=lambda one: (one.goal.title, _measured(one))):
+            lines.append(Text(f"  {name}"))
+            for one in group:
+                style = "good" if one.status == "met" else "quiet" if not one.rows else "warn"
+                line = Text(f"    {one.goal.limit}: ")
+                line.append(f"{one.range}, {one.status}" if one.rows else one.status, style=style)
+                lines.append(line if line.cell_len <= 80 else paragraph(line.plain, style=style, indent=4))
+                if explained := _explained(one):
+                    lines.append(paragraph(explained, style="quiet", indent=6))
+            if measured:
+                lines.append(paragraph(measured, style="quiet", indent=4))
+    return Group(*lines, Text(""), paragraph(summary(found), indent=2))
+
+
+def goals_page(course: Course, found: Sequence[Reached]) -> str:
+    """Return the goals as a page in Markdown, with a table for each day."""
+    parts = [HEAD, summary(found), ""]
+    for title, of_day in _by_day(course, found):
+        parts += [f"## {title}", "", "| kernel | asked | reached | | measured on, by | why not |", "| --- " * 6 + "|"]
+        for one in of_day:
+            measured = f"{one.gpu}, {one.date}: `{one.command}`" if one.rows else ""
+            cells = [f"`{one.goal.title}`", one.goal.limit, one.range, one.status, measured, _explained(one)]
+            parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def summary(found: Sequence[Reached]) -> str:
+    """Return the numbers of goals that are met, missed and not recorded."""
+    met = sum(one.status == "met" for one in found)
+    unknown = sum(not one.rows for one in found)
+    missed = len(found) - met - unknown
+    return f"Goals: {met} met, {missed} missed in at least one row, {unknown} not recorded."
+
+
+def _by_day(course: Course, found: Sequence[Reached]) -> Iterator[tuple[str, list[Reached]]]:
+    titles = {day.folder: f"Day {day.number}: {day.title}" for day in course.days}
+    for folder, group in itertools.groupby(found, key=lambda one: one.goal.day):
+        yield titles.get(folder, folder), list(group)
+
+
+def _measured(one: Reached) -> str:
+    return f"{one.gpu}, {one.date}: {one.command}" if one.rows else ""
+
+
+def _explained(one: Reached) -> str:
+    """Return why a goal is missed, and in which rows; or why it is not recorded."""
+    if not one.rows:
+        return f"Not recorded: {one.goal.not_recorded}." if one.goal.not_recorded else ""
+    return f"Not met: {one.misses}. {one.goal.reason}".strip() if one.missed else ""

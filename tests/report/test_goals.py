@@ -1,0 +1,57 @@
+"""The goals beside the recorded figures: in 80 columns of a terminal, and as a page of the book."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course import Course
+from grader.judge.timing.goals import reached
+from grader.report import theme
+from grader.report.book import front
+from grader.report.goals import goals_page, render_goals, summary
+
+
+def shown(course: Course, *names: str) -> str:
+    found = [one for one in reached(course.root) if one.goal.name in names or not names]
+    console = theme.console(width=theme.WIDTH, color_system=None)
+    with console.capture() as captured:
+        console.print(render_goals(course, found))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def test_every_goal_fits_into_80_columns() -> None:
+    text = shown(Course())
+    assert max(map(len, text.splitlines())) <= 80
+    for one in reached(Course().root):
+        assert one.goal.title in text and one.goal.limit in " ".join(text.split())
+
+
+def test_a_goal_has_its_figure_its_command_and_the_reason_why_it_is_missed() -> None:
+    text = " ".join(shown(Course(), "layer_norm").split())
+    found = [one for one in reached(Course().root) if one.goal.name == "layer_norm"]
+    for one in found:
+        assert one.goal.limit in text and one.range in text and one.status in text and one.date in text
+        assert one.command in text and one.goal.reason in text
+    assert text.count("grader bench") == 1  # goals with the same sizes share a line
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 0), (2, 1, 1)])
+def test_the_summary_counts_goals(numbers: tuple[int, int, int]) -> None:
+    by_kind: dict[str, list[object]] = {"met": [], "missed": [], "not recorded": []}
+    for one in reached(Course().root):
+        by_kind["missed" if one.missed else one.status].append(one)
+    few = [one for kind, number in zip(by_kind.values(), numbers) for one in kind[:number]]
+    met, missed, unknown = numbers
+    expected = f"Goals: {met} met, {missed} missed in at least one row, {unknown} not recorded."
+    assert summary(few) == expected  # type: ignore[arg-type]
+
+
+def test_the_page_of_the_book_has_a_row_for_each_goal() -> None:
+    course = Course()
+    found = reached(course.root)
+    page = goals_page(course, found)
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert len(rows) == len(found) and all(row.replace("\\|", "").count("|") == 7 for row in rows)
+    for row, one in zip(rows, found):
+        assert one.goal.limit in row and one.status in row and one.goal.reason in row and one.command in row
+    assert "(goals.md)" in front.page(course, ["goals.md"])
