@@ -1,0 +1,33 @@
+"""CUB's algorithms over device memory: results, and an uninitialized input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.execution.programs.build import Options, build_program
+from grader.execution.programs.execute import execute
+from grader.execution.programs.files import unit
+
+EXPECTED = """\
+sum 12.5
+max 7
+min -3
+argmax 2 7
+inclusive 2.5 1.5 8.5 8.5 5.5 12.5
+exclusive 0 2.5 1.5 8.5 8.5 5.5
+sorted -3 -1 0 2.5 7 7
+descending 10 25 0 15 5 20
+low bits 0 25 10 20 5 15
+"""
+
+
+def test_results_are_those_of_cub_and_an_unwritten_input_is_found(capfd: pytest.CaptureFixture[str]) -> None:
+    program = build_program([unit(Path(__file__).parent / "kernels" / "cub_device.cu", (), ())], Options())
+    outcome = execute(program)
+    assert capfd.readouterr().out == EXPECTED
+    assert outcome.report is not None and not outcome.report.findings and outcome.leaked == 0
+    report = execute(program, ["unwritten"]).report
+    assert report is not None
+    assert [finding.kind for finding in report.findings] == ["uninitialized_read"]
