@@ -3,7 +3,8 @@
 Times are measured twice. First, CUDA events in the kernel's own process time many runs, as ``grader bench`` does. Then
 the grader's own clock measures the time (``grader.judge.timing.verified``), because the kernel could manipulate events.
 The stage fails if the kernel cannot be timed, if its output is wrong at the timed sizes, or if its time is impossible.
-A slow kernel fails only if the exercise has a limit for this GPU (``TimeBar``), because times depend on the GPU.
+A slow kernel fails only if the exercise has a limit for this GPU (``TimeBar``), because times depend on the GPU. Most
+limits follow from goals that the course's solutions meet (``grader.judge.timing.goals``).
 
 A limit applies to the median of the times by events. The grader's own clock is too coarse for times of a few
 microseconds, because it includes the overhead of passing memory. If the two times contradict each other, the stage

@@ -8,6 +8,7 @@ from grader.course import Course
 from grader.judge.timing.goals import reached
 from grader.report import theme
 from grader.report.book import front
+from grader.report.book.exercises import page
 from grader.report.goals import goals_page, render_goals, summary
 
 
@@ -46,11 +47,16 @@ def test_the_summary_counts_goals(numbers: tuple[int, int, int]) -> None:
     assert summary(few) == expected  # type: ignore[arg-type]
 
 
+def test_the_page_of_an_exercise_has_the_limits_of_its_goals() -> None:
+    course = Course()
+    text = page(course, course.find("softmax"))
+    assert text.count("time of *large* on H200") == 3
+
+
 def test_the_page_of_the_book_has_a_row_for_each_goal() -> None:
     course = Course()
     found = reached(course.root)
-    page = goals_page(course, found)
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    rows = [line for line in goals_page(course, found).splitlines() if line.startswith("| `")]
     assert len(rows) == len(found) and all(row.replace("\\|", "").count("|") == 7 for row in rows)
     for row, one in zip(rows, found):
         assert one.goal.limit in row and one.status in row and one.goal.reason in row and one.command in row

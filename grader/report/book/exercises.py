@@ -9,6 +9,7 @@ from grader.course import Course, Entry
 from grader.course.learner import pristine
 from grader.course.task import Bar, Exercise
 from grader.frontend.dtypes import DTYPES
+from grader.judge.timing.goals import with_time_bars
 from grader.report.book.links import escaped, relative
 from grader.report.task_view import effort
 
@@ -22,7 +23,7 @@ HINTS = ("Hint 1: a nudge", "Hint 2: the idea", "Hint 3: nearly the code")
 
 def page(course: Course, entry: Entry) -> str:
     """Return the page as Markdown. Run the day's tasks.py."""
-    exercise = entry.load()
+    exercise = with_time_bars(entry, entry.load())
     here = f"exercises/{entry.name}.md"
     lesson = relative(f"lessons/{entry.day}/lesson.ipynb", here)
     parts = [
