@@ -15,8 +15,8 @@ from grader.setup.errors import GraderError
 
 MARK = re.compile(r"<!--\s*goal:(.*?)-->", re.DOTALL)
 _FORM = re.compile(
-    r"(?P<exercise>\w+) (?P<yardstick>torch|copy|roofline|microseconds|tflops) (?P<sign>>=|<=|<|=) (?P<number>[\d.]+)"
-    r"(?: (?P<dtype>f32|f16|bf16|i32))?(?: (?P<size>\S.*))?"
+    r"(?P<exercise>\S+) (?P<yardstick>torch|copy|roofline|microseconds|tflops|record) (?P<sign>>=|<=|<|=)"
+    r" (?P<number>[\d.]+)(?: (?P<dtype>f32|f16|bf16|i32))?(?: (?P<size>\S.*))?"
 )
 
 
@@ -26,7 +26,7 @@ class Mark:
 
     It follows a sentence that states a speed. The figures of the exercise's recorded rows must agree with it: all rows,
     or those of the dtype and the size, which may be a shell pattern. ``=`` compares after rounding to the digits that
-    the mark gives.
+    the mark gives. ``day16_x/models.json record >= 2 models/*/ratio`` is for a figure of another record.
     """
 
     place: str
@@ -37,21 +37,23 @@ class Mark:
         form = _FORM.fullmatch(" ".join(self.text.split()))
         if form is None:
             return f"{self.place}: {self.text!r} is not EXERCISE YARDSTICK >=|<=|<|= NUMBER [DTYPE] [SIZE]"
+        number, size = float(form["number"]), form["size"] or ""
         try:
-            entry = course.find(form["exercise"])
+            if form["yardstick"] == "record":
+                goal = Goal(form["exercise"], "record", number, record=form["exercise"], figure=size, unit="{}")
+            else:
+                goal = Goal(
+                    course.find(form["exercise"]).name,
+                    form["yardstick"],  # type: ignore[arg-type]
+                    at_least=number,
+                    sizes=(size,) if size else (),
+                    dtypes=(form["dtype"],) if form["dtype"] else (),
+                )
+            found = compare(goal, course.root / "lessons" / goal.day)
         except GraderError as error:
             return f"{self.place}: {error}"
-        number = float(form["number"])
-        goal = Goal(
-            entry.name,
-            form["yardstick"],  # type: ignore[arg-type]
-            at_least=number,
-            sizes=(form["size"],) if form["size"] else (),
-            dtypes=(form["dtype"],) if form["dtype"] else (),
-        )
-        found = compare(goal, course.root / "lessons" / entry.day)
         if not found.rows:
-            return f"{self.place}: no recorded row of {entry.name} matches {self.text!r}"
+            return f"{self.place}: no recorded figure matches {self.text!r}"
         digits = len(form["number"].partition(".")[2])
         holds = {
             ">=": lambda value: value >= number,
@@ -64,11 +66,17 @@ class Mark:
 
 
 def marks(notebook: Path) -> Iterator[Mark]:
-    """Yield the marks of a lesson's text."""
+    """Yield the marks of a lesson's text. A comment may have several, separated by semicolons.
+
+    The comment must not begin a line: Markdown would end the paragraph before it.
+    """
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "markdown":
-            for found in MARK.finditer("".join(cell["source"])):
-                yield Mark(f"{notebook.parent.name}, cell {cell['id']}", found[1].strip())
+            text = "".join(cell["source"])
+            for found in MARK.finditer(text):
+                place = f"{notebook.parent.name}, cell {cell['id']}"
+                assert text[: found.start()].rpartition("\n")[2].strip(), f"{place}: the comment begins a line"
+                yield from (Mark(place, part.strip()) for part in found[1].split(";"))
 
 
 def outdated(found: Sequence[Reached]) -> list[str]:

@@ -23,6 +23,7 @@ FOLDED = "hide-input"
 
 _EXERCISES = re.compile(r"^#+ (?:\d+\. )?Exercises?\b", re.MULTILINE | re.IGNORECASE)
 _FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n(.*?)^\1`*\s*$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NO_PROSE = re.compile(r"\s*(?:#|\||```|\$\$|<|!\[)")
 """The beginning of a block that is a heading, a table, code, a formula, HTML or a picture."""
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.MULTILINE)
@@ -107,7 +108,7 @@ def _text(source: str | list[str]) -> str:
 
 def _paragraphs(markdown: str) -> Iterator[str]:
     """Yield the paragraphs and list items of a text."""
-    for block in re.split(r"\n\s*\n", _FENCE.sub("", markdown)):
+    for block in re.split(r"\n\s*\n", _COMMENT.sub("", _FENCE.sub("", markdown))):
         if block.strip() and not _NO_PROSE.match(block):
             yield from (item for item in _ITEM.split(block) if item.strip())
 

@@ -1,0 +1,41 @@
+"""Sentences of the lessons that state a speed agree with the recorded figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.course import Course
+from tests.goals import Mark, marks
+
+
+def test_every_marked_sentence_agrees_with_the_record() -> None:
+    course = Course()
+    found = [mark for day in course.days for mark in marks(day.lesson)]
+    assert len(found) > 20
+    assert [problem for mark in found if (problem := mark.problem(course))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("residual_add copy >= 0.95 large", ""),
+        ("residual_add copy >= 1.0 large", "the record contradicts"),
+        ("residual_add copy >= 1.0 f32 large", ""),
+        ("argmax torch = 1.2 f32 large", ""),
+        ("argmax torch = 1.3 f32 large", "large, f32: 1.2"),
+        ("argmax torch < 1 small", ""),
+        ("argmax torch < 1 large", "the record contradicts"),
+        ("argmax torch >= 0.9", ""),
+        ("argmax torch >= 1 f32 tiny", "no recorded figure matches"),
+        ("argmaxx torch >= 1 large", "did you mean"),
+        ("argmax turtle >= 1 large", "is not EXERCISE YARDSTICK"),
+        ("argmax torch 1 large", "is not EXERCISE YARDSTICK"),
+        ("day05_fusion/fusion_h200.json record >= 10 results/linear_swiglu small model/fused_us", ""),
+        ("day05_fusion/fusion_h200.json record < 10 results/linear_swiglu small model/fused_us", "contradicts"),
+        ("day05_fusion/fusion_h200.json record < 10 results/linear_swiglu/fused_us", "no recorded figure"),
+        ("day05_fusion/fusion.json record < 10 results/linear_swiglu small/fused_us", "no recorded figure"),
+    ],
+)
+def test_a_mark_is_compared_with_the_record(text: str, says: str) -> None:
+    problem = Mark("day02", text).problem(Course())
+    assert bool(problem) == bool(says) and says.lower() in problem.lower()
