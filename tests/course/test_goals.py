@@ -80,6 +80,13 @@ def test_a_misspelled_size_is_refused(root: Path) -> None:
             check_sizes(read(root, f"{GOAL}{lines}\n")[0], sizes)
 
 
+def test_every_goal_that_the_text_of_a_task_names_is_listed() -> None:
+    course = Course()
+    listed = {goal.exercise for goal in read_goals(course.root)}
+    named = {entry.name for entry in course.exercises if " goal on " in entry.load().summary}
+    assert len(named) > 10 and named <= listed
+
+
 def test_every_goal_of_the_course_is_for_sizes_that_are_timed() -> None:
     course = Course()
     for goal in read_goals(course.root):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from grader.course import Course, Entry
 from grader.course.task import Bar, Case, Exercise
 from grader.execution.runner.client import LoadFailed
 from grader.judge import check, driver
@@ -108,7 +109,7 @@ class World:
         monkeypatch.setattr("grader.judge.timing.turns.turn", turn)
         monkeypatch.setattr("grader.judge.fast.judge_fast", lambda task, file, jail: Stage("fast", world.fast, jail))
 
-    def check(self, exercise: Exercise | None = None, **more: Any) -> Verdict:
+    def check(self, exercise: Exercise | Entry | None = None, **more: Any) -> Verdict:
         return check(exercise or counted_task(), self.file, **{"seed": 5, **more})
 
 
@@ -271,6 +272,21 @@ def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
     assert said(world.check(device="cuda")).endswith("correct=failed safe=skipped efficient=skipped fast=skipped")
     world.spoil = on("nothing")
     assert world.check(device="cuda", stages=["correct"]).stages[4].summary == "not requested"
+
+
+def test_goals_that_the_record_meets_limit_the_time_on_a_gpu(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[Any] = []
+
+    def judge_fast(task: Exercise, file: Path, jail: Any) -> Stage:
+        limits.extend(task.time_bars)
+        return Stage("fast", PASSED)
+
+    monkeypatch.setattr("grader.judge.fast.judge_fast", judge_fast)
+    entry = Course().find("day02_reductions/softmax")
+    assert world.check(entry, device="cuda").stages[4].status == PASSED
+    assert {(bar.size, bar.gpu) for bar in limits} == {("large", "H200")} and not entry.load().time_bars
+    limits.clear()
+    assert world.check(device="cuda").stages[4].status == PASSED and limits == []
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from grader.course import Course
+from grader.course.goals import read_goals
+from grader.report.notebook import h200_goals
 from tests.goals import Mark, marks
 
 
@@ -13,6 +17,17 @@ def test_every_marked_sentence_agrees_with_the_record() -> None:
     found = [mark for day in course.days for mark in marks(day.lesson)]
     assert len(found) > 20
     assert [problem for mark in found if (problem := mark.problem(course))] == []
+
+
+def test_lessons_show_the_goals_as_the_record_has_them() -> None:
+    shown = 0
+    for day in Course().days:
+        for cell in json.loads(day.lesson.read_text())["cells"]:
+            if cell["cell_type"] == "code" and "".join(cell["source"]).lower().endswith("h200_goals(here)"):
+                texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]]
+                assert str(h200_goals(day.lesson.parent)) in texts, f"{day.folder}: execute the lesson again"
+                shown += 1
+    assert shown == len({goal.day for goal in read_goals(Course().root)})
 
 
 @pytest.mark.parametrize(
