@@ -41,14 +41,17 @@ def render_goals(course: Course, found: Sequence[Reached]) -> RenderableType:
 
 
 def goals_page(course: Course, found: Sequence[Reached]) -> str:
-    """Return the goals as a page in Markdown, with a table for each day."""
+    """Return the goals as a page in Markdown: for each day a table, the reasons, and the commands that measured."""
     parts = [HEAD, summary(found), ""]
     for title, of_day in _by_day(course, found):
-        parts += [f"## {title}", "", "| kernel | asked | reached | | measured on, by | why not |", "| --- " * 6 + "|"]
+        parts += [f"## {title}", "", "| kernel | asked | reached | | measured on |", "| --- " * 5 + "|"]
         for one in of_day:
-            measured = f"{one.gpu}, {one.date}: `{one.command}`" if one.rows else ""
-            cells = [f"`{one.goal.title}`", one.goal.limit, one.range, one.status, measured, _explained(one)]
-            parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            measured = f"{one.gpu}, {one.date}" if one.rows else ""
+            parts.append(f"| `{one.goal.title}` | {one.goal.limit} | {one.range} | {one.status} | {measured} |")
+        reasons = [f"- `{one.goal.title}`, {one.goal.limit}. {_explained(one)}" for one in of_day if _explained(one)]
+        parts += ["", *reasons]
+        if commands := list(dict.fromkeys(one.command for one in of_day if one.rows)):
+            parts += ["", "```sh", *commands, "```"]
         parts.append("")
     return "\n".join(parts)
 
