@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from grader.course import Course
 from grader.course.goals import read_goals
-from grader.report.notebook import h200_goals
+from grader.report.notebook import h200_goals, h200_table
 from tests.goals import Mark, marks
 
 
@@ -19,15 +20,19 @@ def test_every_marked_sentence_agrees_with_the_record() -> None:
     assert [problem for mark in found if (problem := mark.problem(course))] == []
 
 
-def test_lessons_show_the_goals_as_the_record_has_them() -> None:
-    shown = 0
+def test_lessons_show_the_times_and_goals_of_the_present_record() -> None:
+    shown = {"h200_table": 0, "h200_goals": 0}
+    call = re.compile(r"(h200_table|h200_goals)\((?:HERE|here)((?:, \"\w+\")*)\)$")
     for day in Course().days:
         for cell in json.loads(day.lesson.read_text())["cells"]:
-            if cell["cell_type"] == "code" and "".join(cell["source"]).lower().endswith("h200_goals(here)"):
+            found = call.search("".join(cell["source"])) if cell["cell_type"] == "code" else None
+            if found:
+                function = {"h200_table": h200_table, "h200_goals": h200_goals}[found[1]]
+                expected = str(function(day.lesson.parent, *re.findall(r"\w+", found[2])))
                 texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]]
-                assert str(h200_goals(day.lesson.parent)) in texts, f"{day.folder}: execute the lesson again"
-                shown += 1
-    assert shown == len({goal.day for goal in read_goals(Course().root)})
+                assert expected in texts, f"{day.folder}, cell {cell['id']}: execute the lesson again"
+                shown[found[1]] += 1
+    assert shown["h200_goals"] == len({goal.day for goal in read_goals(Course().root)}) and shown["h200_table"] > 10
 
 
 @pytest.mark.parametrize(
