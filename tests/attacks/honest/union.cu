@@ -1,0 +1,14 @@
+// A kernel reads its input by a member of a union.
+union Word {
+    float number;
+    unsigned bits;
+};
+__device__ float read(const float* x, int) { return reinterpret_cast<const Word*>(x)->number; }
+__global__ void kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    out[i] = 2.0f * read(x + i, i);
+}
+extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
+    if (n > 0) kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+}
