@@ -82,7 +82,7 @@ def traffic_of(verdict: Verdict) -> tuple[float, float | None] | None:
 
 
 def times_of(verdict: Verdict) -> list[tuple[str, float, float | None]]:
-    """Return size, microseconds and standard error of the times by the grader's own clock."""
+    """Return each timed size with its microseconds and their standard error, measured with the grader's own clock."""
     stage = verdict.stage("fast")
     timings = stage.timings if stage else []
     return [

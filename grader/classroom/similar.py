@@ -2,9 +2,10 @@
 
 A file becomes the set of its k-grams (k consecutive tokens), in which all names are equal. Code of the course is left
 out: the skeleton, and the course's headers, which some students paste into their files. The similarity of two files is
-the share of the smaller set that is also in the other. Code added to a copy therefore changes nothing until the copy
-has twice the size. Classes are small, so all k-grams are kept, whereas large collections keep a sample of them
-(Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting, 2003).
+the share of the smaller set that is also in the other. Adding code to a copy therefore does not lower the similarity;
+only files of which one is more than twice as large as the other are not compared. Classes are small, so all k-grams are
+kept, whereas large collections keep a sample of them (Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for
+Document Fingerprinting, 2003).
 
 Short kernels are naturally similar, and students who talk to each other write similar code. A pair is a hint, never a
 proof.

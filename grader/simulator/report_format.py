@@ -295,7 +295,7 @@ class Report(_Part):
         super().__post_init__()
         self.modules = [clean(module, MOST) for module in self.modules]
         if any(module >= len(self.modules) for _, module, _ in self.sites):
-            raise ValueError("a site with an unknown module")
+            raise ValueError("an access site refers to a library that the report does not list")
 
 
 class InvalidReport(GraderError):

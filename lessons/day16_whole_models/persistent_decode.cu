@@ -119,9 +119,9 @@ struct Shared {
     unsigned char* inputs;   // [2, input_bytes]: [most columns] of T
     unsigned char* sums;     // [2, sums_bytes]: floats [most tiles of a block]
     float* attended;         // [kReaders / 32, head_dim]
-    uint64_t* ready;         // [2]: the input is complete
-    uint64_t* summed;        // [2]: all multipliers are done with the input, and the sums are complete
-    uint64_t* given;         // [2]: the writers have loaded the sums
+    uint64_t* ready;         // [2], one mbarrier for each buffer: its input is complete
+    uint64_t* summed;        // [2]: all multipliers have read the input, and the sums are complete
+    uint64_t* given;         // [2]: the writers have loaded the sums, so the buffer may be overwritten
     const Work* works;       // [last - first]
     const float2* angle;     // [rotary / 2]: cosine and sine of this position
     int slots, slot_bytes, flying, input_bytes, sums_bytes;

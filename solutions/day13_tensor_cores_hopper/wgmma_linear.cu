@@ -25,7 +25,7 @@ constexpr int kThreads = 3 * 128;
 constexpr int kPanel = 8;  // rows of tiles per panel: clusters that work at the same time share tiles of w in L2
 
 constexpr int kStageBytes = 2 * kDepth * (kRows + kColumns);
-constexpr int kOutBytes = 2 * 16 * 64;  // a staging buffer of 16 x 64 of y; each warp has two
+constexpr int kOutBytes = 2 * 16 * 64;  // bytes of one of a warp's two staging buffers: 16 x 64 elements of y
 constexpr int kSharedBytes = 1024 + kStages * kStageBytes + 16 * kOutBytes + 2 * kStages * 8;
 
 // Compute the row and column of the i-th tile: panels of kPanel rows of tiles, each column by column.

@@ -62,11 +62,10 @@ def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every_exercise
 def test_trivial_outputs_fail(entry: Entry, no_diagnosis: None) -> None:
-    """Check that zeros, constants, means and noise as outputs fail in every nonempty case, unless they are correct.
+    """Check that trivial outputs fail: zeros, constants, means, noise, the inputs, and the task's ``lazy`` outputs.
 
-    If the reference is trivial (the softmax of one column is 1), that case cannot reject trivial outputs, but most
-    other cases must. The inputs and the task's ``lazy`` outputs may be close to the result in some cases, but not in
-    all.
+    A case may accept one only if its reference is trivial too (the softmax of one column is 1). Most cases must
+    reject zeros, constants, means and noise; at least one must reject the inputs and the ``lazy`` outputs.
     """
     task = entry.load()
     told: dict[str, list[bool]] = {}
