@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from grader.course.manifest import FILE, ListedDay, Manifest, read_manifest, read_toml
 from grader.setup import shipped
 from grader.setup.errors import GraderError
+from grader.setup.interrupts import interrupts_delayed
 
 if TYPE_CHECKING:
     from grader.course.task import Exercise
@@ -132,6 +133,9 @@ class Entry:
     def load(self) -> Exercise:
         """Run tasks.py and return the whole description. Imports torch."""
         import numpy  # noqa: F401  (before torch, which ignores a Ctrl-C during its own import of NumPy)
+
+        with interrupts_delayed():  # torch's C++ would end the process by an error of its own
+            import torch  # noqa: F401
 
         from grader.course.task import Exercise
 

@@ -115,7 +115,8 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 def read_goals(root: Path) -> tuple[Goal, ...]:
     """Return the goals of goals.toml, in its order; none if there is no such file.
 
-    Raise GraderError for a goal that contradicts itself, or that names an exercise that the course does not have.
+    Goals of a day that the course does not have are left out, so that a teacher can remove days. Raise GraderError for
+    a goal that contradicts itself, or that names an exercise that its day does not have.
     """
     path = root / FILE
     if not path.is_file():
@@ -125,12 +126,14 @@ def read_goals(root: Path) -> tuple[Goal, ...]:
     except msgspec.ValidationError as error:
         raise GraderError(f"{path}: {error}", f"The keys of a goal are {', '.join(Goal.__struct_fields__)}.") from None
     course = Course(root)
+    days = {day.folder for day in course.days}
     exercises = [entry.name for entry in [*course.exercises, *course.drafts]]
-    for number, goal in enumerate(goals, 1):
+    known_days = [(number, goal) for number, goal in enumerate(goals, 1) if goal.exercise.partition("/")[0] in days]
+    for number, goal in known_days:
         known = exercises + ([day.folder for day in course.days] if goal.yardstick == "record" else [])
         if problem := _problem(goal, known):
             raise GraderError(f"{path}: goal {number}, of {goal.exercise}: {problem}")
-    return goals
+    return tuple(goal for _, goal in known_days)
 
 
 def _problem(goal: Goal, known: list[str]) -> str:

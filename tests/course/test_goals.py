@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from grader.course import Course
 from grader.course.goals import FILE, Goal, check_sizes, read_goals
+from grader.setup import shipped
 from grader.setup.errors import GraderError
 from tests.small_course import write_course
 
@@ -35,6 +37,17 @@ def test_a_goal_has_a_limit_and_sizes(root: Path) -> None:
     assert goal.met_by(1.0) and not goal.met_by(0.999)
     (least,) = read(root, GOAL.replace("torch", "microseconds").replace("at_least = 1.0", "at_most = 20"))
     assert least.limit == "at most 20 us" and least.met_by(20.0) and not least.met_by(20.1)
+
+
+def test_goals_of_a_removed_day_are_left_out(root: Path) -> None:
+    (goal,) = read(root, GOAL.replace("day01_sums", "day02_more") + GOAL)
+    assert goal.exercise == "day01_sums/total"
+
+
+def test_the_course_has_the_days_of_all_goals() -> None:
+    course = Course(shipped.COURSE)
+    listed = tomllib.loads((course.root / FILE).read_text(encoding="utf-8"))["goal"]
+    assert len(read_goals(course.root)) == len(listed) > 50
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_mistakes_are_reported_at_their_line(
     ("code", "says"),
     [
         ("#include <thrust/complex.h>", "the simulator does not have this header of Thrust"),
-        ("#include <cub/device/device_reduce.cuh>", "the simulator does not have CUB's device-wide functions"),
+        ("#include <cub/device/device_histogram.cuh>", "the simulator does not have CUB's device-wide functions"),
         ("#include <thrust/sort.h>\nvoid f(int* x) { thrust::shuffle(x, x + 9, 1); }", "shuffle"),
     ],
 )
