@@ -26,7 +26,7 @@ _BODIES = (ast.Module, ast.ClassDef)
 _MARKERS = ("namespace", 'extern "C"', "finding: ", "clang-format ")
 """Beginnings of comments for programs: the end of a block, and what a test reads."""
 _CODE = re.compile(r"[;{]$|\b__\w+__\b|url\(|^\W|^--")
-"""What distinguishes code and parts of commands from messages, both of which are strings."""
+"""Matches strings that are code or parts of commands, not messages."""
 _CXX_COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", re.MULTILINE)
 
 

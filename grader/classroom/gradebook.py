@@ -13,7 +13,6 @@ from grader.classroom.policy import Grade, Policy, grade
 from grader.classroom.records import could_not_grade, write
 from grader.classroom.submissions import Submission
 from grader.course import Course
-from grader.course.learner import pristine
 from grader.setup.errors import GraderError
 
 FILE = "grades.json"
@@ -41,28 +40,10 @@ def make(
     names = {v["exercise"] for r in results for v in r["verdicts"]} | {name for r in results for name in r["missing"]}
     maxima = policy.maxima({e.name: float(e.points) for e in course.exercises if e.name in names})
     grades = [
-        grade(
-            policy,
-            result,
-            submission.folder_name,
-            maxima,
-            could_not_grade(result),
-            untouched=untouched(course, submission, result),
-        )
+        grade(policy, result, submission.folder_name, maxima, could_not_grade(result))
         for submission, result in zip(submissions, results)
     ]
     return GradeBook(maxima=maxima, grades=grades)
-
-
-def untouched(course: Course, submission: Submission, result: Mapping[str, Any]) -> frozenset[str]:
-    """Return the exercises of which a student handed in the skeleton as it was given."""
-    names = set()
-    for verdict in result["verdicts"]:
-        content = submission.kernels.get(verdict["file"])
-        given = pristine.find(course, course.find(verdict["exercise"])) if content is not None else None
-        if given is not None and content is not None and content.split() == given.content.split():
-            names.add(verdict["exercise"])
-    return frozenset(names)
 
 
 def save(book: GradeBook, out: Path) -> None:

@@ -26,7 +26,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -157,16 +156,14 @@ def grade(
     maxima: Mapping[str, float],
     failed: bool,
     handed_in: tuple[datetime, datetime] | None = None,
-    untouched: AbstractSet[str] = frozenset(),
 ) -> Grade:
-    """Return a student's grade from the stored results.
+    """Return a student's grade from the stored results. ``handed_in``: the times of submission and due date.
 
-    ``handed_in``: the times of submission and due date. ``untouched``: exercises of which the student handed in the
-    skeleton; it earns nothing, even where it passes a stage.
+    An unchanged skeleton earns nothing, even where it passes a stage.
     """
-    student = result["student"]
+    student, unchanged = result["student"], result.get("unchanged", ())
     points = {
-        verdict["exercise"]: 0.0 if verdict["exercise"] in untouched else round(policy.earned(verdict), 2)
+        verdict["exercise"]: 0.0 if verdict["exercise"] in unchanged else round(policy.earned(verdict), 2)
         for verdict in result["verdicts"]
     }
     made = Grade(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,9 +24,19 @@ from grader.verdict.wording.results import results
 
 
 def write_student(
-    out: Path, submission: Submission, key: str, wanted: list[str], graded: Graded, remarks: list[str]
+    out: Path,
+    submission: Submission,
+    key: str,
+    wanted: list[str],
+    graded: Graded,
+    remarks: list[str],
+    unchanged: Sequence[str] = (),
 ) -> None:
-    """Write the three files of a student. ``key`` identifies what was graded, and how."""
+    """Write the three files of a student.
+
+    ``key`` identifies what was graded, and how. ``unchanged``: the exercises of which the student handed in the
+    skeleton.
+    """
     folder, verdicts = out / submission.folder_name, graded.verdicts
     missing = [name for name in wanted if name not in {verdict.exercise for verdict in verdicts}]
     data = {
@@ -36,6 +46,7 @@ def write_student(
         "refused": submission.refused,
         "missing": missing,
         "remarks": remarks,
+        "unchanged": list(unchanged),
         "references": [incident.reference for incident in graded.incidents],
         "score": sum(verdict.score for verdict in verdicts),
         "verdicts": [results(verdict) for verdict in verdicts],
@@ -80,6 +91,7 @@ class _Kept(msgspec.Struct):
     references: list[str]
     score: float
     verdicts: list[_KeptVerdict]
+    unchanged: list[str]
 
 
 def read_student(out: Path, submission: Submission) -> dict[str, Any] | None:

@@ -27,6 +27,7 @@ from grader.classroom.store import Plan, Store
 from grader.classroom.submissions import Submission
 from grader.classroom.worker import Graded
 from grader.course import Course
+from grader.course.learner import pristine
 from grader.setup.errors import GraderError
 
 Done = Callable[[Submission, dict[str, Any], bool], None]
@@ -46,6 +47,8 @@ class Student:
     """The path of each exercise's file in the submission."""
     jobs: dict[str, Job]
     """The jobs by exercise, in order."""
+    unchanged: tuple[str, ...] = ()
+    """The exercises whose file is the skeleton."""
     missing: set[str] = field(default_factory=set)
     """The keys of the unfinished jobs."""
 
@@ -83,6 +86,7 @@ class Session:
         self.seed = self.instructions.seed if self.instructions.seed is not None else self._kept_seed()
         self.entries = {entry.name: entry for entry in self.course.exercises}
         self.store = Store(self.out)
+        self._skeletons: dict[str, list[bytes] | None] = {}
 
     def run(self, on_done: Done, on_job: Counted = lambda done, total: None) -> list[dict[str, Any]]:
         """Grade the remaining students; return the results of all, in the order of the submissions."""
@@ -108,7 +112,17 @@ class Session:
         parts = [__version__, jobs.code_digest(), str(self.seed), self.instructions.digest, submission.digest]
         parts += [*self._wanted(), *(job.key for job in found.values()), self.device]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-        return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found)
+        unchanged = tuple(name for name, (_, content) in kernels.items() if content.split() == self._skeleton(name))
+        return Student(submission, key, {name: place for name, (place, _) in kernels.items()}, found, unchanged)
+
+    def _skeleton(self, name: str) -> list[bytes] | None:
+        """Return the words of an exercise's skeleton, for comparisons without whitespace; None if it is missing."""
+        if name not in self._skeletons:
+            entry = self.entries[name]
+            given = pristine.find(self.course, entry)
+            content = given.content if given else entry.skeleton.read_bytes() if entry.skeleton.is_file() else None
+            self._skeletons[name] = None if content is None else content.split()
+        return self._skeletons[name]
 
     def _forget(self, students: list[Student]) -> None:
         """Delete the results to grade again. If this run is then killed, the next run grades them."""
@@ -214,7 +228,11 @@ class Session:
         if submission.incident:
             graded.incidents.append(submission.incident)
         try:
-            records.write_student(self.out, submission, student.key, wanted, graded, self._remarks(submission))
+            remarks = self._remarks(submission)
+            remarks += [
+                f"the file for {name} is the unchanged skeleton, which earns nothing" for name in student.unchanged
+            ]
+            records.write_student(self.out, submission, student.key, wanted, graded, remarks, student.unchanged)
         except GraderError:
             raise
         except Exception as error:

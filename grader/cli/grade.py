@@ -135,7 +135,6 @@ def command(
 
 def _run(session: Any, console: Console) -> list[dict[str, Any]]:
     """Run the session. On a terminal, show a progress bar with the finished jobs and students."""
-    from grader.classroom.gradebook import untouched
     from grader.classroom.policy import grade
 
     columns = [
@@ -157,8 +156,7 @@ def _run(session: Any, console: Console) -> list[dict[str, Any]]:
             last = repr(submission.student)[1:-1][:30]
             progress.update(bar, students=students, last=last)
             if (not console.is_terminal and not before) or submission.student in session.again_students:
-                unchanged = untouched(session.course, submission, result)
-                points = grade(session.instructions.policy, result, "", {}, failed=False, untouched=unchanged).total
+                points = grade(session.instructions.policy, result, "", {}, failed=False).total
                 console.print(f"{last}: {points:g} points", markup=False, soft_wrap=True)
 
         def job(finished: int, total: int) -> None:

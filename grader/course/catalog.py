@@ -80,7 +80,7 @@ class Entry:
     needs: tuple[str, ...] = ()
     """The full names of the days and exercises that it builds on."""
     draft: bool = False
-    """Whether it is an unfinished exercise, which is listed but counts nowhere."""
+    """True for an unfinished exercise. It is listed and can be checked, but has no points in a class."""
 
     @property
     def name(self) -> str:

@@ -128,12 +128,12 @@ def read_goals(root: Path) -> tuple[Goal, ...]:
     course = Course(root)
     days = {day.folder for day in course.days}
     exercises = [entry.name for entry in [*course.exercises, *course.drafts]]
-    known_days = [(number, goal) for number, goal in enumerate(goals, 1) if goal.exercise.partition("/")[0] in days]
-    for number, goal in known_days:
+    kept = [(number, goal) for number, goal in enumerate(goals, 1) if goal.exercise.partition("/")[0] in days]
+    for number, goal in kept:
         known = exercises + ([day.folder for day in course.days] if goal.yardstick == "record" else [])
         if problem := _problem(goal, known):
             raise GraderError(f"{path}: goal {number}, of {goal.exercise}: {problem}")
-    return tuple(goal for _, goal in known_days)
+    return tuple(goal for _, goal in kept)
 
 
 def _problem(goal: Goal, known: list[str]) -> str:

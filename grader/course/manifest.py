@@ -51,7 +51,7 @@ class ListedExercise(Struct, frozen=True, forbid_unknown_fields=True):
     needs: tuple[Text, ...] | None = None
     """The days and exercises that it builds on: ``day02_reductions``, ``day02_reductions/softmax``."""
     draft: bool = False
-    """Whether the exercise is unfinished: it is listed and can be checked, but counts nowhere."""
+    """True for an unfinished exercise. It is listed and can be checked, but has no points in a class."""
 
 
 class ListedDay(Struct, frozen=True, forbid_unknown_fields=True):

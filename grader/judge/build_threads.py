@@ -80,11 +80,11 @@ class Threads(Building):
                 f"{name} has a #line directive or a linemarker, which would change the line numbers of findings.",
                 "Remove it.",
             )
-        if differs := compiler_conditions.differing_name(kernel.plan.source, kernel.plan.include_dirs):
+        if macro := compiler_conditions.differing_name(kernel.plan.source, kernel.plan.include_dirs):
             raise BuildError(
-                f"{name} uses {differs}, which may have another value for nvcc than for the simulator's compiler. "
+                f"{name} uses {macro}, which may have another value for nvcc than for the simulator's compiler. "
                 "Both must compile the same code.",
-                f"Write the kernel without {differs}.",
+                f"Write the kernel without {macro}.",
             )
         names = imports.refused(kernel.library, kernel.libsim)
         if kernel.plan.compiler.family == "gcc" and imports.entries_in_constants(kernel.library.read_bytes()):

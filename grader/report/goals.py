@@ -33,8 +33,8 @@ def render_goals(course: Course, found: Sequence[Reached]) -> RenderableType:
                 line = Text(f"    {one.goal.limit}: ")
                 line.append(f"{one.range}, {one.status}" if one.rows else one.status, style=style)
                 lines.append(line if line.cell_len <= 80 else paragraph(line.plain, style=style, indent=4))
-                if explained := _explained(one):
-                    lines.append(paragraph(explained, style="quiet", indent=6))
+                if one.explained:
+                    lines.append(paragraph(one.explained, style="quiet", indent=6))
             if measured:
                 lines.append(paragraph(measured, style="quiet", indent=4))
     return Group(*lines, Text(""), paragraph(summary(found), indent=2))
@@ -48,7 +48,7 @@ def goals_page(course: Course, found: Sequence[Reached]) -> str:
         for one in of_day:
             measured = f"{one.gpu}, {one.date}" if one.rows else ""
             parts.append(f"| `{one.goal.title}` | {one.goal.limit} | {one.range} | {one.status} | {measured} |")
-        reasons = [f"- `{one.goal.title}`, {one.goal.limit}. {_explained(one)}" for one in of_day if _explained(one)]
+        reasons = [f"- `{one.goal.title}`, {one.goal.limit}. {one.explained}" for one in of_day if one.explained]
         parts += ["", *reasons]
         if commands := list(dict.fromkeys(one.command for one in of_day if one.rows)):
             parts += ["", "```sh", *commands, "```"]
@@ -72,10 +72,3 @@ def _by_day(course: Course, found: Sequence[Reached]) -> Iterator[tuple[str, lis
 
 def _measured(one: Reached) -> str:
     return f"{one.gpu}, {one.date}: {one.command}" if one.rows else ""
-
-
-def _explained(one: Reached) -> str:
-    """Return why a goal is missed, and in which rows; or why it is not recorded."""
-    if not one.rows:
-        return f"Not recorded: {one.goal.not_recorded}." if one.goal.not_recorded else ""
-    return f"Not met: {one.misses}. {one.goal.reason}".strip() if one.missed else ""

@@ -16,8 +16,8 @@ constexpr int kColumns = 16;        // rows of w per block, which are columns of
 constexpr int kLaneK = 32;          // values of k per lane and step; they have one scale
 constexpr int kStepK = 4 * kLaneK;  // values of k per warp and step
 
-// Convert patterns 0 and 4 of a word to two bf16 numbers, times 2^-126. The exponent of e2m1 becomes the lowest bits of
-// bf16's exponent, its mantissa the highest bit of bf16's mantissa. Subnormal numbers of e2m1 are subnormal in bf16.
+// Convert the e2m1 numbers in bits 0 to 3 and 16 to 19 of a word to a pair of bf16 numbers, times 2^-126. The exponent
+// of e2m1 becomes the lowest bits of bf16's exponent, its mantissa the highest bit of bf16's mantissa. Subnormal numbers of e2m1 are subnormal in bf16.
 __device__ __forceinline__ unsigned tiny_pair(unsigned word) {
     return (word << 6 & 0x01c001c0) | (word << 12 & 0x80008000);
 }

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.gradebook import untouched
 from grader.classroom.instructor import read_instructions
 from grader.classroom.policy import Extra, Late, Policy, grade
 from grader.classroom.stored import shown_name
-from grader.classroom.submissions import Submission
 from grader.cli.app import run
 from grader.course import Course
 from grader.setup.errors import GraderError
@@ -162,21 +160,33 @@ def test_the_instructors_points_are_printed(course: Course, hand_in, tmp_path: P
     assert "ann: 4 points" in capsys.readouterr().out.splitlines()
 
 
-def test_an_untouched_skeleton_earns_nothing() -> None:
+def test_a_submitted_skeleton_is_recognized(course: Course, hand_in, tmp_path: Path, capsys) -> None:
+    skeleton = (course.root / "exercises/day01_start/twice.cu").read_text()
+    (tmp_path / "instructor.toml").write_text("[points.twice]\nbuilds = 1\ncorrect = 4\n")
+    hand_in("ann", 'extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {}\n')
+    (course.root / "exercises/day01_start/twice.cu").write_text(
+        'extern "C" void twice(const float* x, float* out, int n,\r\n    cudaStream_t stream) {}\r\n'
+    )
+    folder = hand_in("bob", skeleton + "int begun;\n")
+    arguments = [
+        "grade",
+        str(folder),
+        "--instructor",
+        str(tmp_path / "instructor.toml"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert run(arguments) == 0
+    assert "ann: 0 points" in capsys.readouterr().out.splitlines()
+    assert "is the unchanged skeleton" in (tmp_path / "out/ann/feedback.txt").read_text()
+    assert "skeleton" not in (tmp_path / "out/bob/feedback.txt").read_text()
+
+
+def test_an_unchanged_skeleton_earns_nothing() -> None:
     policy = Policy(stages={"d/e": {"builds": 4.0, "correct": 6.0}})
     found = result("builds")
     assert grade(policy, found, "ann", {"d/e": 10.0}, False).points == {"d/e": 4}
-    assert grade(policy, found, "ann", {"d/e": 10.0}, False, untouched={"d/e"}).points == {"d/e": 0}
-
-
-def test_a_skeleton_is_recognized_in_a_submission(tmp_path: Path) -> None:
-    course = Course(Path(__file__).parents[2])
-    entry = course.find("softmax")
-    found = {"verdicts": [{"exercise": entry.name, "file": "softmax.cu"}]}
-    skeleton = entry.skeleton.read_bytes()
-    given = Submission("ann", tmp_path, {"softmax.cu": skeleton.replace(b"\n", b"\r\n")})
-    begun = Submission("ann", tmp_path, {"softmax.cu": skeleton + b"int begun;\n"})
-    assert untouched(course, given, found) == {entry.name} and not untouched(course, begun, found)
+    assert grade(policy, found | {"unchanged": ["d/e"]}, "ann", {"d/e": 10.0}, False).points == {"d/e": 0}
 
 
 def test_extra_points_are_text_and_no_formula() -> None:

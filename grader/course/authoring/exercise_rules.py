@@ -244,7 +244,9 @@ def stages(draft: Draft) -> Iterator[Problem]:
     """Check that course.toml lists exactly the stages for which tasks.py has data."""
     task, entry = draft.task, draft.entry
     if bool(task.bars) != (task.efficient is not None):
-        yield draft.described("the bars need the case in which they are counted (efficient=), and that case needs bars")
+        yield draft.described(
+            "bars= and efficient= belong together: give the limits on counters, and the case in which they are counted"
+        )
     has = [*ALWAYS, *(["efficient"] if task.bars else []), *(["fast"] if task.bench else [])]
     if list(entry.stages) != has:
         says = f"{entry.name} lists the stages {', '.join(entry.stages)}; its bars and bench need {', '.join(has)}"

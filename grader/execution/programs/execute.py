@@ -52,7 +52,7 @@ class Outcome:
     seconds: float
     report: Report | None = None
     """The simulator's findings and counters; None on a GPU, or if the program left no report."""
-    left_status: int = 0
+    exit_status: int = 0
     """The exit status according to the report; a program that the grader did not start has no other."""
     signal: int = 0
     place: Location = UNKNOWN
@@ -67,7 +67,7 @@ class Outcome:
     """True if the checks were enabled."""
     failed_allocation: Finding | None = None
     """The first allocation that failed for lack of device memory, if the program handled the error."""
-    waits_for_nothing: list[Finding] = field(default_factory=list)
+    waits_for_unrecorded_events: list[Finding] = field(default_factory=list)
     """Waits for an event that was never recorded, which CUDA permits. They are no findings of a program."""
     leaked: int = 0
     """Bytes of device memory not freed. This is not a finding, because the system frees them."""
@@ -198,7 +198,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     if head is None:
         return
     outcome.signal, outcome.kernel, outcome.refused = int(head["signal"]), head["kernel"], head["refused"]
-    outcome.left_status, outcome.timed_out = int(head["status"]), outcome.timed_out or float(head["timeout"]) or None
+    outcome.exit_status, outcome.timed_out = int(head["status"]), outcome.timed_out or float(head["timeout"]) or None
     if offset := int(head["place"]):
         outcome.place = symbolizer(program).locate([offset])[offset]
     try:
@@ -208,7 +208,7 @@ def _read(outcome: Outcome, report: Path, program: Path) -> None:
     leaks = [finding for finding in outcome.report.findings if finding.kind == "leak"]
     outcome.report.findings = [finding for finding in outcome.report.findings if finding.kind != "leak"]
     outcome.leaked = sum(leak.payload.bytes for leak in leaks if isinstance(leak.payload, LeakedBytes))
-    outcome.waits_for_nothing = [f for f in outcome.report.findings if f.kind == "event_not_recorded"]
+    outcome.waits_for_unrecorded_events = [f for f in outcome.report.findings if f.kind == "event_not_recorded"]
     outcome.report.findings = [f for f in outcome.report.findings if f.kind != "event_not_recorded"]
     outcome.report.findings = one_for_each_buffer(outcome.report.findings)
     full = [finding for finding in outcome.report.findings if _has_error(finding, _OUT_OF_MEMORY)]
@@ -230,7 +230,7 @@ def read_left_report(path: Path, program: Path) -> Outcome:
     """Return the outcome of a program that ``execute`` did not start, from the report that it wrote."""
     outcome = Outcome(0, 0.0)
     _read(outcome, path, program)
-    outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else outcome.left_status
+    outcome.status = 128 + outcome.signal if outcome.signal else 2 if outcome.refused else outcome.exit_status
     return outcome
 
 

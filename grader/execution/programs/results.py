@@ -87,7 +87,7 @@ def ending(outcome: Outcome) -> str:
             said += " Run it without --no-checks: the checks report a kernel that waits for the host."
     if outcome.failed_allocation is not None:
         said += f" An allocation failed for lack of memory: {message(outcome.failed_allocation)}."
-    for wait in outcome.waits_for_nothing:
+    for wait in outcome.waits_for_unrecorded_events:
         said += f" Note: {message(wait)}."
     if outcome.leaked and outcome.status == 0:
         said += f" It did not free {words.amount(outcome.leaked)} of device memory."

@@ -86,6 +86,13 @@ class Reached:
         """The rows that miss the goal with their figures, as text."""
         return "; ".join(f"{row.name} ({_number(row.value, self.goal)})" for row in self.missed)
 
+    @property
+    def explained(self) -> str:
+        """The rows that miss the goal and why, or why no figure is recorded; empty if the goal is met."""
+        if not self.rows:
+            return f"Not recorded: {self.goal.not_recorded}." if self.goal.not_recorded else ""
+        return f"Not met: {self.misses}. {self.goal.reason}".strip() if self.missed else ""
+
 
 def reached(root: Path, day: str = "", folder: Path | None = None) -> list[Reached]:
     """Return the goals with their recorded figures: all, or those of a day.

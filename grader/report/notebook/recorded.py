@@ -54,11 +54,11 @@ def h200_goals(day: str | Path) -> Panel:
         goal = found.goal
         wanted = f"{goal.title}: {goal.limit}."
         if not found.rows:
-            lines.append(Text(f"{wanted} Not recorded: {goal.not_recorded}."))
+            lines.append(Text(f"{wanted} {found.explained}"))
             continue
         lines.append(Text(f"{wanted} Met in {len(found.rows) - len(found.missed)} of {len(found.rows)} rows."))
         if found.missed:
-            lines.append(paragraph(f"Not met: {found.misses}. {goal.reason}", style="quiet", indent=2))
+            lines.append(paragraph(found.explained, style="quiet", indent=2))
     return Panel(Group(*(lines or [Text("This day has no goals for times.")])))
 
 

@@ -199,7 +199,7 @@ void fault(Launch& launch, const Fault& fault);
 void refused(const Launch* launch, const char* call, int cuda_error, const char* why, const void* address = nullptr);
 
 // A host call waits for an event that was never recorded: CUDA returns at once.
-void waits_for_nothing(const char* call, const void* address);
+void waits_for_unrecorded_event(const char* call, const void* address);
 
 // The sandbox stopped an access or a call of a submission (submission_sandbox/sandbox.h).
 void not_its_own(const char* kind, const void* data, size_t bytes, bool write, const void* code);

@@ -69,7 +69,7 @@ WEAK void fault(Launch&, const Fault&) {}
 WEAK void refused(const Launch*, const char*, int, const char*, const void*) {}
 WEAK void bad_free(const void*, const void*) {}
 WEAK bool waits_for_host(const void*) { return false; }
-WEAK void waits_for_nothing(const char*, const void*) {}
+WEAK void waits_for_unrecorded_event(const char*, const void*) {}
 WEAK void late_access(const void*, size_t, bool, const void*) {}
 WEAK void not_its_own(const char*, const void*, size_t, bool, const void*) {}
 WEAK void default_stream_used(const char*, const void*) {}

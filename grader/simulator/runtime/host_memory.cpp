@@ -186,7 +186,7 @@ cudaError_t perform_copy(const Operation& operation) {
         const char* from = static_cast<const char*>(rows.from) + row * rows.from_pitch;
         const char* wrong = wrong_side(to, from, rows.width, operation.direction);
         if (wrong) return refuse(operation.call, cudaErrorInvalidValue, wrong, operation.caller);
-        sandbox::copies_to(to, rows.width, operation.caller);
+        if (!is_device(to, rows.width)) sandbox::copies_to(to, rows.width, operation.caller);
         if (is_device(from, rows.width)) events::host_read(from, rows.width);
         events::host_copy(to, from, rows.width);
         memmove(to, from, rows.width);

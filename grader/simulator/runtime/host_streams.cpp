@@ -103,7 +103,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
     CUevent_st* event = streams::find(event_handle);
     if (!event) return refuse(call, cudaErrorInvalidResourceHandle, streams::no_event);
     if (!event->recorded) {  // CUDA returns cudaSuccess without waiting
-        events::waits_for_nothing(call, __builtin_return_address(0));
+        events::waits_for_unrecorded_event(call, __builtin_return_address(0));
         return cudaSuccess;
     }
     if (stream->capture && flags) return captures::forbids_external(call, *stream);

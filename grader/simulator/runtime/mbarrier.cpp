@@ -38,7 +38,7 @@ void enter(Thread& self, Site site, const void* caller) {
     self.call_address = caller;
 }
 
-// Which mbarriers an operation accepts: those in the shared memory of its block, or of any block of its cluster.
+// The mbarriers that an operation accepts: those in the shared memory of its block, or of any block of its cluster.
 enum class Reach { block, cluster };
 
 // Returns the block whose shared memory holds the object.

@@ -70,7 +70,7 @@ struct Thread {
     State state;
     uint16_t conditions;  // nesting depth of the loop conditions that it evaluates now: sim/device.h
 
-    // Where the thread waits. Valid while the state is `waiting`; kept afterwards for findings.
+    // The place and the cause of the thread's wait. Valid while the state is `waiting`; findings read them later, too.
     Wait wait;
     uint8_t wait_detail;  // Shuffle, Vote or Reduce; barrier number for barriers
     unsigned wait_mask;

@@ -292,7 +292,7 @@ class Operators:
         return out
 
     def _splits(self, blocks: int, keys: int) -> int:
-        """Return the number of parts of the keys: enough blocks for the GPU, at least 64 keys per part."""
+        """Return into how many parts to split the keys: enough to give each SM a block, but at least 64 keys each."""
         if self.device == "cpu":
             return 1
         return max(1, min(-(-self._processors() // blocks), keys // 64, 64))

@@ -8,5 +8,5 @@ __global__ void another(const float*, float*, int) {}
 #define KERNEL another
 #endif
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) {
-    if (n > 0) twice_kernel<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
+    if (n > 0) KERNEL<<<(n + 63) / 64, 64, 0, stream>>>(x, out, n);
 }

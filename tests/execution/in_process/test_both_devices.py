@@ -17,7 +17,7 @@ SOURCE = """__global__ void add_kernel(const float* x, const float* y, float* ou
 extern "C" void add(const float* x, const float* y, float* out, long long n, int threads, cudaStream_t stream) {
     add_kernel<<<(n + threads - 1) / threads, threads, 0, stream>>>(x, y, out, n);
 }
-// What the runtime says of the last launch, and of a pointer: 2 is memory of its own device.
+// Returns the last launch's error and the type of a pointer's memory: 2 is device memory.
 extern "C" void state(const float* x, int* error, int* kind, cudaStream_t) {
     cudaPointerAttributes attributes{};
     int found[2] = {cudaPeekAtLastError(), 0};

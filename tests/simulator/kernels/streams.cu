@@ -178,7 +178,7 @@ extern "C" void nodes(int* out, int* total, cudaStream_t) {
     out[i++] = cudaGraphKernelNodeSetParams(in_clone, &params);
     out[i++] =
         cudaGraphExecUpdate(executable, clone, &update) == cudaSuccess && update.result == cudaGraphExecUpdateSuccess;
-    out[i++] = cudaGraphLaunch(executable, mine);  // adds 100
+    out[i++] = cudaGraphLaunch(executable, mine);  // the graph's kernel adds 100
     cudaStreamSynchronize(mine);
     cudaGraphExecDestroy(executable);
 

@@ -51,7 +51,7 @@ void launch(const Element* a, const Element* b, const Sum* c, Sum* d, int lda, i
     }
 }
 
-// Which element of a 16x16 fragment each lane holds: the fragments are loaded from a matrix that numbers its elements.
+// Stores the element of a 16x16 fragment that each lane holds. The matrix has the number of each element as its value.
 __global__ void ownership(const half* numbers, const float* floats, float* a, float* b, float* sums, float* counts) {
     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fragment_a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fragment_b;

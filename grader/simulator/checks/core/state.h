@@ -71,9 +71,8 @@ struct ThreadExtras {
     const Release* released[3];   // what the last fence of each scope (block, cluster, device or wider) published; null
                                   // if a later one has a wider scope
     Growable<PendingWrite>* writes;  // pending writes; null: none
-    const void*
-        piece_code;  // return address of the last hook since a write became pending; `piece`: the memory address
-    uintptr_t piece;
+    const void* piece_code;          // the code address of the last access after a write became pending
+    uintptr_t piece;                 // the memory address of that access
     PendingIndex index;
     VolatileRead last_read;
     Growable<AsyncCopy>* copies;

@@ -210,7 +210,7 @@ void bad_free(const void* pointer, const void* address) {
     add_finding(finding);
 }
 
-void waits_for_nothing(const char* call, const void* address) {
+void waits_for_unrecorded_event(const char* call, const void* address) {
     Finding finding = finding_for(FindingKind::event_not_recorded, nullptr, address);
     finding.payload = Call{call};
     add_finding(finding);

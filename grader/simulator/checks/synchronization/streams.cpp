@@ -92,7 +92,7 @@ void number_work() {
     end_serials();
 }
 
-// Who makes an access that is not by a kernel's thread: an operation of a stream, or the host.
+// The author of an access that no kernel's thread makes: an operation of a stream, or the host.
 struct Accessor {
     bool host;
     bool write;

@@ -1,4 +1,4 @@
-// What the algorithms of CUB over device memory share. As Thrust's, they run in kernels with one thread.
+// Shared parts of CUB's algorithms over device memory. Like Thrust's algorithms here, they run in kernels with one thread.
 #pragma once
 
 #include "thrust/execution_policy.h"
@@ -6,9 +6,10 @@
 
 namespace cub {
 
-template <typename Key, typename Value>
+template <typename Key_, typename Value_>
 struct KeyValuePair {
-    using Key_ = Key;
+    using Key = Key_;
+    using Value = Value_;
     Key key;
     Value value;
 };
