@@ -7,11 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from grader.execution.build.build import BuildPlan, BuiltKernel, build, compile_directly, plan_kernel
+from grader.execution.build.build import BuildPlan, BuiltKernel, build, compile_directly, compile_kernel, plan_kernel
 from grader.execution.jail import compiling, imports
 from grader.execution.runner import tiers
 from grader.execution.runner.gpu import gpu_architecture
-from grader.execution.runner.program import build_runner
+from grader.execution.runner.program import NOTHING, build_runner
 from grader.execution.submission_sandbox import compiler_conditions, instrumentation_bypass
 from grader.frontend.toolchain.process import RunCommand, stop_all
 from grader.judge import nvcc
@@ -24,14 +24,17 @@ class Threads(Building):
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        pool = ThreadPoolExecutor(max_workers=5, thread_name_prefix="build")
+        pool = ThreadPoolExecutor(max_workers=7, thread_name_prefix="build")
         arch = gpu_architecture(job.architecture) if job.device == "cuda" else None
         self.jail = pool.submit(tiers.in_force, arch)
+        # A compiler does not use the GPU. So it need not wait until the jail with the GPU is built and tested.
+        self._compilers_jail = pool.submit(tiers.in_force) if arch else self.jail
         self._plan: Future[BuildPlan] = pool.submit(
             plan_kernel, job.file, job.device, job.device == "cpu", arch=arch or job.architecture
         )
         self.kernel = pool.submit(self._compile)
-        self.runner: Future[Path] = pool.submit(build_runner, job.device, arch)
+        self._nothing = pool.submit(compile_kernel, NOTHING, "cuda", False, arch=arch) if arch else None
+        self.runner: Future[Path] = pool.submit(self._build_runner, arch)
         self.nvcc = pool.submit(self._ask_nvcc) if job.ask_nvcc else None
         pool.shutdown(wait=False)
 
@@ -40,12 +43,20 @@ class Threads(Building):
 
     def stop(self) -> None:
         stop_all()
-        futures: list[Future[Any]] = [self.jail, self._plan, self.kernel, self.runner]
-        while wait([*futures, *([self.nvcc] if self.nvcc else [])], timeout=0.05).not_done:
+        every = (self.jail, self._compilers_jail, self._plan, self.kernel, self._nothing, self.runner, self.nvcc)
+        futures: list[Future[Any]] = [future for future in every if future is not None]
+        while wait(futures, timeout=0.05).not_done:
             stop_all()  # again, because a thread may have started another compiler meanwhile
 
     def _run_compiler(self) -> RunCommand:
-        return compiling.run_in(self.jail.result().jail)
+        return compiling.run_in(self._compilers_jail.result().jail)
+
+    def _build_runner(self, arch: str | None) -> Path:
+        """Return the runner, when everything is built that the stages on a GPU run beside the kernel."""
+        runner = build_runner(self._job.device, arch)
+        if self._nothing is not None:
+            self._nothing.result()
+        return runner
 
     def _ask_nvcc(self) -> nvcc.Answer:
         self._plan.result()  # raises the front end's error: nvcc does not compile such a file

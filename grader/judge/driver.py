@@ -80,10 +80,8 @@ def run_check(
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
-        if isinstance(entry, Entry) and device == "cuda" and "fast" in wanted:
-            from grader.judge.timing.goals import with_time_bars
-
-            task = with_time_bars(entry, task)
+        if device == "cuda" and "fast" in wanted:
+            task = _ready_to_time(entry, task, options)
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
         held = builder.building.jail.result()
         verdict.isolation, verdict.isolation_note = held.tier, held.note
@@ -131,6 +129,17 @@ def run_check(
     verdict.versions = _versions(built)
     verdict.seconds = time.monotonic() - started
     return verdict
+
+
+def _ready_to_time(entry: Entry | Exercise, task: Exercise, options: CheckOptions) -> Exercise:
+    """Raise GraderError if this machine cannot time kernels. Return the task with the limits that goals set."""
+    from grader.execution.runner.gpu import require_torch, start_context
+    from grader.judge.timing.goals import with_time_bars
+
+    require_torch()
+    if options.ahead:
+        start_context()
+    return with_time_bars(entry, task) if isinstance(entry, Entry) else task
 
 
 class _Check:

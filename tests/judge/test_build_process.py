@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pickle
 import signal
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from grader.execution.build import build
+from grader.execution.build.build import BuildPlan, BuiltKernel
 from grader.execution.build.diagnostics import CompileError
+from grader.execution.jail import compiling
+from grader.execution.jail.running import Jail
+from grader.execution.runner import tiers
+from grader.execution.runner.tiers import InForce
 from grader.frontend.prototype import PrototypeError
 from grader.frontend.rewrite_error import RewriteError
 from grader.frontend.toolchain import ahead
+from grader.frontend.toolchain.compilers import Compiler
+from grader.judge import build_threads
 from grader.judge.build_job import Building, Job
 from grader.judge.build_process import Process
 from grader.judge.build_threads import Threads
@@ -44,6 +53,38 @@ def test_errors_are_those_of_threads(tmp_path: Path, why: str) -> None:
     threads, process = (outcome(building.kernel) for building in both)
     assert threads == process and issubclass(threads[0], BuildError)  # type: ignore[arg-type]
     assert outcome(both[0].jail) == outcome(both[1].jail) and outcome(both[0].runner) == outcome(both[1].runner)
+
+
+def test_a_kernel_for_a_gpu_compiles_before_the_gpus_jail_is_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compile in the jail of the simulator's kernels: building and testing the one with a GPU takes seconds."""
+    path = tmp_path / "k.cu"
+    path.write_text(RIGHT)
+    compiled = threading.Event()
+    built: list[str] = []
+
+    def in_force(arch: str | None = None) -> InForce:
+        assert arch is None or compiled.wait(timeout=120)
+        return InForce(Jail("landlock", gpu=arch is not None))
+
+    def compile_in(plan: BuildPlan, compile_into: Any) -> BuiltKernel:
+        assert compile_into.keywords["run"] == "the compiler of landlock without a GPU"
+        return BuiltKernel(plan, path, None, False)
+
+    monkeypatch.setattr(build_threads, "gpu_architecture", lambda needed: "sm_90")
+    monkeypatch.setattr(tiers, "in_force", in_force)
+    described = "the compiler of {0.tier} without a GPU"
+    monkeypatch.setattr(compiling, "run_in", lambda jail: "another" if jail.gpu else described.format(jail))
+    monkeypatch.setattr(build_threads, "build", compile_in)
+    monkeypatch.setattr(build_threads, "build_runner", lambda device, arch: built.append(f"{device} {arch}") or path)
+    monkeypatch.setattr(build_threads, "compile_kernel", lambda file, *_, **more: built.append(f"{file.name} {more}"))
+    monkeypatch.setattr(build, "find_nvcc", lambda: Compiler(("nvcc",), "nvcc", "13.0", "nvcc 13.0"))
+    building = Threads(Job(path, "cuda", "sm_80", ask_nvcc=False))
+    assert building.kernel.result(timeout=120).launchers[0].name == "f"
+    compiled.set()
+    assert building.jail.result(timeout=120).jail.gpu and building.runner.result(timeout=120) == path
+    assert sorted(built) == ["cuda sm_90", "do_nothing.cu {'arch': 'sm_90'}"]
 
 
 @pytest.mark.parametrize(

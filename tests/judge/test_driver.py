@@ -106,6 +106,7 @@ class World:
             yield True
 
         monkeypatch.setattr("grader.execution.runner.gpu.uuid", lambda: "GPU-1")
+        monkeypatch.setattr("grader.execution.runner.gpu.require_torch", lambda: None)
         monkeypatch.setattr("grader.judge.timing.turns.turn", turn)
         monkeypatch.setattr("grader.judge.fast.judge_fast", lambda task, file, jail: Stage("fast", world.fast, jail))
 

@@ -7,8 +7,12 @@ also works between users and process namespaces (CUDA Driver API, "Virtual Memor
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import os
+import threading
+import uuid as uuids
 from typing import Any
 
 from grader.frontend.toolchain.gpus import runs
@@ -21,8 +25,12 @@ CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_P
 CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
 """
 
-_CLOCK_KILOHERTZ, _MEMORY_KILOHERTZ, _BUS_BITS = 13, 36, 37
-"""Numbers of device attributes: CU_DEVICE_ATTRIBUTE_CLOCK_RATE, _MEMORY_CLOCK_RATE, _GLOBAL_MEMORY_BUS_WIDTH."""
+_CLOCK_KILOHERTZ, _MEMORY_KILOHERTZ, _BUS_BITS, _MAJOR, _MINOR = 13, 36, 37, 75, 76
+"""Numbers of device attributes.
+
+CU_DEVICE_ATTRIBUTE_CLOCK_RATE, _MEMORY_CLOCK_RATE, _GLOBAL_MEMORY_BUS_WIDTH, _COMPUTE_CAPABILITY_MAJOR and
+_COMPUTE_CAPABILITY_MINOR.
+"""
 
 
 class SharingFailed(GraderError):
@@ -130,41 +138,91 @@ def highest_clock() -> float:
 
 
 def uuid() -> str:
-    """Return the UUID of the first GPU that torch uses, as nvidia-smi shows it: ``GPU-1234...``."""
-    import torch
+    """Return the UUID of the first GPU, as nvidia-smi shows it: ``GPU-1234...``."""
+    content = (ctypes.c_ubyte * 16)()
+    _ask("cuDeviceGetUuid_v2", content, _device())
+    return f"GPU-{uuids.UUID(bytes=bytes(content))}"
 
-    gpu_architecture()  # raises the error if there is no GPU
-    return f"GPU-{torch.cuda.get_device_properties(0).uuid}"
 
-
-def _attribute(number: int) -> int:
-    value = ctypes.c_int()
-    driver = ctypes.CDLL("libcuda.so.1")
-    code = driver.cuInit(0) or driver.cuDeviceGetAttribute(ctypes.byref(value), number, 0)
-    if code != 0:
-        raise GraderError(
-            f"the GPU's driver does not report the device attribute {number} (CUdevice_attribute): error {code}"
-        )
-    return value.value
+def driver_version() -> int:
+    """Return the newest version of CUDA that the driver supports, such as 13000 for CUDA 13.0."""
+    version = ctypes.c_int()
+    _ask("cuDriverGetVersion", ctypes.byref(version))
+    return version.value
 
 
 def gpu_architecture(needed: str = "sm_50") -> str:
     """Return the architecture of the first GPU, such as ``sm_90``.
 
-    Raise an error if there is no GPU, or if it cannot run code for the architecture ``needed``.
+    Raise an error if there is no GPU, or if it cannot run code for the architecture ``needed``. The driver is asked
+    directly, because importing torch for this takes seconds.
     """
-    import torch
-
-    if not torch.cuda.is_available():
-        raise GraderError(
-            "there is no usable GPU here", "Use --device cpu, the simulated GPU. `grader doctor` shows what is missing."
-        )
-    major, minor = torch.cuda.get_device_capability(0)
-    found = f"sm_{major}{minor}"
+    found = f"sm_{_attribute(_MAJOR)}{_attribute(_MINOR)}"
     if not runs(found, needed):
+        name = ctypes.create_string_buffer(256)
+        _ask("cuDeviceGetName", name, len(name), _device())
         which = f"{needed.removesuffix('a')} only" if needed.endswith("a") else f"{needed} or newer"
+        here = name.value.decode(errors="replace")
         raise GraderError(
-            f"the exercise needs a GPU of {which}; the first GPU here, {torch.cuda.get_device_name(0)}, is {found}",
+            f"the exercise needs a GPU of {which}; the first GPU here, {here}, is {found}",
             "Use --device cpu: the simulated GPU runs it.",
         )
     return found
+
+
+def require_torch() -> None:
+    """Raise GraderError if torch cannot use the GPU, for example because it is built for CPUs."""
+    import torch
+
+    _driver()
+    if not torch.cuda.is_available():
+        raise GraderError(
+            "torch cannot use the GPU of this machine",
+            "Times are compared with torch. `grader doctor` shows the installed torch and the driver.",
+        )
+
+
+def start_context() -> None:
+    """Create torch's CUDA context in a thread, while the caller waits for compilers. It takes most of a second."""
+
+    def start() -> None:
+        import torch
+
+        with contextlib.suppress(RuntimeError):  # the first use of the GPU raises the error again
+            torch.zeros(1, device="cuda")
+
+    threading.Thread(target=start, daemon=True).start()
+
+
+def _attribute(number: int) -> int:
+    value = ctypes.c_int()
+    _ask("cuDeviceGetAttribute", ctypes.byref(value), number, _device())
+    return value.value
+
+
+def _device() -> int:
+    """Return the driver's handle of the first GPU."""
+    device = ctypes.c_int()
+    _ask("cuDeviceGet", ctypes.byref(device), 0)
+    return device.value
+
+
+def _ask(name: str, *arguments: Any) -> None:
+    """Call the driver's function ``name``; raise GraderError if it returns an error."""
+    if (code := getattr(_driver(), name)(*arguments)) != 0:
+        raise GraderError(f"the GPU's driver does not answer: {name} returns error {code}")
+
+
+@functools.cache
+def _driver() -> Any:
+    """Return the initialized CUDA driver; raise GraderError if it finds no GPU."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        code = driver.cuInit(0)
+    except OSError:
+        code = -1
+    if code != 0:
+        raise GraderError(
+            "there is no usable GPU here", "Use --device cpu, the simulated GPU. `grader doctor` shows what is missing."
+        )
+    return driver

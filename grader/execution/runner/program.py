@@ -12,6 +12,9 @@ from grader.frontend.toolchain.process import Command, run_command
 from grader.setup.errors import GraderError
 
 SOURCE = Path(__file__).parent / "source"
+NOTHING = SOURCE / "do_nothing.cu"
+"""A kernel file with the launcher ``do_nothing``, whose kernel is empty."""
+
 _COMMON = ("runner.cpp", "wire.cpp")
 _CONFINE = ("limits.cpp", "landlock.cpp", "system_calls.cpp")
 _LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-ldl", "-lpthread", "-lrt")
@@ -23,7 +26,7 @@ def build_runner(device: str = "cpu", arch: str | None = None, cache: BuildCache
     if device == "cuda":
         compiler = find_nvcc()
         assert compiler
-        flags = ("-std=c++17", "-O2", *arch_flags(arch or "sm_90"), "-cudart=static")
+        flags = ("-std=c++17", "-O2", *arch_flags(arch or "sm_90"), "-cudart=static", "--threads=0")
         sources = (*_COMMON, "device_cuda.cu")
     else:
         compiler = find_cxx()

@@ -65,7 +65,7 @@ def _rights(tier: str) -> str:
     return " Kernels run with your rights: grade only files that you trust." if tier == "none" else ""
 
 
-_lock = threading.Lock()
+_locks: dict[str | None, threading.Lock] = {}
 
 
 def in_force(arch: str | None = None) -> InForce:
@@ -73,7 +73,7 @@ def in_force(arch: str | None = None) -> InForce:
 
     The tier is for kernels on the simulator, or on a GPU if its architecture ``arch`` is given.
     """
-    with _lock:
+    with _locks.setdefault(arch, threading.Lock()):
         return _find(os.environ.get("GRADER_JAIL", "").strip().lower(), arch)
 
 

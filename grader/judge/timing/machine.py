@@ -8,7 +8,7 @@ import platform
 import subprocess
 from dataclasses import dataclass, field
 
-from grader.execution.runner.gpu import gpu_architecture
+from grader.execution.runner.gpu import require_torch
 from grader.judge.timing.events import percentiles, time_on_gpu
 from grader.judge.timing.floor import Limits, limits_of_gpu
 from grader.verdict import Timing
@@ -68,7 +68,7 @@ def gpu_name() -> str:
     """Return the name of the first GPU as the driver reports it, such as ``NVIDIA H200``."""
     import torch
 
-    gpu_architecture()  # raises the error if there is no GPU
+    require_torch()
     return torch.cuda.get_device_properties(0).name
 
 
@@ -76,7 +76,7 @@ def measure_machine() -> Machine:
     """Describe this machine, and measure the GPU's copy bandwidth and matmul rates."""
     import torch
 
-    gpu_architecture()  # raises the error if there is no GPU
+    require_torch()
     properties = torch.cuda.get_device_properties(0)
     limits = limits_of_gpu()
     machine = Machine(

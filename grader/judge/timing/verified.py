@@ -34,15 +34,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from grader.course.task import Call, Case, Exercise
-from grader.execution import runner
 from grader.execution.runner.answers import Ended, why_failed
 from grader.execution.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
 from grader.execution.runner.client import Child, Reply
 from grader.execution.runner.gpu import SharingFailed
+from grader.execution.runner.program import NOTHING
 from grader.frontend.dtypes import torch_dtype
 from grader.judge.comparison.compare import compare
 from grader.judge.timing.floor import Limits
@@ -50,7 +49,7 @@ from grader.setup.errors import GraderError
 from grader.verdict.wording import timed
 from grader.verdict.wording.outputs import text
 
-NOTHING = Path(runner.__file__).parent / "source" / "do_nothing.cu"
+__all__ = ["NOTHING", "Clock", "Measured", "verify"]
 
 WARMUP, FEWEST_SETS, MOST_SETS = 2, 6, 30
 SECONDS = 4.0
