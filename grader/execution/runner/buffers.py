@@ -23,15 +23,22 @@ ALIGNMENT = 256
 MOST_REPORT = 32 << 20
 """The maximum size of a report in bytes. It is twice the largest file that a sandboxed process can write."""
 
-_NAN_BITS = {"f64": 0x7FF8 << 48, "f32": 0x7FC00000, "f16": 0x7E00, "bf16": 0x7FC0}
-"""The bits that are set in each element of an output's poison, so that it is a NaN. The other bits are random."""
-
-_LARGE = {
+_ALL = -1
+_POISON = {
+    "f64": (~2, 0x7FF8 << 48 | 1),
+    "f32": (~2, 0x7FC00000 | 1),
+    "f16": (~2, 0x7E00 | 1),
+    "bf16": (~2, 0x7FC0 | 1),
     "i64": (0x1FFFFFFFFFFFFFFF, 0x6000000000000000),
     "i32": (0x1FFFFFFF, 0x60000000),
     "u32": (0x1FFFFFFF, 0x60000000),
+    "bool": (_ALL, 0x80),
 }
-"""Masks of bits to keep and bits to set in the poison of integers. The result is large: an index far out of bounds."""
+"""Masks of the random bits to keep and of the bits to set in each element of an output's poison.
+
+A floating-point number becomes a NaN other than 0x7e00 and 0x7fff, which arithmetic yields. An integer becomes so large
+that, as an index, it is far out of bounds.
+"""
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,16 @@ class Buffers:
     def files(self) -> list[int]:
         """The file descriptors, in the order in which a request sends them."""
         return [self.input_file, self.output_file, self.report_file]
+
+    @property
+    def where(self) -> str:
+        """The words of a request that tell where the tensors are: none for files of host memory."""
+        return ""
+
+    def results(self) -> dict[str, Any]:
+        """Return the outputs as tensors, by name."""
+        content = self.snapshot()
+        return {name: self.tensor(content, name) for name in self.outputs}
 
     def snapshot(self) -> bytes:
         """Return the current contents of the output file."""
@@ -212,16 +229,28 @@ def poisoned(outputs: dict[str, Place], size: int, quick: bool) -> bytearray:
     if block < size:
         content = (content * (size // block + 1))[:size]
     for place in outputs.values():
-        words = numpy.frombuffer(content, f"<u{ITEM_BYTES[place.dtype]}", math.prod(place.shape), place.start)
-        if place.dtype in _NAN_BITS:
-            words |= words.dtype.type(_NAN_BITS[place.dtype] | 1)
-            words &= ~words.dtype.type(2)  # arithmetic yields the NaN 0x7e00 or 0x7fff: never poison
-        elif place.dtype in _LARGE:
-            keep, add = _LARGE[place.dtype]
-            words &= words.dtype.type(keep)
-            words |= words.dtype.type(add)
-        elif place.dtype == "bool":
-            words |= words.dtype.type(0x80)
+        bits = 8 * ITEM_BYTES[place.dtype]
+        words = numpy.frombuffer(content, f"<u{bits // 8}", math.prod(place.shape), place.start)
+        keep, add = (words.dtype.type(mask % (1 << bits)) for mask in _POISON.get(place.dtype, (_ALL, 0)))
+        words &= keep
+        words |= add
+    return content
+
+
+def poisoned_on(device: Any, outputs: dict[str, Place], size: int) -> Any:
+    """Return the same as ``poisoned`` as a uint8 tensor on a device. Its size is a multiple of 4 bytes."""
+    import torch
+
+    generator = torch.Generator(device).manual_seed(int.from_bytes(os.urandom(7), "little"))
+    random = torch.randint(-(1 << 31), 1 << 31, (-(-size // 4),), dtype=torch.int32, device=device, generator=generator)
+    content = random.view(torch.uint8)
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    for place in outputs.values():
+        item = ITEM_BYTES[place.dtype]
+        words = content[place.start : place.start + place.bytes].view(kinds[item])
+        for mask, change in zip(_POISON.get(place.dtype, (_ALL, 0)), (words.bitwise_and_, words.bitwise_or_)):
+            number = mask % (1 << 8 * item)
+            change(number - (1 << 8 * item) if item > 1 and number >> (8 * item - 1) else number)
     return content
 
 

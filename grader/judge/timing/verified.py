@@ -20,6 +20,10 @@ The overhead of passing memory, requesting and reading is subtracted. It is the 
 steps, in a separate process that ends before the kernel's process starts. The overhead is measured again after the
 kernel's process. The shorter of the two times counts, because a kernel could only make the second one longer.
 
+A size is measured with at least ``FEWEST_SETS`` sets of inputs, and with more until the time is precise enough. More
+sets would not make an attack harder: each call is compared with the reference, and a kernel could only make its own
+times vary more.
+
 A time below the physical floor is an error. The floor is the time that the bytes need at the memory's peak rate, except
 for those that the cache may hold, or that the operations need at the SMs' peak rate (``grader.judge.timing.floor``).
 """
@@ -38,24 +42,29 @@ from typing import Any
 
 from grader.course.task import Call, Case, Exercise
 from grader.execution.runner.answers import Ended, why_failed
-from grader.execution.runner.buffers import GUARD_BYTES, Buffers, places, poisoned
+from grader.execution.runner.buffers import GUARD_BYTES
 from grader.execution.runner.client import Child, Reply
 from grader.execution.runner.gpu import SharingFailed
 from grader.execution.runner.program import NOTHING
 from grader.frontend.dtypes import torch_dtype
 from grader.judge.comparison.compare import compare
 from grader.judge.timing.floor import Limits
+from grader.judge.timing.on_device import Layout
 from grader.setup.errors import GraderError
 from grader.verdict.wording import timed
 from grader.verdict.wording.outputs import text
 
 __all__ = ["NOTHING", "Clock", "Measured", "verify"]
 
-WARMUP, FEWEST_SETS, MOST_SETS = 2, 6, 30
-SECONDS = 4.0
+WARMUP, FEWEST_SETS, MOST_SETS = 1, 6, 30
+SECONDS = 2.0
 """After ``FEWEST_SETS``, no more sets of a size are measured if this many seconds have passed."""
 
-NULL_CALLS = 15
+FEWEST_NULL_CALLS, NULL_CALLS = 5, 15
+
+PRECISION, RESOLUTION_US = 0.01, 5.0
+"""The measurement ends when the standard error of the median is within this share of the time, or this many us."""
+
 TIMEOUT = 60.0
 CHOSEN_WORDS = 4096
 """The number of randomly chosen words of the outputs that are read first."""
@@ -120,26 +129,30 @@ class Clock:
     def __post_init__(self) -> None:
         import torch
 
-        self.buffers, self.out_start, self.end = _lay_out(self.draw())
         self.device = self.memory.device  # type: ignore[attr-defined]
+        self.layout = Layout(self.draw(), self.device)
+        self.buffers, self.out_start, self.end = self.layout.buffers, self.layout.out_start, self.layout.end
         self.other = torch.zeros(max(1, 2 * self.l2_bytes // 4), dtype=torch.int32, device=self.device)
-        self.starts = torch.frombuffer(bytearray(self.buffers.poison), dtype=torch.uint8).to(self.device)
-        self.seen = torch.empty_like(self.starts)
+        self.seen = torch.empty_like(self.layout.starts)
+        self.random = torch.Generator(self.device).manual_seed(secrets.randbits(56))
 
     def time_nothing(self, child: Child) -> float:
         """Return the median time of calls of an empty kernel in microseconds. ``child`` has loaded ``NOTHING``."""
         times: list[float] = []
         began = time.monotonic()
+        call = self.draw()
+        zeros = self._zeros(call)
         while len(times) < WARMUP + NULL_CALLS:
-            if len(times) >= WARMUP + FEWEST_SETS and time.monotonic() - began > SECONDS / 2:
+            if len(times) >= WARMUP + FEWEST_NULL_CALLS and (
+                _error_of_median(times[WARMUP:]) <= RESOLUTION_US or time.monotonic() - began > SECONDS / 2
+            ):
                 break
-            call = self.draw()
             seconds, reply, _, _ = self._one(child, call, "do_nothing", ["stream"])
             if why := why_failed(reply.answer):
                 raise SharingFailed(f"an empty kernel fails: {why}")
             times.append(seconds * 1e6)
             # Compare the outputs as for a real kernel, although they are wrong: this empties the processor's caches.
-            self._wrong(call, explained=False)
+            self._differences(zeros, dict.fromkeys(zeros, "row"), explained=False)
         self.null.append(statistics.median(times[WARMUP:]))
         self._null_spread = _error_of_median(times[WARMUP:])
         return self.null[-1]
@@ -152,7 +165,9 @@ class Clock:
         times: list[float] = []
         began = time.monotonic()
         while len(times) < WARMUP + MOST_SETS:
-            if len(times) >= WARMUP + FEWEST_SETS and time.monotonic() - began > SECONDS:
+            if len(times) >= WARMUP + FEWEST_SETS and (
+                self._precise(times[WARMUP:]) or time.monotonic() - began > SECONDS
+            ):
                 break
             call = self.draw()
             lines = self.buffers.lines(call, self.task.parameters(self.dtype))
@@ -163,6 +178,11 @@ class Clock:
                 return times
             times.append(seconds * 1e6)
         return times[WARMUP:]
+
+    def _precise(self, times: Sequence[float]) -> bool:
+        """Return whether the kernel's time is known well enough that more sets are not worth their time."""
+        error = math.hypot(_error_of_median(times), self._null_spread)
+        return error <= max(RESOLUTION_US, PRECISION * (statistics.median(times) - min(self.null)))
 
     def conclude(self, times: Sequence[float], result: Measured) -> None:
         """Compute the kernel's time from the times of the sets and those of the empty kernel, and store it."""
@@ -182,18 +202,13 @@ class Clock:
         """Time one call. Return its seconds, the child's answer, the chosen words' positions and their contents."""
         import torch
 
-        for name in self.buffers.in_out:
-            place = self.buffers.outputs[name]
-            self.starts[place.start : place.start + place.bytes] = call.tensors[name].reshape(-1).view(torch.uint8)
         memory = self.memory(self.end)
         try:
-            for name, place in self.buffers.inputs.items():
-                memory.tensor[place.start : place.start + place.bytes] = (
-                    call.tensors[name].reshape(-1).view(torch.uint8)
-                )
+            self.layout.write(call, memory)
             outputs, words = memory.tensor[self.out_start : self.end], memory.tensor.view(torch.int32)
-            outputs.copy_(self.starts)
-            chosen = torch.randint(self.out_start // 4, self.end // 4, (CHOSEN_WORDS,), device=self.device)
+            chosen = torch.randint(
+                self.out_start // 4, self.end // 4, (CHOSEN_WORDS,), device=self.device, generator=self.random
+            )
             self.other.sum()  # only read: written lines would be written back during the kernel's time
             memory.forget_cached()
             memory.finish()
@@ -228,21 +243,24 @@ class Clock:
         elif text:
             result.problem, result.text = timed.wrong(result.where, text)
 
-    def _wrong(self, call: Call, explained: bool = True) -> str:
+    def _wrong(self, call: Call) -> str:
         """Compare the outputs with the reference. Return a description of the error; empty if they are right."""
+        return self._differences(*_expected(self.task, call))
+
+    def _differences(self, expected: dict[str, Any], scales: dict[str, Any], explained: bool = True) -> str:
+        """Compare the outputs with expected ones. Return a description of the error; empty if they are right."""
         import torch
 
-        expected, scales = _expected(self.task, call)
         damaged = False
         for name, wanted in expected.items():
             place = self.buffers.outputs[name]
             for start in (place.start - GUARD_BYTES, place.start + place.bytes):
                 part = slice(start, start + GUARD_BYTES)
-                damaged |= not torch.equal(self.seen[part], self.starts[part])
+                damaged |= not torch.equal(self.seen[part], self.layout.starts[part])
             tolerance = self.task.tolerance_of(name, self.dtype)
             dtype = torch.uint8 if place.dtype == "bool" else torch_dtype(place.dtype)
             part = slice(place.start, place.start + place.bytes)
-            arguments = [self.seen[part], self.starts[part]]
+            arguments = [self.seen[part], self.layout.starts[part]]
             actual, poison = (x.to(wanted.device).view(dtype).reshape(place.shape) for x in arguments)
             unwritten = None if name in self.buffers.in_out else poison
             if compare(name, actual, wanted, place.dtype, tolerance, unwritten, scales[name], explained=False).passed:
@@ -254,16 +272,17 @@ class Clock:
             return text(compare(name, parts[0], parts[1], place.dtype, tolerance, parts[2], parts[3]))
         return timed.OUTSIDE if damaged else ""
 
+    def _zeros(self, call: Call) -> dict[str, Any]:
+        """Return zeros in the shapes and dtypes of the reference's results."""
+        import torch
 
-def _lay_out(call: Call) -> tuple[Buffers, int, int]:
-    """Return the layout of a call's memory, the position of the first byte of the outputs, and the total size."""
-    if any(call.case.offsets.values()):
-        raise GraderError(f"{call.case.name} cannot be timed: its tensors are misaligned on purpose")
-    inputs, input_bytes, outputs, output_bytes = places(call)
-    in_out = frozenset(name for name in call.output_shapes if name in call.tensors)
-    poison = bytes(poisoned(outputs, output_bytes, quick=True))
-    padded = poison + bytes(-len(poison) % 4)
-    return Buffers(inputs, outputs, -1, -1, -1, padded, in_out), input_bytes, input_bytes + len(padded)
+        found = {}
+        for name, place in self.buffers.outputs.items():
+            if name not in call.scratch:
+                float_ = torch_dtype(place.dtype).is_floating_point
+                dtype = torch.float64 if float_ else torch.int64
+                found[name] = torch.zeros(place.shape, dtype=dtype, device=self.device)
+        return found
 
 
 def _expected(task: Exercise, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:

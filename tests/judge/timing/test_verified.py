@@ -110,6 +110,8 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure few times, because durations do not matter in these tests."""
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
+    monkeypatch.setattr(verified, "PRECISION", -1.0)  # no measurement ends early
+    monkeypatch.setattr(verified, "RESOLUTION_US", -1.0)
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
     monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # any difference counts, even on a busy machine
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
@@ -143,6 +145,54 @@ def test_an_honest_kernel_gets_its_time(tmp_path: Path, steady: None) -> None:
         assert result.problem == "" and result.sets == 8 and result.standard_error > 0, result
         assert 19_900 < result.microseconds < 20_100
     assert [result.name for result in results] == ["small", "large"]
+
+
+@pytest.mark.parametrize(("spread", "sets"), [(0.01, 6), (5.0, 8)])
+def test_a_precise_time_needs_fewer_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: float, sets: int
+) -> None:
+    """End after the fewest sets if their times agree, and measure all sets if they do not."""
+    monkeypatch.setattr(verified, "PRECISION", 0.01)
+    calls = itertools.count()
+    whole = verified.Clock._one
+    launched: list[str] = []
+
+    def varying(clock: Any, child: Child, call: Any, launcher: str, lines: list[str]) -> tuple:
+        _, *seen = whole(clock, child, call, launcher, lines)
+        launched.append(launcher)
+        milliseconds = 1 if launcher == "do_nothing" else 21 + spread * (next(calls) % 3)
+        return (milliseconds / 1000, *seen)
+
+    monkeypatch.setattr(verified.Clock, "_one", varying)
+    monkeypatch.setattr(verified, "FEWEST_NULL_CALLS", 3)
+    for resolution, nulls in ((0.0, 3), (-1.0, 5)):
+        monkeypatch.setattr(verified, "RESOLUTION_US", resolution)
+        launched.clear()
+        results = measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);")
+        assert [result.sets for result in results] == [sets, sets] and not any(result.problem for result in results)
+        assert launched.count("do_nothing") == 2 * 2 * (verified.WARMUP + nulls)
+
+
+def test_only_calls_of_the_kernel_are_compared_with_the_reference(tmp_path: Path) -> None:
+    references: list[int] = []
+
+    def twice(x: Any) -> Any:
+        references.append(len(x))
+        return 2 * x
+
+    measure(tmp_path, HEAD + LAUNCHER % "work(x, out, n, stream);", task(reference=twice))
+    assert references == [1000] * (8 + verified.WARMUP) + [5001] * (8 + verified.WARMUP)
+
+
+def test_the_words_that_are_read_first_do_not_follow_torchs_seed() -> None:
+    exercise = task()
+    places = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        case = exercise.bench[1]
+        clock = verified.Clock(exercise, case, "f32", HostMemory, 4096, lambda case=case: exercise.call(case, "f32", 1))
+        places.append(torch.randint(1 << 40, (4,), generator=clock.random).tolist())
+    assert places[0] != places[1]
 
 
 def test_the_clock_includes_all_work_of_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
