@@ -25,14 +25,12 @@ from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architectu
 from grader.execution.runner.program import build_runner
 from grader.judge.timing import others, turns, verified
 from grader.judge.timing.bench import bench
+from grader.judge.timing.events import QUICK
 from grader.judge.timing.machine import Machine, measure_machine
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, TimeBarResult, Timing
 from grader.verdict.facts import Status
 from grader.verdict.wording import timed
-
-ROUNDS = 2
-"""How often the kernel and torch take turns. A check needs fewer turns than ``grader bench``."""
 
 
 def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
@@ -45,8 +43,8 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
     try:
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
-            machine = measure_machine()
-            report = bench(task, file, "cuda", machine=machine, compiled=False, rounds=ROUNDS, jail=jail)
+            machine = measure_machine(_dtypes(task))
+            report = bench(task, file, "cuda", machine=machine, compiled=False, pace=QUICK, jail=jail)
             stage.timings = report.timings
             try:
                 measured = verify(task, file, report.timings, machine, jail)
@@ -56,6 +54,11 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
         stage.status, stage.message, stage.summary = FAILED, str(error), timed.NOT_TIMED
         return stage
     return judge_measured(stage, task, measured, machine.device, busy=bool(seen.busy) or not granted)
+
+
+def _dtypes(task: Exercise) -> frozenset[str]:
+    """Return the dtypes whose matmul rates the rooflines of a task need."""
+    return frozenset((task.flops_of,) if task.flops_of else task.dtypes)
 
 
 def judge_measured(

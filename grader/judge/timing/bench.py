@@ -17,6 +17,7 @@ is labeled accordingly.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import functools
 import logging
@@ -37,12 +38,13 @@ from grader.execution.jail.running import NO_JAIL, Jail
 from grader.execution.runner.answers import Ended, Malformed, parse_times, why_failed
 from grader.execution.runner.buffers import Buffers, prepare
 from grader.execution.runner.client import Child
-from grader.execution.runner.gpu import gpu_architecture, uuid
+from grader.execution.runner.gpu import GpuMemory, SharingFailed, gpu_architecture, uuid
 from grader.execution.runner.program import build_runner
 from grader.frontend.prototype import parse_prototype, require_launcher
 from grader.judge.timing import others, turns
-from grader.judge.timing.events import ROUNDS, WARMUP, in_turns, percentiles, statistics, time_on_gpu
+from grader.judge.timing.events import THOROUGH, Pace, in_turns, percentiles, statistics, time_on_gpu
 from grader.judge.timing.machine import Machine, measure_machine, roofline
+from grader.judge.timing.on_device import prepare_on_device
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
 from grader.verdict.wording import timed
@@ -84,7 +86,7 @@ def bench(
     *,
     machine: Machine | None = None,
     compiled: bool = True,
-    rounds: int = ROUNDS,
+    pace: Pace = THOROUGH,
     sizes: Sequence[str] | None = None,
     command: str = "",
     on_progress: Callable[[str], None] | None = None,
@@ -98,7 +100,7 @@ def bench(
         device: "cuda" for a GPU, "cpu" for the simulator.
         machine: the machine of an earlier report of this process, which is then not measured again.
         compiled: true to compare with torch.compile as well, which takes seconds for each size.
-        rounds: how often the kernel and torch take turns.
+        pace: how often the kernel and torch take turns, and how long each turn is.
         sizes: the names of the sizes to time; None for all.
         command: the command line that the report names.
         on_progress: a function that is called with the name of each step.
@@ -116,7 +118,7 @@ def bench(
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
             machine = machine or measure_machine()
-            timings = _on_gpu(task, path, machine, compiled, rounds, sizes, say, jail)
+            timings = _on_gpu(task, path, machine, compiled, pace, sizes, say, jail)
         if seen.busy or not granted:
             for timing in timings:
                 timing.note = f"{timing.note} {timed.BUSY_NOTE}".strip()
@@ -141,7 +143,7 @@ def _on_gpu(
     path: Path,
     machine: Machine,
     compiled: bool,
-    rounds: int,
+    pace: Pace,
     sizes: Sequence[str] | None,
     say: Callable[[str], None],
     jail: Jail,
@@ -163,28 +165,29 @@ def _on_gpu(
             for dtype in case.dtypes or task.dtypes:
                 require_launcher(kernel.launchers, parse_prototype(task.prototype(dtype)), path.name)
                 say(f"{case.name} ({dtype})")
-                timings.append(_time_one(task, case, dtype, child, machine, compiled, rounds))
+                timings.append(_time_one(task, case, dtype, child, machine, compiled, pace))
                 torch.cuda.empty_cache()
     return timings
 
 
 def _time_one(
-    task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, rounds: int
+    task: Exercise, case: Case, dtype: str, child: Child, machine: Machine, compiled: bool, pace: Pace
 ) -> Timing:
-    call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype))
+    call = draw_on_gpu(task, case, dtype, task.case_seed(secrets.randbits(48), case, dtype), keep_on=GPU)
     least = task.roofline_bytes(call)
     size = sum(t.numel() * t.element_size() for t in call.tensors.values())
     sets, flush = rotation(size, machine.l2_bytes)
     timing = Timing(case.name, dtype, GPU_CLOCK, dict(call.dims), bytes=least, flops=task.operations(call))
-    with prepare(call, quick=True) as buffers:
-        clocks: dict[str, Clock] = {OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush)}
+    with _placed(call) as buffers:
+        clocks: dict[str, Clock] = {
+            OURS: lambda runs: time_in_child(task, call, buffers, child, runs, sets, flush, pace.warmup)
+        }
         result = None
         if task.torch_baseline is not None:
-            theirs, result = _torch_clocks(task, call, timing, sets, flush, compiled)
+            theirs, result = _torch_clocks(task, call, timing, sets, flush, compiled, pace)
             clocks.update(theirs)
-        times = in_turns(clocks, rounds)
-        content = buffers.snapshot()
-        outputs = {name: buffers.tensor(content, name) for name in call.output_shapes}
+        times = in_turns(clocks, pace)
+        outputs = buffers.results()
     timing.runs = len(times[OURS])
     for name, value in statistics(times.pop(OURS)).items():
         setattr(timing, name, value)
@@ -192,14 +195,25 @@ def _time_one(
         setattr(timing, name, percentiles(microseconds)["median_us"])
     if result is not None:
         timing.note = f"{_difference(task, call, outputs, result)} {timing.note}".strip()
-    timing.copy_us = copy_of(int(least), machine.l2_bytes)
+    timing.copy_us = copy_of(int(least), machine.l2_bytes, pace)
     roofline(timing, machine, task.flops_of)
     if faster := faster_than_possible(timing.median_us, machine.limits().floor_us(task, call)):
         timing.note = f"{case.name} ({dtype}): {faster}"
     return timing
 
 
-def copy_of(size: int, l2_bytes: int) -> float:
+def _placed(call: Call) -> Buffers:
+    """Return the memory of a call whose tensors are on the GPU: device memory, or files if it cannot be shared."""
+    import torch
+
+    try:
+        return prepare_on_device(call, GpuMemory)
+    except (SharingFailed, torch.OutOfMemoryError):
+        moved = {name: tensor.cpu() for name, tensor in call.tensors.items()}
+        return prepare(dataclasses.replace(call, tensors=moved), quick=True)
+
+
+def copy_of(size: int, l2_bytes: int, pace: Pace = THOROUGH) -> float:
     """Return the median time of a device-to-device copy in microseconds, from a cold cache.
 
     It reads ``size / 2`` bytes and writes as many.
@@ -208,7 +222,8 @@ def copy_of(size: int, l2_bytes: int) -> float:
 
     sets, flush = rotation(size, l2_bytes)
     memory = torch.empty(sets, 2, max(1, size // 512) * 256, dtype=torch.uint8, device=GPU).random_()
-    times = time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], flush_bytes=flush)
+    runs = pace.rounds * pace.fewest_runs if pace is not THOROUGH else 0
+    times = time_on_gpu([functools.partial(to.copy_, of) for to, of in memory], runs, flush, pace)
     return percentiles(times)["median_us"]
 
 
@@ -222,8 +237,8 @@ def faster_than_possible(microseconds: float, floor: float) -> str:
     )
 
 
-def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
-    """Draw the inputs of a call, and return them on the CPU.
+def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int, keep_on: str = "cpu") -> Call:
+    """Draw the inputs of a call, and return them on the device ``keep_on``.
 
     They are drawn on the GPU, which is faster for large inputs, if their distributions support it.
     """
@@ -231,9 +246,9 @@ def draw_on_gpu(task: Exercise, case: Case, dtype: str, seed: int) -> Call:
 
     try:
         with torch.device(GPU):
-            return task.call(case, dtype, seed, device=GPU)
+            return task.call(case, dtype, seed, device=GPU, keep_on=keep_on)
     except (RuntimeError, TypeError):
-        return task.call(case, dtype, seed)
+        return task.call(case, dtype, seed, keep_on=keep_on)
 
 
 def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
@@ -248,11 +263,19 @@ def rotation(size: int, l2_bytes: int) -> tuple[int, int]:
 
 
 def time_in_child(
-    task: Exercise, call: Call, buffers: Buffers, child: Child, runs: int, sets: int, flush: int
+    task: Exercise,
+    call: Call,
+    buffers: Buffers,
+    child: Child,
+    runs: int,
+    sets: int,
+    flush: int,
+    warmup: int = THOROUGH.warmup,
 ) -> list[float]:
     """Execute ``runs`` runs of the kernel in the child process, and return the microseconds of each."""
     arguments = "\n".join(buffers.lines(call, task.parameters(call.dtype)))
-    text = f"time {task.launcher(call.dtype)} {WARMUP} {runs} {flush}\n" + "\nnext\n".join([arguments] * sets)
+    head = f"time {task.launcher(call.dtype)} {warmup} {runs} {flush}{buffers.where}\n"
+    text = head + "\nnext\n".join([arguments] * sets)
     os.ftruncate(buffers.report_file, 0)
     os.lseek(buffers.report_file, 0, os.SEEK_SET)
     reply = child.request(text, buffers.files, TIMEOUT)
@@ -271,7 +294,7 @@ def time_in_child(
 
 
 def _torch_clocks(
-    task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool
+    task: Exercise, call: Call, timing: Timing, sets: int, flush: int, compiled: bool, pace: Pace
 ) -> tuple[dict[str, Clock], Any]:
     """Return a clock for eager torch and one for torch.compile, and torch's output.
 
@@ -283,9 +306,9 @@ def _torch_clocks(
     assert baseline is not None
     wanted = named_arguments(baseline)
     copies = []
-    for _ in range(sets):
+    for number in range(sets):
         arguments: dict[str, Any] = dict(call.scalars)
-        arguments.update({name: tensor.to(GPU, copy=True) for name, tensor in call.tensors.items()})
+        arguments.update({name: tensor.to(GPU, copy=number > 0) for name, tensor in call.tensors.items()})
         if task.torch_prepare is not None:
             needed = named_arguments(task.torch_prepare)
             named = {name: value for name, value in arguments.items() if needed is None or name in needed}
@@ -295,7 +318,7 @@ def _torch_clocks(
     def clock(function: Callable[..., Any]) -> Clock:
         functions = [functools.partial(function, **a) for a in copies]
         functions[0]()  # if it does not work, raise the error now
-        return lambda runs: time_on_gpu(functions, runs, flush)
+        return lambda runs: time_on_gpu(functions, runs, flush, pace)
 
     clocks: dict[str, Clock] = {}
     try:

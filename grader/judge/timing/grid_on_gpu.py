@@ -16,7 +16,7 @@ from grader.execution.runner.program import build_runner
 from grader.frontend.dtypes import ITEM_BYTES
 from grader.frontend.prototype import parse_prototype, require_launcher
 from grader.judge.timing.bench import draw_on_gpu, faster_than_possible, rotation, time_in_child
-from grader.judge.timing.events import percentiles, runs_for
+from grader.judge.timing.events import THOROUGH, percentiles
 from grader.judge.timing.floor import Limits, limits_of_gpu
 from grader.judge.timing.grid import Figures, Point, Row, row_of, source_of
 from grader.judge.timing.machine import gpu_name
@@ -78,7 +78,7 @@ class Measurer:
             self._child = Child(self.runner, self.kernel.library, self.kernel.libsim)
         with prepare(call, quick=True) as buffers:
             first = time_in_child(self.task, call, buffers, self._child, 3, sets, flush)
-            runs = runs_for(max(min(first), 1.0))
+            runs = THOROUGH.runs_for(min(first))
             times = time_in_child(self.task, call, buffers, self._child, runs, sets, flush)
             outputs = sum(place.bytes for place in buffers.outputs.values())
         mean = sum(times) / len(times)

@@ -6,12 +6,17 @@ import functools
 import math
 import platform
 import subprocess
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.execution.runner.gpu import require_torch
 from grader.judge.timing.events import percentiles, time_on_gpu
 from grader.judge.timing.floor import Limits, limits_of_gpu
 from grader.verdict import Timing
+
+RATED = ("f16", "bf16", "f32", "f8")
+"""The dtypes for which torch's matmul is timed."""
 
 
 @dataclass
@@ -72,8 +77,8 @@ def gpu_name() -> str:
     return torch.cuda.get_device_properties(0).name
 
 
-def measure_machine() -> Machine:
-    """Describe this machine, and measure the GPU's copy bandwidth and matmul rates."""
+def measure_machine(dtypes: Collection[str] = RATED) -> Machine:
+    """Describe this machine, and measure the GPU's copy bandwidth and its matmul rates for these dtypes."""
     import torch
 
     require_torch()
@@ -95,11 +100,13 @@ def measure_machine() -> Machine:
     del source
     size = 8192
     for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)):
+        if name not in dtypes:
+            continue
         n = size if name != "f32" else size // 2
         a = torch.randn(n, n, device="cuda").to(dtype)
         times = time_on_gpu([functools.partial(torch.matmul, a, a)], runs=20)
         machine.product_gigaflops[name] = 2 * n**3 / (percentiles(times)["median_us"] * 1e-6) * 1e-9
-    if torch.cuda.get_device_capability() >= (8, 9):
+    if "f8" in dtypes and torch.cuda.get_device_capability() >= (8, 9):
         a = torch.randn(size, size, device="cuda").to(torch.float8_e4m3fn)
         one = torch.ones((), device="cuda")
         product = functools.partial(torch._scaled_mm, a, a.t(), one, one, out_dtype=torch.bfloat16)
@@ -110,6 +117,10 @@ def measure_machine() -> Machine:
 
 
 def _driver() -> str:
+    try:
+        return Path("/sys/module/nvidia/version").read_text(encoding="utf-8").strip()
+    except OSError:  # as under WSL
+        pass
     try:
         command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

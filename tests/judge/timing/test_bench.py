@@ -13,12 +13,15 @@ from grader.cli.app import run
 from grader.course import Entry
 from grader.execution.runner.buffers import prepare
 from grader.execution.runner.client import Child
+from grader.execution.runner.gpu import SharingFailed
 from grader.judge.timing import bench as b
 from grader.judge.timing import events, machine, recordings
 from grader.judge.timing.machine import Machine, measure_machine, roofline
+from grader.judge.timing.on_device import DeviceBuffers, prepare_on_device
 from grader.setup.errors import GraderError
 from grader.verdict import Timing
 from tests.execution.runner.test_runner import exercise
+from tests.judge.timing.host_memory import HostMemory
 
 
 def report(device: str = "cuda", median: float = 10.0, gpu: str = "NVIDIA H200") -> b.BenchReport:
@@ -72,11 +75,8 @@ def test_rotation_is_larger_than_the_cache(size: int, expected: tuple[int, int])
 
 
 def test_runs_fit_the_budget() -> None:
-    assert (
-        events.runs_for(1.0) == events.MOST_RUNS
-        and events.runs_for(1e6) == events.FEWEST_RUNS
-        and events.runs_for(1000.0) == 300
-    )
+    assert [events.THOROUGH.runs_for(us) for us in (1.0, 1e6, 1000.0)] == [events.MOST_RUNS, 20, 300]
+    assert events.QUICK.runs_for(1e6) == 10
 
 
 def test_recording_keeps_the_other_exercises(tmp_path: Path) -> None:
@@ -129,17 +129,37 @@ def test_another_gpu_is_refused_before_it_is_timed(
     assert "this GPU is an NVIDIA L4" in said and "--record-in FILE" in said
 
 
-def test_timing_in_the_child(libraries: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("on_device", [False, True])
+def test_timing_in_the_child(libraries: tuple[Path, Path], on_device: bool) -> None:
     from grader.execution.runner.program import build_runner
 
     task = exercise("double_it")
     call = task.call(task.cases[0], "f32", 1)
-    with Child(build_runner(), libraries[1], libraries[0]) as child, prepare(call, quick=True) as buffers:
+    placed = prepare_on_device(call, HostMemory) if on_device else prepare(call, quick=True)
+    with Child(build_runner(), libraries[1], libraries[0]) as child, placed as buffers:
+        assert not (buffers.results()["out"] == 2 * call.tensors["x"]).any()
         for runs, sets in ((5, 1), (7, 3)):
             times = b.time_in_child(task, call, buffers, child, runs, sets, 0)
             assert len(times) == runs and all(t >= 0 for t in times)
-        out = buffers.tensor(buffers.snapshot(), "out")
-        assert (out == 2 * call.tensors["x"]).all()
+        assert (buffers.results()["out"] == 2 * call.tensors["x"]).all()
+
+
+@pytest.mark.parametrize("where", [" 64 32", " 4096 999999999999"])
+def test_invalid_device_memory_is_refused(
+    libraries: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Refuse outputs that begin after the memory's end, and memory that cannot be mapped."""
+    from grader.execution.runner.program import build_runner
+
+    task = exercise("double_it")
+    call = task.call(task.cases[0], "f32", 1)
+    monkeypatch.setattr(DeviceBuffers, "where", where)
+    if "999" in where:
+        monkeypatch.setattr(DeviceBuffers, "files", [])
+    with Child(build_runner(), libraries[1], libraries[0]) as child, prepare_on_device(call, HostMemory) as buffers:
+        with pytest.raises(GraderError, match="the request cannot be read"):
+            b.time_in_child(task, call, buffers, child, 3, 1, 0)
+        assert child.alive
 
 
 @pytest.mark.parametrize(("launcher", "says"), [("crash", "did not return"), ("refuse", "the kernel failed")])
@@ -204,8 +224,9 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine("NVIDIA H200", l2_bytes=16384, copy_gigabytes_per_second=1000.0)
     monkeypatch.setattr(b, "measure_machine", lambda: machine)
     monkeypatch.setattr(b, "uuid", lambda: "GPU-of-this-test")
+    monkeypatch.setattr(b, "GpuMemory", HostMemory)
 
-    def time_calls(functions, runs: int = 0, flush_bytes: int = 0) -> list[float]:
+    def time_calls(functions, runs: int = 0, flush_bytes: int = 0, pace: events.Pace = events.THOROUGH) -> list[float]:
         for function in functions:
             function()
         return [3.0] * (runs or 20)
@@ -220,13 +241,48 @@ def test_a_whole_bench(entry: Entry, pretended_gpu: None) -> None:
     assert [(t.name, t.dtype) for t in report.timings] == [("small", "f32"), ("large", "f32")]
     assert said == ["building", "small (f32)", "large (f32)"]
     for timing in report.timings:
-        assert timing.runs >= events.FEWEST_RUNS and 0 < timing.p50_us <= timing.p99_us
+        assert timing.runs >= events.THOROUGH.fewest_runs and 0 < timing.p50_us <= timing.p99_us
         assert timing.mean_us and timing.minimum_us and timing.maximum_us and timing.deviation_us is not None
         assert timing.minimum_us <= timing.mean_us <= timing.maximum_us and timing.p99_us <= timing.maximum_us
         assert timing.bytes == 8 * timing.dims["n"] and timing.torch_eager_us == 3.0 and timing.torch_compile_us is None
         assert timing.percent_of_roofline and timing.torch_ratio and timing.note == "" and timing.copy_us == 3.0
     assert b.bench(entry, sizes=["large"], compiled=False).timings[0].name == "large"
     assert json.loads(recordings.record(report, entry).read_text())["exercises"]["twice"]["device"] == "cuda"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_times_are_the_same_where_memory_cannot_be_shared(
+    entry: Entry, pretended_gpu: None, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """Copy the tensors through files if the driver cannot share memory, as under WSL."""
+    asked: list[str] = []
+    whole = Child.request
+
+    def request(child: Child, text: str, *arguments: Any, **more: Any) -> Any:
+        asked.append(text.partition("\n")[0])
+        return whole(child, text, *arguments, **more)
+
+    class NotShared(HostMemory):
+        def __init__(self, size: int) -> None:
+            raise SharingFailed("cuMemCreate returns error 801")
+
+    monkeypatch.setattr(Child, "request", request)
+    monkeypatch.setattr(b, "GpuMemory", HostMemory if shared else NotShared)
+    timings = b.bench(entry, compiled=False, pace=events.QUICK).timings
+    assert [timing.note for timing in timings] == ["", ""] and all(timing.runs >= 10 for timing in timings)
+    assert {len(head.split()) for head in asked} == {7 if shared else 5}
+    assert {head.split()[2] for head in asked} == {"2"}, "two runs before the timed ones"
+
+
+def test_a_check_takes_short_turns_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(events.time, "sleep", lambda seconds: done.append(round(seconds, 6)))
+
+    def clock(name: str, microseconds: float) -> b.Clock:
+        return lambda runs: done.append(f"{name} {runs}") or [microseconds] * runs
+
+    events.in_turns({"short": clock("short", 2.0), "long": clock("long", 20_000.0)}, events.QUICK)
+    assert done == ["short 1", "long 1", 0.1, "short 200", 0.004, "long 5", 0.1, "short 200", 0.004, "long 5"]
 
 
 def test_clocks_run_alternately_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,13 +300,15 @@ def test_clocks_run_alternately_with_pauses(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_copy_of_the_same_bytes(pretended_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     timed: list[tuple[Any, int]] = []
 
-    def keep(functions: Any, flush_bytes: int) -> list[float]:
+    def keep(functions: Any, runs: int, flush_bytes: int, pace: events.Pace) -> list[float]:
+        assert runs == (0 if pace is events.THOROUGH else 20)
         timed.append((functions, flush_bytes))
         return [7.0]
 
     monkeypatch.setattr(b, "time_on_gpu", keep)
     assert [b.copy_of(size, 1000) for size in (5120, 1100, 10)] == [7.0] * 3
     assert [(len(functions), flush) for functions, flush in timed] == [(1, 0), (3, 0), (1, 2000)]
+    assert b.copy_of(10, 1000, events.QUICK) == 7.0
     for functions, size in zip((timed[0][0], timed[1][0]), (5120, 1024)):
         for copy in functions:
             (source,), target = copy.args, copy.func.__self__

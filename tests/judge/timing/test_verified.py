@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from grader.judge.timing.machine import Machine
 from grader.report.timings import render_timings
 from grader.verdict import FAILED, PASSED, SKIPPED, Stage, Timing
 from grader.verdict.wording import stages
+from tests.judge.timing.host_memory import HostMemory
 
 HEAD = """
 #include <cuda_runtime.h>
@@ -49,28 +49,6 @@ static void work(const float* x, float* out, int n, cudaStream_t stream) {
 LAUNCHER = """
 extern "C" void twice(const float* x, float* out, int n, cudaStream_t stream) { %s }
 """
-
-
-class HostMemory:
-    """A replacement for GPU memory that processes share: a file in memory."""
-
-    device = "cpu"
-
-    def __init__(self, size: int) -> None:
-        self.bytes = -(-size // 4096) * 4096
-        self.file = os.memfd_create("device")
-        os.ftruncate(self.file, self.bytes)
-        self.tensor = torch.from_file(f"/proc/self/fd/{self.file}", shared=True, size=self.bytes, dtype=torch.uint8)
-
-    def finish(self) -> None:
-        """Do nothing, because the simulator works synchronously."""
-
-    def forget_cached(self) -> None:
-        """Do nothing, because the simulator has no cache."""
-
-    def close(self) -> None:
-        """Free the memory."""
-        os.close(self.file)
 
 
 def task(**more: Any) -> Exercise:
@@ -110,8 +88,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure few times, because durations do not matter in these tests."""
     monkeypatch.setattr(verified, "MOST_SETS", 8)
     monkeypatch.setattr(verified, "NULL_CALLS", 5)
-    monkeypatch.setattr(verified, "PRECISION", -1.0)  # no measurement ends early
-    monkeypatch.setattr(verified, "RESOLUTION_US", -1.0)
+    monkeypatch.setattr(verified, "FEWEST_SETS", 8)  # no measurement ends early
     monkeypatch.setattr(verified, "SHORTEST_US", 0.0)
     monkeypatch.setattr(verified, "SIGNIFICANT", 0.0)  # any difference counts, even on a busy machine
     monkeypatch.setattr(verified, "SLACK_US", 1e8)
@@ -152,7 +129,7 @@ def test_a_precise_time_needs_fewer_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: float, sets: int
 ) -> None:
     """End after the fewest sets if their times agree, and measure all sets if they do not."""
-    monkeypatch.setattr(verified, "PRECISION", 0.01)
+    monkeypatch.setattr(verified, "FEWEST_SETS", 6)
     calls = itertools.count()
     whole = verified.Clock._one
     launched: list[str] = []
@@ -330,7 +307,7 @@ def stage_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     monkeypatch.setattr(fast, "uuid", lambda: "GPU-of-this-test")
     monkeypatch.setattr(turns, "folder", lambda: tmp_path)
     machine = Machine("pretended", l2_bytes=4096)
-    monkeypatch.setattr(fast, "measure_machine", lambda: machine)
+    monkeypatch.setattr(fast, "measure_machine", lambda dtypes: machine)
 
     def judge(text: str, events_us: float, *limits: TimeBar) -> Stage:
         timings = [

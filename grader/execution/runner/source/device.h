@@ -29,6 +29,9 @@ void wake();
 // returns false.
 bool map(int file, size_t bytes, Text& reply);
 
+// Returns the address of the parent's device memory, which `map` has mapped.
+unsigned char* mapped_memory();
+
 // Unmaps the parent's device memory.
 void unmap();
 

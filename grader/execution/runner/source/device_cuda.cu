@@ -41,6 +41,7 @@ struct Status {
 bool is_tensor(const Argument& a) { return a.kind == ArgumentKind::input || a.kind == ArgumentKind::output; }
 
 bool place(Call& call, ArgumentSet& set, Allocations& memory, Status& status, Text& reply) {
+    const cudaMemcpyKind to_device = call.on_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];
         if (!is_tensor(a)) continue;
@@ -54,10 +55,10 @@ bool place(Call& call, ArgumentSet& set, Allocations& memory, Status& status, Te
         a.device = data;
         if (a.kind == ArgumentKind::input) {
             if (!status.ok(cudaMemset(base, 0xFF, whole), "setup", reply)) return false;
-            result = cudaMemcpy(data, call.input + a.place, a.bytes, cudaMemcpyHostToDevice);
+            result = cudaMemcpy(data, call.input + a.place, a.bytes, to_device);
         } else {
             const unsigned char* from = call.output + a.place - GUARD_BYTES;
-            result = cudaMemcpy(data - GUARD_BYTES, from, a.bytes + 2 * GUARD_BYTES, cudaMemcpyHostToDevice);
+            result = cudaMemcpy(data - GUARD_BYTES, from, a.bytes + 2 * GUARD_BYTES, to_device);
         }
         if (!status.ok(result, "setup", reply)) return false;
     }
@@ -66,13 +67,16 @@ bool place(Call& call, ArgumentSet& set, Allocations& memory, Status& status, Te
 
 // Copies outputs with their guards back to the parent.
 void fetch(Call& call, ArgumentSet& set, Status& status, Text& reply) {
+    const cudaMemcpyKind to_parent = call.on_device ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost;
     for (int i = 0; i < set.count; ++i) {
         Argument& a = set.arguments[i];
         if (a.kind != ArgumentKind::output) continue;
         const unsigned char* data = static_cast<unsigned char*>(a.device) - GUARD_BYTES;
         unsigned char* to = call.output + a.place - GUARD_BYTES;
-        status.ok(cudaMemcpy(to, data, a.bytes + 2 * GUARD_BYTES, cudaMemcpyDeviceToHost), "fetch", reply);
+        status.ok(cudaMemcpy(to, data, a.bytes + 2 * GUARD_BYTES, to_parent), "fetch", reply);
     }
+    // The host does not wait for a copy from device to device.
+    if (call.on_device) status.ok(cudaDeviceSynchronize(), "fetch", reply);
 }
 
 void remark_changed_inputs(Call& call, ArgumentSet& set, Status& status, Text& reply) {
@@ -236,6 +240,8 @@ int time(Call& call, Thunk thunk, Text& reply) {
     fetch(call, call.set[0], status, reply);
     return status.code;
 }
+
+unsigned char* mapped_memory() { return reinterpret_cast<unsigned char*>(mapping().address); }
 
 void unmap() {
     Mapping& m = mapping();

@@ -208,6 +208,8 @@ int time(Call& call, Thunk thunk, Text& reply) {
 
 void wake() {}
 
+unsigned char* mapped_memory() { return mapped; }
+
 void unmap() {
     if (mapped != nullptr) munmap(mapped, mapped_size);
     mapped = nullptr;

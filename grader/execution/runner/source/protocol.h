@@ -18,6 +18,8 @@
 //                                            report file receives the times. Before each run, FLUSH bytes of other
 //                                            device memory are read, so that no input stays in the cache
 //     ...                                    several sets of arguments, separated by lines "next"
+//                                            The first line may end in " OUTPUTS BYTES", as that of "run": the tensors
+//                                            are then copied from the parent's device memory. Files: memory, report
 //   run LAUNCHER OUTPUTS BYTES               calls a launcher on device memory of the parent. File: that memory, which
 //                                            the child maps only now. reply: that of "call", when the device is idle
 //     ...                                    arguments. PLACE is an offset from the start of the memory for an input,
@@ -75,6 +77,7 @@ struct Call {
     size_t flush;
     int sets;
     ArgumentSet* set;            // array of `sets` elements
+    bool on_device;              // `input` and `output` are device memory of the parent, not mapped files
     const unsigned char* input;  // the mapped input file; `output` is the mapped output file
     size_t input_bytes;
     unsigned char* output;

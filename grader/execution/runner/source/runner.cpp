@@ -127,19 +127,50 @@ void* map_file(int file, bool writable, size_t& bytes) {
     return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
-void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
-    Call call{};
-    call.report = packet.file_count > 2 ? packet.files[2] : -1;
+// Maps the tensors of a call: device memory of the parent, or two files. On failure adds the reason to the reply and
+// returns false.
+bool map_tensors(Packet& packet, Call& call, size_t outputs, size_t bytes, Text& reply) {
+    if (call.on_device) {
+        if (packet.file_count == 0 || outputs > bytes) {
+            reply.add("error the request cannot be read");
+            return false;
+        }
+        if (!device::map(packet.files[0], bytes, reply)) return false;
+        call.input = device::mapped_memory();
+        call.output = device::mapped_memory() + outputs;
+        call.input_bytes = outputs;
+        call.output_bytes = bytes - outputs;
+        return true;
+    }
     if (packet.file_count > 0)
         call.input = static_cast<unsigned char*>(map_file(packet.files[0], false, call.input_bytes));
     if (packet.file_count > 1)
         call.output = static_cast<unsigned char*>(map_file(packet.files[1], true, call.output_bytes));
+    return true;
+}
 
+void unmap_tensors(Call& call) {
+    if (call.on_device) {
+        device::unmap();
+        return;
+    }
+    if (call.input != nullptr) munmap(const_cast<unsigned char*>(call.input), call.input_bytes);
+    if (call.output != nullptr) munmap(call.output, call.output_bytes);
+}
+
+void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
+    Call call{};
+    size_t outputs = 0, bytes = 0;
     char* rest = lines;
     const char* head = next_line(rest);
-    int items = timed ? sscanf(head, "time %95s %d %d %zu", call.launcher, &call.warmup, &call.runs, &call.flush)
+    int items = timed ? sscanf(head, "time %95s %d %d %zu %zu %zu", call.launcher, &call.warmup, &call.runs,
+                               &call.flush, &outputs, &bytes)
                       : sscanf(head, "call %95s", call.launcher);
-    if (items != (timed ? 4 : 1) || !read_arguments(rest, call)) {
+    call.on_device = timed && items == 6;
+    const int before = call.on_device ? 1 : 2;  // files before the report
+    call.report = packet.file_count > before ? packet.files[before] : -1;
+    if (!map_tensors(packet, call, outputs, bytes, reply)) return;
+    if ((items != (timed ? 4 : 1) && !call.on_device) || !read_arguments(rest, call)) {
         reply.add("error the request cannot be read");
     } else if (Thunk thunk = device::find(call.launcher)) {
         Text remarks;
@@ -148,8 +179,7 @@ void answer_call(Packet& packet, char* lines, bool timed, Text& reply) {
     } else {
         reply.add("error there is no launcher %s", call.launcher);
     }
-    if (call.input != nullptr) munmap(const_cast<unsigned char*>(call.input), call.input_bytes);
-    if (call.output != nullptr) munmap(call.output, call.output_bytes);
+    unmap_tensors(call);
 }
 
 void answer_run(Packet& packet, char* lines, Text& reply) {
