@@ -23,8 +23,8 @@ struct Layer {
         const int feature = tile * F::kTile + i;
         return feature < out_features ? weight + static_cast<long long>(feature) * in_features : nullptr;
     }
-    __device__ void expect(int, const uint4&, const uint4&) const {}
-    __device__ uint4 use(const uint4& weights) const { return weights; }
+    __device__ void expect(int, int, const uint4&, const uint4&) const {}
+    __device__ uint4 use(int, const uint4& weights) const { return weights; }
     __device__ void end_of_strip() const {}
     __device__ void store(int tile, int i, int row, float sum) const {
         const int feature = tile * F::kTile + i;

@@ -57,7 +57,7 @@ struct Projections {
     float eps;
     bool vectors;
     float (*squares)[F::kRows];  // [kWarps][kRows], shared memory: sums over each warp's part of in_features
-    uint4 factors;               // norm_weight at this lane's columns
+    uint4 factors[F::kSteps];    // norm_weight at this lane's columns, for each step of a chunk
     float own = 0, own8 = 0;     // sums of squares of this lane's columns, in rows i and i + 8 of x
     bool first = true;
 
@@ -75,16 +75,17 @@ struct Projections {
         if (feature >= projection.features) return nullptr;
         return projection.weight + static_cast<long long>(feature) * in_features;
     }
-    __device__ void expect(int column, const uint4& x, const uint4& x8) {
-        factors = llmk::eight_columns(norm_weight, true, column, in_features, vectors);
+    __device__ void expect(int step, int column, const uint4& x, const uint4& x8) {
+        factors[step] = llmk::eight_columns(norm_weight, true, column, in_features, vectors);
         if (first) {
             own += squares_of<T>(x);
             own8 += squares_of<T>(x8);
         }
     }
-    __device__ uint4 use(const uint4& weight) const {
-        return make_uint4(multiply_pairs<T>(weight.x, factors.x), multiply_pairs<T>(weight.y, factors.y),
-                          multiply_pairs<T>(weight.z, factors.z), multiply_pairs<T>(weight.w, factors.w));
+    __device__ uint4 use(int step, const uint4& weight) const {
+        const uint4& own_factors = factors[step];
+        return make_uint4(multiply_pairs<T>(weight.x, own_factors.x), multiply_pairs<T>(weight.y, own_factors.y),
+                          multiply_pairs<T>(weight.z, own_factors.z), multiply_pairs<T>(weight.w, own_factors.w));
     }
     __device__ void end_of_strip() {
         if (!first) return;
