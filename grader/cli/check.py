@@ -62,6 +62,10 @@ def command(
         bool,
         typer.Option("--verbose", "-v", help="Show every failing case, and the source with counters for each line."),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="With --device cuda: measure the times again, although nothing has changed."),
+    ] = False,
     gpu: Annotated[
         str, typer.Option(metavar="GPU", help="With --verbose: find the unit of this GPU that limits the kernel.")
     ] = "H200",
@@ -84,6 +88,8 @@ def command(
     for path in (json_out, junit_out, html_out):
         if path is not None and str(path) != "-":
             must_be_writable(path)
+    if again and device is not Device.cuda:
+        raise GraderError("--again measures times again, and only a real GPU has times", "Add --device cuda.")
     pristine.keep_copies(course)
     to_stdout = json_out is not None and str(json_out) == "-"
     console = theme.console(sys.stderr if to_stdout else sys.stdout)
@@ -95,6 +101,7 @@ def command(
         details=verbose,
         gpu=gpu,
         on_recording=wanted,
+        times="renew" if again else "reuse",
         own_process="torch" not in sys.modules,
     )
     if isinstance(entry, Puzzle):
@@ -160,6 +167,8 @@ def working(console: Console, name: str) -> Iterator[Callable[[CheckEvent], None
             text = f"grading {name}: {event.stage}"
             if event.total:
                 text += f" {event.done} of {event.total}"
+            elif event.case:
+                text += f", {event.case}"
             status.update(text)
 
         yield show

@@ -1,8 +1,8 @@
 """Runs the stages of a check in order and skips those that depend on a failed one.
 
-Slow steps overlap. The kernel, the simulator and the runner compile while torch is imported. The references are
-computed while the kernel compiles, or while child processes run the kernel. The case of *efficient* runs among those of
-*correct*, and its result is discarded if an earlier stage fails.
+Slow steps overlap. The kernel, the simulator and the runner compile while torch is imported and creates its context on
+a GPU. The references are computed while the kernel compiles, or while child processes run the kernel. The case of
+*efficient* runs among those of *correct*, and its result is discarded if an earlier stage fails.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from grader.verdict.wording.stages import summary, why_skipped
 
 if TYPE_CHECKING:
     from grader.judge.recorded import Recorded
+    from grader.judge.timing.kept import Kept
     from grader.simulator.report import Report
 
 LAST = 6
@@ -80,16 +81,17 @@ def run_check(
     job = Job(path, device, entry.architecture, ask_nvcc)
     with Builder(job, options.own_process) as builder, ExitStack() as drawn:
         task = entry.load() if isinstance(entry, Entry) else entry  # imports torch while the builder compiles
+        times: Kept | None = None
         if device == "cuda" and "fast" in wanted:
-            task = _ready_to_time(entry, task, options)
+            task, times = _ready_to_time(entry, task, path, options)
         verdict.title, verdict.kind, verdict.points = task.title, task.kind, task.points
-        held = builder.building.jail.result()
-        verdict.isolation, verdict.isolation_note = held.tier, held.note
         runs, counted = _planned(task, device, wanted, verdict.seed)
         if options.ahead:
             builder.building.translated()
             with _one_thread():
                 draw_ahead(task, _in_order(runs, counted), builder.building.kernel.done, drawn)
+        held = builder.building.jail.result()
+        verdict.isolation, verdict.isolation_note = held.tier, held.note
         stage, built = builder.finish(task)
         verdict.stages.append(stage)
         options.report(CheckEvent("builds", "finished", status=stage.status))
@@ -106,6 +108,7 @@ def run_check(
                 operations,
                 builder.building.nvcc,
                 peak,
+                replace(times, tier=held.tier) if times is not None else None,
             )
             later = check.run() if set(wanted) != {"builds"} else []
             if options.on_recording is not None and (recorded := check.record()) is not None:
@@ -131,15 +134,24 @@ def run_check(
     return verdict
 
 
-def _ready_to_time(entry: Entry | Exercise, task: Exercise, options: CheckOptions) -> Exercise:
-    """Raise GraderError if this machine cannot time kernels. Return the task with the limits that goals set."""
+def _ready_to_time(
+    entry: Entry | Exercise, task: Exercise, file: Path, options: CheckOptions
+) -> tuple[Exercise, Kept | None]:
+    """Return the task with the limits that goals set, and the place where a check's times are kept.
+
+    Raise GraderError if this machine cannot time kernels.
+    """
     from grader.execution.runner.gpu import require_torch, start_context
     from grader.judge.timing.goals import with_time_bars
+    from grader.judge.timing.kept import kept
 
     require_torch()
     if options.ahead:
         start_context()
-    return with_time_bars(entry, task) if isinstance(entry, Entry) else task
+    if not isinstance(entry, Entry):
+        return task, None
+    task = with_time_bars(entry, task)
+    return task, None if options.times == "measure" else kept(entry, task, file)
 
 
 class _Check:
@@ -156,11 +168,13 @@ class _Check:
         operations: Operations | None,
         nvcc: Future[Answer] | None,
         gpu: Gpu,
+        times: Kept | None,
     ) -> None:
-        self.gpu = gpu
+        self.gpu, self.times = gpu, times
         self.jail, self.operations, self.nvcc = jail, operations, nvcc
         self.task, self.file, self.built, self.planned = task, file, built, planned
         self.device, self.stages, self.report = options.device, options.stages or (), options.report
+        self.reuse = options.times == "reuse"
         self.settings = {**SETTINGS, "same_value_races": str(int(options.same_value_races))}
         self.reports: list[Report | None] = []
         """The simulator's report of each run."""
@@ -197,12 +211,25 @@ class _Check:
                 stages.append(efficient)
                 self.report(CheckEvent("efficient", "finished", status=efficient.status))
         elif "fast" in self.stages and correct.passed:
-            from grader.judge.fast import judge_fast
-
             self.report(CheckEvent("fast", "started"))
-            stages.append(judge_fast(self.task, self.file, self.jail))
+            began = time.monotonic()
+            stages.append(self._fast())
+            stages[-1].seconds = time.monotonic() - began
             self.report(CheckEvent("fast", "finished", status=stages[-1].status))
         return stages
+
+    def _fast(self) -> Stage:
+        """Time the kernel, or return the result of an earlier check."""
+        from grader.judge.fast import judge_fast
+
+        if self.times is not None and self.reuse and (known := self.times.find()) is not None:
+            return known
+        stage = judge_fast(
+            self.task, self.file, self.jail, lambda step: self.report(CheckEvent("fast", "step", case=step))
+        )
+        if self.times is not None:
+            self.times.keep(stage)
+        return stage
 
     def record(self) -> Recorded | None:
         """Run a case again and record the steps of one block, which a web page can play back."""

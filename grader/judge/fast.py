@@ -14,7 +14,7 @@ fails before limits are compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grader.course.task import Exercise, TimeBar
@@ -33,8 +33,11 @@ from grader.verdict.facts import Status
 from grader.verdict.wording import timed
 
 
-def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
-    """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long."""
+def judge_fast(task: Exercise, file: Path, jail: Jail, say: Callable[[str], None] = lambda step: None) -> Stage:
+    """Time the kernel at the exercise's bench sizes, without torch.compile, which takes long.
+
+    ``say`` is called with the name of each step.
+    """
     stage = Stage("fast")
     if not task.bench:
         stage.status, stage.summary = SKIPPED, timed.NO_SIZES
@@ -43,9 +46,11 @@ def judge_fast(task: Exercise, file: Path, jail: Jail) -> Stage:
     try:
         gpu = uuid()
         with turns.turn(gpu, alone=True) as granted, others.watch(gpu) as seen:
+            say("the GPU's copy bandwidth and matmul rates")
             machine = measure_machine(_dtypes(task))
-            report = bench(task, file, "cuda", machine=machine, compiled=False, pace=QUICK, jail=jail)
+            report = bench(task, file, "cuda", machine=machine, compiled=False, pace=QUICK, on_progress=say, jail=jail)
             stage.timings = report.timings
+            say("the grader's own clock")
             try:
                 measured = verify(task, file, report.timings, machine, jail)
             except SharingFailed as error:

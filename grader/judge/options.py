@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from grader.judge.events import CheckEvent
 
@@ -28,6 +28,12 @@ class CheckOptions:
     """The GPU for which a lower bound of the kernel's time is computed."""
     same_value_races: bool = False
     """True to report also races between writes of the same value."""
+    times: Literal["measure", "renew", "reuse"] = "measure"
+    """How the stage *fast* uses kept times. Grading a class always measures.
+
+    "reuse": report the times of an earlier check if nothing has changed since, else measure and keep them. "renew":
+    measure and keep. "measure": measure, and keep nothing.
+    """
     own_process: bool = False
     """True to compile in a separate process, which is faster if the caller has not imported torch yet."""
     ahead: bool = False

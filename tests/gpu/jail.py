@@ -174,7 +174,7 @@ def together() -> list[dict[str, Any]]:
             row: dict[str, Any] = {"exercise": job[0], "file": job[1].name, "stages": {}, "cases": {}}
             try:
                 subprocess.run(
-                    [*command, "--device", "cuda", "--json", str(result)],
+                    [*command, "--device", "cuda", "--again", "--json", str(result)],
                     capture_output=True,
                     timeout=MOST_SECONDS,
                     check=False,

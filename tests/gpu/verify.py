@@ -28,7 +28,7 @@ def grade(entry: Entry, out: Path) -> dict[str, object]:
     result = out / f"{entry.name.replace('/', '.')}.json"
     command = [sys.executable, "-m", "grader", "check", entry.name, "--file", str(entry.solution)]
     done = subprocess.run(
-        [*command, "--device", "cuda", "--json", str(result)], capture_output=True, text=True, timeout=300
+        [*command, "--device", "cuda", "--again", "--json", str(result)], capture_output=True, text=True, timeout=300
     )
     verdict = json.loads(result.read_text()) if result.exists() else {}
     return {"exercise": entry.name, "exit": done.returncode, "verdict": verdict, "text": done.stdout + done.stderr}

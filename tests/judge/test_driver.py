@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +17,12 @@ import torch
 from grader.course import Course, Entry
 from grader.course.task import Bar, Case, Exercise
 from grader.execution.runner.client import LoadFailed
+from grader.frontend.toolchain.cache import BuildCache
 from grader.judge import check, driver
 from grader.judge.build_job import Job
 from grader.judge.cases import Run
 from grader.judge.events import CheckEvent
+from grader.judge.timing.kept import Kept
 from grader.setup.errors import GraderError
 from grader.verdict import FAILED, PASSED, SKIPPED, Finding, OutputResult, Stage, Verdict
 from tests.judge.test_stages import report, task
@@ -108,7 +111,9 @@ class World:
         monkeypatch.setattr("grader.execution.runner.gpu.uuid", lambda: "GPU-1")
         monkeypatch.setattr("grader.execution.runner.gpu.require_torch", lambda: None)
         monkeypatch.setattr("grader.judge.timing.turns.turn", turn)
-        monkeypatch.setattr("grader.judge.fast.judge_fast", lambda task, file, jail: Stage("fast", world.fast, jail))
+        monkeypatch.setattr(
+            "grader.judge.fast.judge_fast", lambda task, file, jail, say: Stage("fast", world.fast, jail)
+        )
 
     def check(self, exercise: Exercise | Entry | None = None, **more: Any) -> Verdict:
         return check(exercise or counted_task(), self.file, **{"seed": 5, **more})
@@ -278,7 +283,7 @@ def test_on_a_gpu(world: World, details: bool, asked: bool) -> None:
 def test_goals_that_the_record_meets_limit_the_time_on_a_gpu(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Any] = []
 
-    def judge_fast(task: Exercise, file: Path, jail: Any) -> Stage:
+    def judge_fast(task: Exercise, file: Path, jail: Any, say: Any) -> Stage:
         limits.extend(task.time_bars)
         return Stage("fast", PASSED)
 
@@ -288,6 +293,35 @@ def test_goals_that_the_record_meets_limit_the_time_on_a_gpu(world: World, monke
     assert {(bar.size, bar.gpu) for bar in limits} == {("large", "H200")} and not entry.load().time_bars
     limits.clear()
     assert world.check(device="cuda").stages[4].status == PASSED and limits == []
+
+
+@pytest.mark.parametrize(("times", "measured"), [("measure", 3), ("renew", 3), ("reuse", 1)])
+def test_only_a_learners_check_reports_times_of_an_earlier_one(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: str, measured: int
+) -> None:
+    """Measure once for three checks of a learner, and three times with --again and for a class."""
+    calls: list[int] = []
+
+    def judge_fast(task: Exercise, file: Path, jail: Any, say: Callable[[str], None]) -> Stage:
+        calls.append(1)
+        say("large (f32)")
+        return Stage("fast", PASSED, "12 us")
+
+    places: list[Kept] = []
+
+    def place(entry: Entry, task: Exercise, file: Path) -> Kept:
+        places.append(Kept("a" * 32, BuildCache(tmp_path / "cache")))
+        return places[-1]
+
+    monkeypatch.setattr("grader.judge.fast.judge_fast", judge_fast)
+    monkeypatch.setattr("grader.judge.timing.kept.kept", place)
+    entry = Course().find("day02_reductions/softmax")
+    seen: list[CheckEvent] = []
+    stages = [world.check(entry, device="cuda", times=times, on_progress=seen.append).stages[4] for _ in range(3)]
+    assert len(calls) == measured == [event.case for event in seen].count("large (f32)")
+    assert ["ago; --again" in stage.summary for stage in stages] == [False, times == "reuse", times == "reuse"]
+    assert len(places) == (0 if times == "measure" else 3)
+    assert [replace(place, tier="landlock").find() is not None for place in places] == [True] * len(places)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

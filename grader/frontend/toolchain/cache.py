@@ -300,6 +300,10 @@ class BuildCache:
                     total += sum(f.stat().st_size for f in entry.iterdir())
         return count, total
 
+    def remove(self, key: str) -> None:
+        """Remove a finished entry, if there is one."""
+        _remove(self._entries / key, self._building)
+
     def clear(self) -> None:
         """Remove all finished entries."""
         if self._entries.is_dir():

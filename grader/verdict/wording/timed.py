@@ -33,6 +33,22 @@ def not_verified(why: str) -> str:
     return f"The kernel's own process measured these times; the grader has not verified them: {why}."
 
 
+MEASURED_BEFORE = (
+    "An earlier check measured these times. Since then, neither the kernel nor the exercise, the GPU or the grader has "
+    "changed. `grader check --again` measures them again."
+)
+"""The note for times that an earlier check measured."""
+
+
+def measured_before(seconds: float) -> str:
+    """Return when times were measured, ``seconds`` before now."""
+    amount, unit = next(
+        ((int(seconds // size), unit) for size, unit in ((3600, "hour"), (60, "minute")) if seconds >= size),
+        (int(seconds), "second"),
+    )
+    return f"measured {amount} {unit}{'' if amount == 1 else 's'} ago; --again measures anew"
+
+
 BUSY = "unverified: the GPU is busy"
 
 BUSY_NOTE = (
