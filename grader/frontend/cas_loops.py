@@ -25,7 +25,7 @@ _FARTHEST = 200
 
 
 def first_looks(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the position of the first and last character of each such read, and the text that replaces its start."""
+    """Yield the start and end of each plain read before an ``atomicCAS`` loop, and the text to insert at its start."""
     found: set[int] = set()
     for i, token in enumerate(tokens):
         if token.text != "atomicCAS" or i + 1 >= len(tokens) or tokens[i + 1].text != "(":

@@ -45,8 +45,11 @@ _WORDS = {
     ),
     "surface": ("surface references", "CUDA 12 removed surface references: use cudaCreateSurfaceObject."),
     "cudaBindTexture": ("texture references", "CUDA 12 removed texture references: use cudaCreateTextureObject."),
-    "tex2Dgather": ("tex2Dgather fetches", "Read the four texels with tex2D."),
-    "cudaMallocMipmappedArray": ("mipmapped arrays", "Use one array for each level."),
+    "tex2Dgather": ("tex2Dgather fetches", "Instead of tex2Dgather, read the four texels with tex2D."),
+    "cudaMallocMipmappedArray": (
+        "mipmapped arrays",
+        "Instead of a mipmapped array, use one array for each mipmap level.",
+    ),
     "cudaStreamBeginCaptureToGraph": ("captures into an existing graph", "Use cudaStreamBeginCapture."),
     "cudaStreamGetCaptureInfo": ("queries of a capture's nodes", "Use cudaStreamIsCapturing."),
     "cudaStreamUpdateCaptureDependencies": ("changes of a capture's dependencies", "Use events between streams."),
@@ -91,7 +94,10 @@ _GRAPHS = {
     "ExecChildGraph": ("changes of a child graph in an executable graph", "Use cudaGraphExecUpdate."),
     "DebugDot": ("DOT files of a graph", "Call cudaGraphGetNodes and cudaGraphGetEdges."),
 }
-"""Features of CUDA graphs that are not simulated, each with an alternative, by the function's name after cudaGraph."""
+"""Features of CUDA graphs that are not simulated, each with an alternative.
+
+A key is the start of a function's name after ``cudaGraph``: "AddEvent" stands for cudaGraphAddEventRecordNode.
+"""
 
 
 def _unsupported(word: str) -> tuple[str, str] | None:
@@ -195,7 +201,7 @@ def _is_standard(name: str, include_dirs: Sequence[Path]) -> bool:
 
 
 def _present(include_dirs: Sequence[Path], name: str) -> bool:
-    # not pathlib, which raises an error for a name that is too long
+    # Use os.path, because pathlib raises an error for a name that is too long.
     return any(os.path.isfile(folder / name) for folder in include_dirs)
 
 

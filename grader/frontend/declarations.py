@@ -87,7 +87,7 @@ def words_before_parameters(declaration: Sequence[Token]) -> list[str]:
 def is_variable(declaration: Sequence[Token]) -> bool:
     """Return whether a declaration declares a variable, such as ``__device__ float table[4]``.
 
-    It may also be a function, or the ``__device__`` of a lambda.
+    The result is False for a function, and for a statement with a ``__device__`` lambda.
     """
     depth = 0
     for i, token in enumerate(tokens := strip_attributes(declaration)):
@@ -136,7 +136,7 @@ class TemplateHeader:
 
 
 def template_header(declaration: Sequence[Token]) -> TemplateHeader | None:
-    """Return the declaration's template header; None unless there is exactly one, with only named parameters."""
+    """Return the declaration's template header; None if it has no or several headers, or an unnamed parameter."""
     texts = [token.text for token in declaration]
     if texts[:2] != ["template", "<"] or texts.count("template") > 1:
         return None

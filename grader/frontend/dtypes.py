@@ -48,7 +48,7 @@ class DType:
     def value(self, number: Any) -> CValue:
         """Convert a number to its C++ representation; raise ValueError or TypeError if the type cannot hold it."""
         if self.number is None:
-            raise TypeError("cannot be passed by value")
+            raise TypeError("this type cannot be passed by value")
         if self.range:
             low, high = self.range
             if not low <= (number := int(number)) <= high:

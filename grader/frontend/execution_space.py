@@ -83,7 +83,7 @@ def check_execution_spaces(source: Source) -> None:
     functions: list[Function] = []
     variables: HostVariables = set()
     collect(source, expanded(source), functions, variables)
-    for macro in source.macros:  # check functions that a macro defines, but not the other macros' code
+    for macro in source.macros:  # check a macro's body only if it defines functions
         held: list[Function] = []
         collect(source, macro.body, held, set())
         functions += [function for function in held if len(function.body)]
@@ -153,9 +153,9 @@ class _Body:
                 continue
             following = self.tokens[k + 1].text if k + 1 < len(self.tokens) else ""
             typed = before.kind == "word" and before.text not in _STATEMENT_WORDS
-            # `float* p = q`, `T& x`, `vector<int> v`, but not the f of `a * f(x)`
+            # `float* p = q`, `T& x` and `vector<int> v` declare a name, but `a * f(x)` does not declare f.
             typed = typed or (before.text in ("*", "&", ">", "&&") and following in ("=", ";", ",", ")", "{", "[", ":"))
-            # the b of `int a = 1, b = 2;`, and both names of a structured binding `auto [a, b]`
+            # `int a = 1, b = 2;` declares b, too. A structured binding `auto [a, b]` declares both names.
             more = (before.text == "," and following in ("=", "[", ";", "{")) or (
                 before.text in ("[", ",") and following in (",", "]")
             )
@@ -182,9 +182,9 @@ class _Body:
     def _places(self) -> Iterator[tuple[int, bool]]:
         """Yield the indices of the body's tokens and whether each is device code.
 
-        In a ``__host__ __device__`` function, nvcc rejects only calls of device functions, so the body is treated as
-        host code. Two kinds of bodies are not checked: one with preprocessor lines, which may separate host code from
-        device code, and one of a template, which nvcc checks only when the template is instantiated.
+        The body of a ``__host__ __device__`` function is treated as host code: in both, nvcc rejects calls of device
+        functions. Two kinds of such bodies are not checked. Preprocessor lines may separate host code from device code.
+        A template is checked by nvcc only when it is instantiated.
         """
         space = self.function.space
         head = [self.tokens[k].text for k in self.function.head]
@@ -249,7 +249,10 @@ class _Body:
         if name in _NOT_ON_THE_DEVICE:
             what = _NOT_ON_THE_DEVICE[name]
             raise error_at(
-                self.source, token, f"{name}: device code has no {what}", f"Write the kernel without {name}."
+                self.source,
+                token,
+                f"{name}: device code has no {what}",
+                f"Write device code without {name}, which is only for the host.",
             )
         if name in self.variables and self.tokens[k - 1].text not in (".", "->", "::"):
             raise error_at(

@@ -104,8 +104,8 @@ def collect(
 ) -> None:
     """Find the functions and host variables that are declared in ``tokens``, and add them to the given containers.
 
-    Declarations inside functions are not searched. ``of_device`` receives the names of device variables, except for
-    constants, which the host may use as well.
+    Declarations inside functions are not searched. ``of_device`` receives the names of device variables. It does
+    not receive ``const`` and ``constexpr`` variables, because the host may use them as well.
     """
     scopes: list[_Scope] = []
     types: list[int] = []  # the brace depth of each open `typedef struct {`

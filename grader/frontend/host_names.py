@@ -15,7 +15,7 @@ _NO_TYPES = frozenset(("return", "else", "do", "case", "goto", "throw", "new", "
 def host_names(source: Source) -> dict[int, int]:
     """Return the positions in the text where host code names a device variable.
 
-    Each is mapped to the start of the qualified name: to that of ``n`` for ``x`` in ``n::x``.
+    Map the position of each name to the start of its qualified name: in ``n::x``, map ``x`` to ``n``.
     """
     if not any(t.text in ("__device__", "__constant__") for t in source.tokens) or not branches_are_whole(source):
         return {}
@@ -23,7 +23,7 @@ def host_names(source: Source) -> dict[int, int]:
     host: HostVariables = set()
     variables: set[str] = set()
     collect(source, expanded(source), functions, host, variables)
-    variables -= {function.name for function in functions}  # ambiguous: also the name of a function
+    variables -= {function.name for function in functions}  # leave out a name that is also a function's
     found: dict[int, int] = {}
     for function in functions:
         if variables and function.space is Space.HOST and len(function.body) and not function.constexpr:

@@ -16,8 +16,8 @@ class KernelDefinition:
     """A ``__global__`` function.
 
     ``needed`` is the number of template arguments that must be written to take its address. ``cluster`` is the text
-    between the parentheses of ``__cluster_dims__``; it is empty if it uses a template parameter, because a launch does
-    not know that.
+    between the parentheses of ``__cluster_dims__``. It is empty if this text uses a template parameter, because the
+    parameter is not known where the kernel is launched.
     """
 
     name: str
@@ -29,7 +29,7 @@ class KernelDefinition:
     pointers: tuple[bool, ...] = ()
     """For each parameter, whether it is a pointer."""
     alone: bool = True
-    """True if no function that is not a kernel has the same name."""
+    """True if all functions with this name are kernels."""
 
     def takes_pointer(self, index: int) -> bool:
         """Return whether the kernel has a parameter at ``index`` and it is a pointer."""
@@ -153,7 +153,7 @@ def _template_names(head: Sequence[Token]) -> set[str]:
 
 
 def refuse_inlined(source: Source, launchers: Collection[str]) -> None:
-    """Raise RewriteError for a ``__forceinline__`` launcher: inlined into its entry point, it would not be checked."""
+    """Raise RewriteError for a ``__forceinline__`` launcher. Its checks would be lost if it were inlined."""
     macros = _macros_with(source, "__forceinline__")
     start = 0
     for i, token in enumerate(source.tokens):

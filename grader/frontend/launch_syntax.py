@@ -94,7 +94,7 @@ def angle_opening(tokens: Sequence[Token], k: int) -> int | None:
             depth += 1
         elif text == "<":
             if k and tokens[k - 1].text == "<" and tokens[k - 1].end == tokens[k].start:
-                k -= 2  # ``<<`` is a shift inside template arguments
+                k -= 2  # skip both tokens of a left shift ``<<`` in the template arguments
                 continue
             depth -= 1
             if depth == 0:

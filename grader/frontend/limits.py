@@ -93,7 +93,7 @@ def _check_depth(source: Source, tokens: Sequence[Token]) -> None:
 
 
 def spend(source: Source, token: Token, looks: int) -> None:
-    """Add ``looks`` to the file's count of repeated reads; raise RewriteError at ``token`` if there are too many."""
+    """Add ``looks`` token reads to the file's count of repeated reads. Raise RewriteError if there are too many."""
     source.looks += looks
     if source.looks > max(_LOOKS_AT_LEAST, _LOOKS_PER_TOKEN * len(source.tokens)):
         raise error_at(

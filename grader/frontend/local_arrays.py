@@ -67,7 +67,8 @@ _MOST_TYPE_TOKENS = 64
 class _Declarator:
     """A declarator such as ``*name[4][8] = {...}``.
 
-    It has the indices of its first token, of its name, of the token after the dimensions, and of the token after it.
+    ``first`` is the index of its first token, ``name`` of its name, ``shape_end`` of the token after the dimensions,
+    and ``end`` of the token after the declarator.
     """
 
     first: int
@@ -77,7 +78,7 @@ class _Declarator:
 
 
 class LocalArrays:
-    """Finds the local arrays in the body of a device function, which are the tokens from ``begin`` to ``end``."""
+    """Finds the local arrays of a device function. Its body is the tokens from ``begin`` to ``end``."""
 
     def __init__(self, source: Source, tokens: Sequence[Token], begin: int, end: int) -> None:
         self.source, self.tokens, self.begin, self.end = source, tokens, begin, end
@@ -86,8 +87,11 @@ class LocalArrays:
     def edits(self) -> Iterator[tuple[int, int, str]]:
         """Yield the edits of the text: start, end, and the text that replaces the characters between."""
         if self._words & {"goto", "decltype"}:
-            return  # a goto may not skip the new array's constructor; decltype would return another type
-        # For each open brace, whether it is that of a switch. There a case may not skip the constructor either.
+            # The replacement of an array has a constructor, which a goto must not skip, and another type, which a
+            # decltype would return.
+            return
+        # For each open brace, whether it begins a switch. Arrays directly in a switch are not replaced, because a case
+        # label must not skip a constructor.
         switches: list[bool] = []
         starts = True
         for i in range(self.begin, self.end):

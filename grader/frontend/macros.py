@@ -89,9 +89,10 @@ def _expand(tokens: Sequence[Token], macros: Mapping[str, Macro], inside: frozen
 
 
 def _places(body: Sequence[Token], start: int) -> Iterator[int]:
-    """Yield a position for each token of a macro's body: that of the macro's use.
+    """Yield a position for each token of a macro's body: the position where the macro is used.
 
-    Equal adjacent marks get consecutive positions, because a ``<<<`` is recognized by the positions of its marks.
+    The three ``<`` of a launch are recognized by their consecutive positions. Equal adjacent marks therefore get
+    consecutive positions.
     """
     beside = 0
     for before, token in zip([None, *body], body):

@@ -241,10 +241,13 @@ def _parameter(tokens: Sequence[Token], where: str) -> Parameter:
         words = words[: next(i for i, t in enumerate(words) if t.text == "[")]
     stars = sum(t.text == "*" for t in words) + array
     if any(t.text == "&" or t.text == "&&" for t in words):
-        raise PrototypeError(f"{where}: the parameter '{written}' is a reference", "Use pointers and numbers.")
+        raise PrototypeError(
+            f"{where}: the parameter '{written}' is a reference", "Instead of a reference, use a pointer or a number."
+        )
     if stars > 1:
         raise PrototypeError(
-            f"{where}: the parameter '{written}' is a pointer to a pointer", "Use a parameter for each tensor."
+            f"{where}: the parameter '{written}' is a pointer to a pointer",
+            "Instead of a pointer to pointers, use a parameter for each tensor.",
         )
     last_star = max((i for i, t in enumerate(words) if t.text == "*"), default=-1)
     base = [t.text for t in (words[:last_star] if last_star >= 0 else words)]

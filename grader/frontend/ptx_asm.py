@@ -242,7 +242,7 @@ class _Ptx:
         if len(parts) != 4 + constants or not parts[0].startswith("{"):
             raise UnknownPtx(
                 f"{opcode} takes the operands {{accumulators}}, a, b and scale-d, and then {constants} constants",
-                f"Here it has {len(parts)} operands.",
+                f"This {opcode} has {len(parts)} operands.",
             )
         if re.fullmatch(r"%(\d+|\[\w+\])", parts[3]):
             raise UnknownPtx(
@@ -266,7 +266,9 @@ class _Ptx:
             raise UnknownPtx(f"{opcode} takes {order}")
         values = self._values(registers)
         if len(values) != access.registers:
-            raise UnknownPtx(f"{opcode} takes {access.registers} registers", f"Here it has {len(values)}.")
+            raise UnknownPtx(
+                f"{opcode} takes {access.registers} registers", f"This {opcode} has {len(values)} registers."
+            )
         return f"::sim::ptx::{access.function}({', '.join(['SIM_CALLER', *self._values(address), *values])})"
 
     def _tensor_product(self, opcode: str, pair: str, parts: Sequence[str]) -> str:

@@ -93,7 +93,7 @@ def _mma(shape: str, saturates: bool) -> str | None:
     return f"mma<::sim::saturating({kind})>" if saturates else f"mma<{kind}>"
 
 
-# wgmma: the depth K for the types of d, a and b. K elements of a take 32 bytes.
+# The depth K of a wgmma instruction, by the types of d, a and b. K is the number of elements of a in 32 bytes.
 _WGMMA_DEPTHS = {
     **{(d, "f16", "f16"): 16 for d in ("f16", "f32")},
     ("f32", "bf16", "bf16"): 16,
@@ -130,7 +130,8 @@ _SCALES: dict[str, dict[str | None, int]] = {
 }
 _CTA_GROUP = r"\.cta_group::(?P<group>[12])"
 
-# Patterns that others contain. Cache operators and eviction priorities are hints without influence on a result.
+# Parts of the patterns below. _CACHE and _ADVICE match cache operators and eviction priorities, which are ignored: they
+# are hints that do not change a result.
 _SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|const|param|local))?"
 _OBJECT = r"(?:\.(?P<space>shared(?:::cta|::cluster)?))?"  # the space of an mbarrier's address; none: generic
 _CACHE = r"(?:\.(?:ca|cg|cs|lu|cv|wb|wt|nc))*"
@@ -633,9 +634,9 @@ _REFUSED = [
     (r"mbarrier\.arrive(?:_drop)?\.noComplete\..*", "Use mbarrier.arrive without .noComplete."),
     (r"wgmma\.mma_async\.sp\..*", "Sparse wgmma is not simulated: use the dense form."),
     (r"tcgen05\.shift\..*",
-     "Instead of shifting rows of tensor memory, load them and store them at another place."),
+     "tcgen05.shift is not simulated: load the rows of tensor memory, and store them at another place."),
     (r"tcgen05\.cp\..*",
-     "Supported are the shapes 128x128b, 128x256b and 32x128b.warpx4, without a format conversion."),
+     "tcgen05.cp is simulated for the shapes 128x128b, 128x256b and 32x128b.warpx4, without a format conversion."),
     (r"tcgen05\.mma\.(?:ws|sp)\b.*",
      "Supported are the dense forms tcgen05.mma.cta_group::1.kind::f16 and tcgen05.mma.cta_group::2.kind::f16."),
     (r"tcgen05\.mma\..*block_scale.*",

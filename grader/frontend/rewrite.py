@@ -256,9 +256,8 @@ class _RegionRewriter:
         self.tokens = region.tokens
         # Treat a macro's body as code inside a function, because it may contain launches and shared arrays.
         self.scope = _Scope("block" if region.macro else "namespace")
-        self.file_arrays: dict[
-            str, str
-        ] = {}  # for __shared__ arrays at namespace scope: the text that declares each in a function
+        # The text that declares a __shared__ array at namespace scope inside a function, by the array's name.
+        self.file_arrays: dict[str, str] = {}
         self.saved: list[_Scope] = []  # the scope at each #if without its #endif yet
         self.device_end = self.host_end = 0  # the indices where the current device or host function of a program ends
         self.launched = 0  # the index after the "(" of the last launch's arguments
@@ -315,7 +314,7 @@ class _RegionRewriter:
             if text in ("asm", "__asm__", "__asm"):
                 return self._asm(i)
             if text == "__noinline__" and not self._in_attribute(i):
-                # This is not a macro, because the standard library uses __attribute__((__noinline__)).
+                # __noinline__ cannot be a macro, because the standard library uses __attribute__((__noinline__)).
                 self._edit(token.start, token.end, "SIM_NOINLINE")
             if text == "__grid_constant__":
                 self._grid_constant(i)
@@ -324,7 +323,8 @@ class _RegionRewriter:
             if text in self.kernels:
                 self._know_kernel(i)
             if text in ("gridDim", "blockDim") and i and self.tokens[i - 1].text in (".", "->"):
-                # They are members of cudaLaunchConfig_t here. The prefix avoids the simulator's macros of these names.
+                # These gridDim and blockDim are members of cudaLaunchConfig_t. Rename them, because the simulator has
+                # macros with these names.
                 self._edit(token.start, token.start, PREFIX)
             if token.start in self.own:
                 self._edit(token.start, token.start, PREFIX)
@@ -387,7 +387,7 @@ class _RegionRewriter:
             self.scope = _Scope("block", i + 1, outer=scope)
             return
         declaration = self.tokens[scope.start : i]
-        spend(self.source, self.tokens[i], len(declaration))  # it is read again for each of its braces
+        spend(self.source, self.tokens[i], len(declaration))  # a declaration is read again for each of its braces
         kind = kind_of_brace(declaration)
         if kind == "function" and scope.kind == "namespace":
             self._make_inline(declaration)
@@ -406,10 +406,10 @@ class _RegionRewriter:
             self._take_from_heap(declaration, i)
 
     def _register_clusters(self, declaration: Sequence[Token], brace: int) -> None:
-        """Register the dimensions in ``__cluster_dims__`` under the kernel's address, where a launch finds them.
+        """Register the dimensions in ``__cluster_dims__`` by the kernel's address, so that a launch can look them up.
 
-        A kernel template is not registered; each of its launches gets the dimensions instead. In both cases the threads
-        check that the launch used them.
+        A kernel template is not registered; instead, the dimensions are passed to each of its launches. In both cases
+        the kernel's threads check that the launch used the dimensions.
         """
         words = words_before_parameters(declaration)
         cluster = cluster_dimensions(declaration)
@@ -662,7 +662,7 @@ class _RegionRewriter:
     # -- parameters ------------------------------------------------------------------------------------------------
 
     def _grid_constant(self, i: int) -> None:
-        """Turn ``const __grid_constant__ T name`` into ``const T& name``: it has the same address in all threads."""
+        """Turn ``const __grid_constant__ T name`` into ``const T& name``, so that all threads see one address."""
         first = last = i
         while first > 0 and self.tokens[first - 1].text not in ("(", ","):
             first -= 1
@@ -739,7 +739,7 @@ class _RegionRewriter:
                     self.file_arrays[name] = pointer
                 else:
                     statements.append(pointer)
-            elif scope.kind == "namespace":  # all functions that name the array use the same one
+            elif scope.kind == "namespace":  # all functions that name it share one array
                 statements.append(f"struct sim_shared_{name} {{}}")
                 site = f"sim_shared_{name}()"
                 self.file_arrays[name] = f"auto& {name} = ::sim::shared_array<{type_id}>({label}, {site}{alignment})"
@@ -814,7 +814,8 @@ class _RegionRewriter:
     def _register_variable_template(self, declaration: Sequence[Token], end: int) -> None:
         """Register each instantiation of a variable template, such as ``template <int n> __device__ int x``.
 
-        The alignment of the variable names the object that registers it. C++ therefore instantiates both together.
+        An object of class ``RegisterGlobal`` registers the variable. The variable's alignment attribute refers to this
+        object, so that C++ instantiates the object whenever it instantiates the variable.
         """
         if self.scope.kind != "namespace" or not is_variable(declaration):
             return
@@ -875,7 +876,7 @@ class _RegionRewriter:
         return self.region.newline * self.source.text.count("\n", start, end)
 
     def _verbatim(self, first: int, last: int) -> str:
-        """Return the source text of the tokens ``first`` to ``last``, with names that other steps rename renamed."""
+        """Return the source text of the tokens ``first`` to ``last``, after the renames of other steps."""
         start, parts = self.tokens[first - 1].end, []
         for token in self.tokens[first:last]:
             member = token.text in ("gridDim", "blockDim") and self.source.text[start : token.start].endswith(

@@ -172,7 +172,8 @@ class Source:
     def _skipping(self, directive: Directive, dead_below: int) -> int:
         """Record the macro or include of a directive, and track ``#if 0``, whose code is skipped.
 
-        Return the number of open ``#if`` from the ``#if 0`` on; 0 outside of one.
+        ``dead_below`` is the number of open ``#if``, from the ``#if 0`` on; it is 0 outside of skipped code. Return its
+        value after the directive.
         """
         name = directive.name
         if dead_below:

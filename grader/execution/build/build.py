@@ -64,7 +64,7 @@ _CPU_FLAGS = (
 )
 _GCC_FLAGS: tuple[str, ...] = ("-fno-gnu-unique", "-fno-tree-vectorize", "-fmax-errors=20")
 _GCC_FLAGS += ("-fno-var-tracking",)  # this debug information is unused, and took a fifth of the compile time
-# A bug in g++ 14 to 16: at -O2, after several comparisons of the same floats, two NaNs compare as equal.
+# Disables a pass with a bug in g++ 14 to 16: at -O2, after several comparisons of the same floats, two NaNs are equal.
 _GCC_FLAGS += ("-fno-thread-jumps",)
 _GCC_CHECKED: tuple[str, ...] = (
     "-O1",
@@ -87,8 +87,8 @@ _GCC_CHECKED += tuple(
     )
 )
 _GCC_CHECKED += ("-fira-region=one", "-fira-algorithm=priority", "-fno-tree-loop-optimize")
-# These flags save a seventh of the remaining compile time. They disable passes that run after the instrumentation, or
-# that remove only a few instructions.
+# With the flags above, these flags save another seventh of the compile time. They disable passes that run after the
+# instrumentation, or that remove only a few instructions.
 _GCC_CHECKED += ("--param=max-combine-insns=2", "-fno-tree-bit-ccp", "-fno-tree-slsr", "-fno-dce")
 _CLANG_FLAGS = (
     "-fno-vectorize",
@@ -208,7 +208,7 @@ def read_kernel_file(path: Path) -> str:
         if len(content) > MOST_BYTES:
             raise BuildError(
                 f"{path.name} is larger than {MOST_BYTES >> 20} MB, the limit for a kernel file",
-                "Pass tables as inputs, and write repeated code as a loop.",
+                "If the kernel file is too large: pass tables as inputs, and write repeated code as a loop.",
             )
         return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig").read()  # converts \r\n to \n, like compilers
     except FileNotFoundError:
@@ -351,7 +351,7 @@ def cpu_flags(cxx: Compiler, checks: bool, operations: bool = False) -> tuple[st
     if checks and not gcc:
         flags += _CLANG_LOCAL
     if checks and gcc_version >= 16:
-        # Otherwise a structure copied once into a parameter is read again at each use of the parameter.
+        # Without this flag, g++ 16 reads a structure passed by value from the caller's memory at each use of it.
         flags += ("-fno-tree-forwprop",)
     if operations and checks:
         flags += _GCC_COUNTED if gcc else _CLANG_COUNTED
@@ -402,7 +402,7 @@ def _with_thunks(path: Path, text: str, original: str, launchers: tuple[Prototyp
     Line directives make compiler messages refer to the learner's file and lines. An entry point runs the code in
     ``first`` before it calls the launcher.
     """
-    # nvcc also includes this header first. After it, printf and assert are the simulator's.
+    # Include cuda_runtime.h first, as nvcc does. After it, printf and assert are the simulator's.
     parts = ["#include <cuda_runtime.h>\n", headers_for(text)]
     program = any(launcher.name == "main" for launcher in launchers)
     if program:
@@ -421,7 +421,7 @@ _ENTRY = 'extern "C" __attribute__((visibility("default"), no_sanitize("thread")
 def _thunk(launcher: Prototype, first: str) -> str:
     values = []
     for index, parameter in enumerate(launcher.parameters):
-        # The added const comes after the type: "const T* const*" is the address of an argument of type "const T*".
+        # Append const to the type: "const T* const*" is the address of an argument of type "const T*".
         values.append(
             f"*static_cast<{parameter.type}{' ' if parameter.kind != 'pointer' else ''}const*>(arguments[{index}])"
         )
@@ -433,10 +433,10 @@ def _thunk(launcher: Prototype, first: str) -> str:
 
 
 def _program_thunk(original: str, first: str) -> str:
-    """Return the entry point of a whole program.
+    """Return the C++ text of a whole program's entry point, a function that calls ``main``.
 
-    It returns the CUDA error if there is one, 0 if the program succeeds, and otherwise ``PROGRAM_STATUS`` plus the
-    program's exit status.
+    The entry point returns the CUDA error if there is one, 0 if the program succeeds, and otherwise ``PROGRAM_STATUS``
+    plus the program's exit status.
     """
     main = find_main(original)
     arguments = "1, argv" if main and main[1] else ""

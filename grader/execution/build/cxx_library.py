@@ -31,7 +31,7 @@ def few_functions(compiler: Compiler, cache: BuildCache) -> Path:
         if done.returncode != 0:
             raise BuildError(f"{compiler} does not build a library of a few functions:\n{done.output.strip()}")
 
-    return cache.get(digest(["few functions", compiler.identity, text]), build, "a part of the simulator")[0]
+    return cache.get(digest(["few functions", compiler.identity, text]), build, "the small replacement of libstdc++")[0]
 
 
 def link_flags(folder: Path) -> tuple[str, ...]:

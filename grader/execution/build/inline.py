@@ -28,7 +28,7 @@ from grader.simulator import library
 # load_inline reads environment variables that a build sets, so only one build runs at a time.
 _turn = threading.Lock()
 
-# PyTorch defines these macros, which disable CUDA's operators for half types. They are undefined again.
+# PyTorch defines these macros, which disable CUDA's operators for half types. The build undefines them with -U.
 _UNDO = (
     "__CUDA_NO_HALF_OPERATORS__",
     "__CUDA_NO_HALF_CONVERSIONS__",

@@ -1,9 +1,9 @@
 """Precompiled headers of the simulator for g++: parsing them again took a fifth of each build.
 
 With ``-include``, the compiler reads ``prelude.h`` first, which includes some of the simulator's headers. It uses the
-precompiled ``prelude.h.gch`` next to it if possible, and otherwise parses the headers. A kernel's own ``#include``
-lines have no effect then. ``prelude.h`` has only headers that the kernel includes before its first line of code, so
-that the kernel does not get other headers.
+precompiled ``prelude.h.gch`` next to it if possible, and otherwise parses the headers. The kernel's own ``#include``
+lines for these headers then have no effect, because of the include guards. A kernel must not get headers that it does
+not include, so ``prelude.h`` has only headers that the kernel includes before its first line of code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ The list is short, because each combination of precompiled headers takes 20 MB.
 """
 _HALVES = ("cuda_fp16.h", "cuda_bf16.h")
 USUAL = tuple((_ALWAYS, *names) for names in ((), _HALVES, ("sim/ptx.h",), ("sim/ptx.h", *_HALVES)))
-"""The combinations of headers that most kernels of the course, and the demo's kernel, include."""
+"""The combinations of headers that are included by most kernels of the course and by the demo's kernel."""
 
 # The head of a file: includes, comments, and the lines that course_headers.py writes before a course header's text.
 _HEAD = re.compile(

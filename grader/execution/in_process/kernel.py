@@ -33,8 +33,8 @@ _AFTER_A_FAULT = (
     "After a fault, this process can no longer use the GPU: restart it. "
     "The simulator (device='cpu') shows the line of a fault."
 )
-# For each memory access in the source and each warp of the first block, the simulator records the addresses of this
-# many requests. The notebooks draw which thread accesses which element from them.
+# The maximum number of requests whose addresses the simulator records, for each memory access in the source and each
+# warp of the first block. From these addresses, the notebooks draw which thread accesses which element.
 _TRACED = "8"
 
 
@@ -65,8 +65,8 @@ def load_kernel(
             'Write a launcher per kernel: extern "C" void name(..., cudaStream_t stream) { kernel<<<...>>>(...); }',
         )
     if plan.device == "cpu" and plan.checks and not open_cache().path(plan.key).exists():
-        # load_inline cannot add the checks of submission_sandbox/late_accesses.py, which verdicts rely on. The library
-        # therefore gets another key, so that a grader never takes it from the cache.
+        # load_inline cannot add the checks of submission_sandbox/late_accesses.py, which verdicts rely on. Change the
+        # library's cache key, so that a check of the kernel never uses this library.
         plan = replace(plan, key=digest([plan.key, "load_inline"]))
     built = build(plan, _compile_inline)
     return Kernel(built, raise_on_finding, sync)

@@ -57,7 +57,7 @@ def _run(jail: Jail, command: Command) -> Finished:
         _copy(command.folder, scratch)
         argv, options = _bwrap(command, scratch) if jail.tier == "bwrap" else _landlock(command, scratch)
         status, output = _wait(Path(command.argv[0]).name, argv, {**options, "pipes": command.pipes})
-        if "stdout" not in command.pipes:  # otherwise the pipe has all results
+        if "stdout" not in command.pipes:  # a command with a pipe writes all results to the pipe
             _copy(scratch, command.folder)
         return Finished(status, output, time.monotonic() - began)
     finally:
@@ -167,7 +167,7 @@ def _of_the_system(path: Path) -> bool:
 
 
 def _hidden() -> list[Path]:
-    """Return the folders of the course, such as its solutions, that are inside the system's visible folders."""
+    """Return the course's folders to hide, such as the solutions: those inside visible folders of the system."""
     roots = [shipped.COURSE]
     with contextlib.suppress(GraderError):  # `grader run` needs no course
         roots.append(course_root())

@@ -70,7 +70,8 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
         used = {shown(name) for name in symbols(content, _DYNAMIC, defined=False) if not is_allowed(name)}
         # A kernel that defines a function of the simulator would replace the checks.
         used |= symbols(content, _ALL, defined=True) & exported
-        # An ifunc runs code while the library is loaded. A data object in a code section is code without checks.
+        # Refuse ifuncs, which run code while the library is loaded, and data objects in code sections, because they
+        # could be executed as code without checks.
         used |= symbols(content, _ALL, defined=True, kinds=(_INDIRECT,))
         used |= symbols(content, _ALL, defined=True, kinds=(_OBJECT,), executable=True)
     except (ValueError, IndexError, OverflowError, struct.error):
@@ -79,9 +80,9 @@ def refused_of(content: bytes, exported: Set[str]) -> list[str]:
 
 
 def entries_in_constants(content: bytes) -> bool:
-    """Return whether the bytes of the instruction endbr64 are in code other than at a function's start.
+    """Return whether a library's code has the bytes of the instruction endbr64 inside a function.
 
-    Indirect calls may jump to any endbr64, so a constant with these bytes would be a target inside a function.
+    Indirect calls may jump to any endbr64. A constant in the code with these bytes would be such a jump target.
     """
     (place,) = struct.unpack_from("<Q", content, 40)
     size, count, texts = struct.unpack_from("<HHH", content, 58)
@@ -92,7 +93,7 @@ def entries_in_constants(content: bytes) -> bool:
             for entry in range(section[4], section[4] + section[5], _SYMBOL.size):
                 begins.add(_SYMBOL.unpack_from(content, entry)[4])
     for name, kind, flags, address, start, length, *_ in sections:
-        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker writes it
+        called = content[sections[texts][4] + name :].startswith(b".plt")  # the linker writes these sections
         if kind != _OF_THE_PROGRAM or not flags & _EXECUTABLE or called:
             continue
         code = content[start : start + length]
@@ -132,7 +133,8 @@ def symbols(
     sections = [_SECTION.unpack_from(content, place + size * i) for i in range(count)]
     if not any(section[1] == table for section in sections):
         raise ValueError("no symbol table")
-    names, left = set(), len(content)  # bytes not yet read: a file with overlapping tables or names is refused
+    # Tables and names that do not overlap have at most as many bytes as the file. Refuse a file if more are read.
+    names, left = set(), len(content)
     for _, kind, _, _, start, length, link, *_ in sections:
         if kind != table:
             continue

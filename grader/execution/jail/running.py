@@ -105,7 +105,7 @@ _LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-a
 
 
 def _lister() -> list[str]:
-    """Return the command that lists a program's libraries: the dynamic loader, or the script ldd, 20x slower."""
+    """Return the command that lists a program's libraries: the dynamic loader, or ldd, which takes 20x as long."""
     loader = _LOADERS.get(os.uname().machine, "")
     return [loader, "--list"] if os.access(loader, os.X_OK) else ["ldd"]
 

@@ -1,7 +1,7 @@
 """Compilation of a program's files to an executable that runs on the simulated GPU.
 
 Each file is preprocessed, translated and compiled separately, and the objects are linked with libsim, as with nvcc.
-Objects and executables are therefore ordinary ones. The results are stored in the cache.
+Other build tools can therefore link these objects and start the executables. The results are stored in the cache.
 """
 
 from __future__ import annotations
@@ -210,5 +210,5 @@ def build_cuda(units: Sequence[Unit], options: Options, cache: BuildCache | None
         if done.returncode != 0:
             raise messages.explain(done.output, [unit.file for unit in units], nvcc)
 
-    entry, _ = cache.get(key, build, "the program for a GPU")
+    entry, _ = cache.get(key, build, "the program compiled by nvcc")
     return entry / PROGRAM

@@ -53,7 +53,7 @@ class Outcome:
     report: Report | None = None
     """The simulator's findings and counters; None on a GPU, or if the program left no report."""
     exit_status: int = 0
-    """The exit status according to the report; a program that the grader did not start has no other."""
+    """The exit status according to the report. It is the only one known if the grader did not start the program."""
     signal: int = 0
     place: Location = UNKNOWN
     """The source line that the program was executing when a signal ended it."""
@@ -68,7 +68,7 @@ class Outcome:
     failed_allocation: Finding | None = None
     """The first allocation that failed for lack of device memory, if the program handled the error."""
     waits_for_unrecorded_events: list[Finding] = field(default_factory=list)
-    """Waits for an event that was never recorded, which CUDA permits. They are no findings of a program."""
+    """Waits for an event that was never recorded. CUDA permits them, so a program's result shows them as remarks."""
     leaked: int = 0
     """Bytes of device memory not freed. This is not a finding, because the system frees them."""
 
@@ -98,8 +98,8 @@ def execute(
     ``folders`` maps paths inside the sandbox to folders that are visible there. The last one is the program's working
     folder and the only writable one. ``output`` is a descriptor to which the program prints; it then has no input.
     ``workers`` is the number of threads that simulate blocks. With ``explain``, the program reports on stderr which
-    kernels used only one of them, and why. With ``same_value_races``, a race between writes of the same value is a
-    finding, too.
+    kernels were simulated by only one of these threads, and why. With ``same_value_races``, a race between writes
+    of the same value is a finding, too.
     """
     with tempfile.TemporaryDirectory(prefix="grader-run-") as folder:
         report = Path(folder) / "report.txt"

@@ -45,7 +45,7 @@ _PADDING = 200
 """The largest gap, in lines, that is filled with empty lines. Inactive code leaves gaps."""
 
 PASSED_ON = re.compile(r"#(?:define (?:_\w*|NDEBUG)(?: [\w.+-]*)?|undef \w+) *")
-"""Definitions of macros that system headers may test. Other definitions are dropped, as their uses are expanded."""
+"""Definitions of macros that system headers may test. Others are dropped: the macros are already expanded."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ def own_files(unit: Unit) -> list[Path]:
 
 
 def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
-    """Return the included headers that are not the program's own, and the program's own files.
+    """Return the included headers of the system or of CUDA, and the program's own files.
 
-    Such a header keeps its brackets or quotes: ``<cuda_fp16.h>``.
+    The name of a header of the system or of CUDA keeps its brackets or quotes: ``<cuda_fp16.h>``.
     """
     foreign: dict[str, None] = {}
     asked: set[str] = set()
@@ -127,7 +127,8 @@ def _headers(unit: Unit) -> tuple[list[str], set[Path]]:
                     foreign[one] = None
                 elif own not in seen:
                     waiting.append(own)
-    # With a stand-in, __has_include is true. A header that it tests therefore gets one only if the header exists.
+    # A stand-in file for a header makes __has_include true. If the program tests a header with __has_include, return
+    # the header only if it exists.
     return [header for header in foreign if header not in asked or _exists(header[1:-1])], seen
 
 
@@ -187,7 +188,8 @@ def _macros_of(
 def _testable(predefined: Sequence[str], lines: Sequence[str]) -> list[str]:
     """Return definitions of macros for ``#if`` and ``#ifdef``.
 
-    A macro whose value is a number keeps this value. Any other macro is defined as its own name, which is not expanded.
+    A macro whose value is a number keeps this value. Any other macro expands to its own name, so that uses of it remain
+    unchanged.
     """
     numbers = {match[1]: line for line in lines if (match := _DEFINITION.fullmatch(line)) and match[3]}
     names = {name: _names_in(line) for name, line in numbers.items()}

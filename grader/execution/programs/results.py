@@ -47,8 +47,8 @@ def verdict(outcome: Outcome, file: Path, build_seconds: float, isolation: str) 
 def kernel_rows(outcome: Outcome) -> list[Row]:
     """Return a table row for each kernel: name, launches, grid, block, and its memory traffic.
 
-    The traffic is the bytes that warps read and wrote, the sectors transferred and how many times the minimum that is,
-    and the bank conflict ways.
+    The traffic is given as the bytes that warps read and wrote, the sectors transferred with their ratio to the
+    minimum, and the bank conflict ways.
     """
     rows: list[Row] = []
     for kernel in outcome.report.kernels if outcome.report else []:

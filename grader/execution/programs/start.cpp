@@ -14,7 +14,8 @@ __attribute__((constructor(101))) static void start() {
 #if defined(__x86_64__)
 // In instrumented objects, a call through a pointer goes through a thunk. In a jail, the thunk is libsim's and checks
 // the target (simulator/submission_sandbox/indirect_calls.cpp). A program is not confined, so its thunks, defined here,
-// only jump. It cannot use libsim's: the lazy binding at their first call would clobber r10 and r11.
+// only jump. A program cannot use libsim's thunks: their first call goes through the dynamic linker, which does not
+// preserve r10 and r11, and these registers may contain the target.
 asm(R"(
     .pushsection .text
     .macro straight register
@@ -40,7 +41,7 @@ extern "C" void sim_host_acquire(const void* object);
 extern "C" int sim_host_start(int (*create)(void*, const void*, void* (*)(void*), void*), void* thread,
                               const void* attributes, void* (*function)(void*), void* argument);
 
-// Some functions have two versions in glibc. A search without a version would find the older one.
+// Some functions have two versions in glibc. dlsym would find the older one, so try the newer version first.
 static void* find(const char* name) {
     void* found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
     return found ? found : dlsym(RTLD_NEXT, name);

@@ -13,10 +13,10 @@ and returns bytes, and everything that determines a verdict stays in the parent:
   can make a verdict worse, never better.
 - The child sees the inputs of a case only while it runs that case. The parent measures time.
 
-These are the most important requests; ``source/protocol.h`` defines all of them::
+These are the most important requests; ``source/protocol.h`` defines all of them:
 
-    load           load libsim and the kernel by their paths, and configure the simulator
-    call NAME      call a launcher; a tensor is passed as an offset in one of the two memfds, a number as bytes
-    time NAME      call a launcher many times with several sets of arguments, and report the times
-    writer T N...  return the threads that wrote the bytes at the offsets N... of tensor T (simulator only)
+- ``load`` loads libsim and the kernel by their paths, and configures the simulator.
+- ``call NAME`` calls a launcher. A tensor is passed as an offset in one of the two memfds, a number as bytes.
+- ``time NAME`` calls a launcher many times with several sets of arguments, and reports the times.
+- ``writer T N...`` returns the threads that wrote the bytes at the offsets N... of tensor T (simulator only).
 """

@@ -78,7 +78,7 @@ def why_failed(answer: Answer) -> str:
             return answer.reason
         case Ended():
             return answer.text
-    return "it did not answer the request"
+    return "the child process did not answer the request"
 
 
 class Malformed(ValueError):

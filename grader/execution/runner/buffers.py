@@ -36,8 +36,8 @@ _POISON = {
 }
 """Masks of the random bits to keep and of the bits to set in each element of an output's poison.
 
-A floating-point number becomes a NaN other than 0x7e00 and 0x7fff, which arithmetic yields. An integer becomes so large
-that, as an index, it is far out of bounds.
+A floating-point number becomes a NaN whose bit 0 is set and whose bit 1 is not: arithmetic does not yield such a NaN
+(but, in float16, 0x7e00 and 0x7fff). An integer becomes so large that, as an index, it is far out of bounds.
 """
 
 

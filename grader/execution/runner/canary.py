@@ -30,7 +30,8 @@ def escapes(jail: Jail, secrets: list[Path], runner: Path) -> list[str]:
         other = folder / "submission.cu"
         other.write_text("somebody else's work")
         os.chmod(other, 0o644)
-        if jail.tier != "none" and drops_root():  # give it to the sandbox's user, who could then change it
+        if jail.tier != "none" and drops_root():
+            # Without the sandbox, its user could then change the file.
             os.chown(other, UNPRIVILEGED, UNPRIVILEGED)
         talking = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         talking.bind(f"{folder}/socket")
@@ -66,5 +67,5 @@ def build_canary(cache: BuildCache | None = None) -> Path:
         if done.returncode != 0:
             raise GraderError(f"the program that tests the sandbox does not compile:\n{done.output.strip()}")
 
-    entry, _ = (cache or open_cache()).get(key, build, "the test of the sandbox")
+    entry, _ = (cache or open_cache()).get(key, build, "the program that tests the sandbox")
     return entry / "canary.so"

@@ -243,7 +243,7 @@ class Child:
                 **start.options,
             )
         except BaseException as error:
-            ours.close()  # if the runner was already started, this ends it
+            ours.close()  # a runner that has already started ends when its socket is closed
             if isinstance(error, OSError):
                 raise GraderError(f"the runner cannot be started: {self.program}: {error.strerror}") from error
             raise
@@ -274,7 +274,7 @@ class Child:
         return reply.printed
 
     def _wait_until_ready(self) -> None:
-        """Wait for the child's message that it is confined, and read its process id. It has not loaded the kernel."""
+        """Wait until the child is confined, and read its process id. The child has not yet loaded the kernel."""
         assert self._socket
         self._socket.settimeout(30.0)
         words = b""

@@ -101,7 +101,7 @@ class GpuMemory:
         torch.cuda.synchronize()
 
     def forget_cached(self) -> None:
-        """Make L2 cache lines normal that a kernel marked as persisting (cudaAccessPropertyPersisting)."""
+        """Reset to normal all L2 cache lines that a kernel marked as persisting (cudaAccessPropertyPersisting)."""
         self._ask("cuCtxResetPersistingL2Cache")
 
     def close(self) -> None:

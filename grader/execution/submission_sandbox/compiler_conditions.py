@@ -1,8 +1,9 @@
 """Finds names by which a kernel file could select different code for nvcc and for the simulator's compiler.
 
 A verdict combines the simulator's findings with nvcc's result, so both must compile the same code. A macro that has
-another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Such a name is
-refused: a name reserved for compilers anywhere in the file, any other macro in a condition such as ``#if``.
+another value in nvcc than in the simulator's compiler, or in their headers, could select different code. Names that are
+reserved for compilers are therefore refused anywhere in the file. Other such macros are refused only in conditions
+(``#if``, ``#ifdef``).
 """
 
 from __future__ import annotations

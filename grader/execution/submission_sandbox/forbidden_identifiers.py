@@ -49,7 +49,7 @@ def may_hide(source: Source) -> bool:
 
 
 def _in_tokens(tokens: Sequence[Token]) -> Iterator[str]:
-    end = 0  # the index where the last attribute ends: a token before it is inside
+    end = 0  # the index where the last attribute ends; a token with a smaller index is inside the attribute
     for index, token in enumerate(tokens):
         text = token.text
         before = tokens[index - 1].text if index else ""

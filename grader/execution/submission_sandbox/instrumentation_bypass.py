@@ -35,7 +35,7 @@ _LINEMARKER = re.compile(r'# [0-9]+ "([^"]*)"')
 
 
 class Plan(Protocol):
-    """The parts of a ``BuildPlan`` that are searched. This package cannot import ``build``, which imports it."""
+    """The parts of a ``BuildPlan`` that are searched. Importing ``BuildPlan`` here would be a circular import."""
 
     @property
     def source(self) -> Source: ...
@@ -70,8 +70,8 @@ def unchecked_word(plan: Plan, run: RunCommand) -> str:
 def _glued_word(plan: Plan, run: RunCommand) -> str:
     """Return a forbidden word that appears only after macros have pasted it together, or put it into an attribute."""
     expanded = Source(_expanded(plan.original, plan, run))
-    # The simulator's own macros also expand to such words, for example threadIdx to ``sim::``. To find these, expand
-    # the file without pasting and attributes, and expect the same words there.
+    # The simulator's own macros also expand to forbidden words, for example threadIdx to ``sim::``. Expand the file
+    # once more without pasting and attributes: only words that are missing in this expansion are forbidden.
     apart = Source(_expanded(_PASTES.sub(" ", _SPLICE.sub("", plan.original)), plan, run))
     expected = Counter(_bypassing_words(apart))
     for word in _bypassing_words(expanded):

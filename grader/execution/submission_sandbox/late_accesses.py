@@ -1,11 +1,11 @@
 """Adds checks to g++'s x86-64 assembly, for memory accesses that g++ does not instrument.
 
 g++ inserts its hooks (calls of ``__tsan_read4`` and the like) before it generates some accesses: arguments and results
-that are structures, copies that it expands itself, and an access outside of a local array. This pass therefore inserts
-a call of ``sim_load_<bytes>`` or ``sim_store_<bytes>`` (``simulator/submission_sandbox/late_accesses.cpp``) before each
-access. It omits the call in two cases: a hook or a check for the same address comes before it, or the address is known
-to be harmless (a fixed place in the function's own frame, or a constant of the compiler). The called functions preserve
-all registers, and do nothing for an access that the last hook has reported.
+that are structures, copies that it expands itself, and accesses beyond the end of a local array. This pass therefore
+inserts a check before each access: a call of ``sim_load_<bytes>`` or ``sim_store_<bytes>``
+(``simulator/submission_sandbox/late_accesses.cpp``). It omits the check in two cases: an earlier hook or check has the
+same address, or the address is known to be harmless (a fixed place in the function's own frame, or a constant of the
+compiler). The called functions preserve all registers, and do nothing for an access that the last hook has reported.
 
 g++ writes the instruction endbr64 not only at the beginning of functions, but also where it catches exceptions. It is
 removed there, because an indirect call may jump to any endbr64 (``simulator/submission_sandbox/indirect_calls.cpp``).
@@ -74,7 +74,7 @@ _REGISTERS = {
 """The 8-byte register that contains a register, and the register's size in bytes, by its name (``%eax``)."""
 
 _IMPLICIT = re.compile(r"(i?mul|i?div)[bwlq]|cmpxchg\w*")
-"""Instructions that change %rax and %rdx without naming them: cmpxchg, and the others if they have one operand."""
+"""Instructions that change %rax and %rdx without naming them. mul and div do so only if they have one operand."""
 
 _CHANGED_BY_CALLS = ("%rax", "%rcx", "%rdx", "%rsi", "%rdi", "%r8", "%r9", "%r10", "%r11")
 
@@ -161,7 +161,7 @@ class _Instruction(NamedTuple):
 class _Known:
     """The known values of registers, and the addresses that were checked, since the last label.
 
-    A value is a pair of a name for an unknown number and a distance: ("%rdi.1", 8) is 8 more than that number.
+    A value is a pair (name, distance). The name stands for an unknown number: ("%rdi.1", 8) is the number "%rdi.1" + 8.
     """
 
     def __init__(self) -> None:
@@ -398,7 +398,8 @@ def _is_fixed(place: _Place, write: bool) -> bool:
         return False
     if place.base == "%rsp":
         return 0 <= place.offset < 128
-    # The function's arguments are above its frame. A read of an argument counts as fixed, but a write does not.
+    # A function's arguments are above its frame. Reads of them count as fixed. Writes there do not, because they could
+    # overwrite the return address.
     return place.base == "%rbp" and -_GUARD <= place.offset < (0 if write else _GUARD)
 
 
@@ -425,10 +426,10 @@ def _check(access: _Access, flags: bool) -> list[str]:
         check = [*saved, f"\tcall\tsim_{kind}_range@PLT", "\tpopq\t%r10", "\tpopq\t%r11"]
     else:
         place = access.place.text
-        if "%rsp" in place:  # the pushes before it have moved %rsp
+        if "%rsp" in place:  # pushq and pushfq have moved %rsp
             place = f"{16 if flags else 8}+{place}"
         check = ["\tpushq\t%r11", f"\tleaq\t{place}, %r11", f"\tcall\tsim_{kind}_{access.size}@PLT", "\tpopq\t%r11"]
         if not access.write and access.place.base != "%rip":
-            # Most of these reads are of the function's own frame. Compare the address first, and skip the call then.
+            # Most reads that get here are of the function's own frame: skip the call if the address is in the frame.
             check[2:3] = ["\tcmpq\t%rsp, %r11", "\tjb\t7f", "\tcmpq\t%rbp, %r11", "\tjb\t8f", f"7:{check[2]}", "8:"]
     return ["\tpushfq", *check, "\tpopfq"] if flags else check

@@ -37,7 +37,7 @@ def too_little(exercise: Exercise, report: Report | None, minimum: float) -> Fin
 
     ``minimum`` is the number of bytes that a kernel must move, estimated by the task's author. Since it is an estimate,
     only a count below 40% of it is a finding, and only if the exercise's bars use the minimum. A kernel may change only
-    a few elements of an in-out output, so there is no such minimum for it.
+    a few elements of an in-out output, so exercises with such an output have no minimum.
     """
     if report is None:
         return Finding(check="report", kind="report_missing")

@@ -43,7 +43,7 @@ def load_torch() -> None:
     def load() -> None:
         spec = PathFinder.find_spec("torch")
         if spec is not None and spec.origin:
-            with suppress(OSError):  # importing torch will find a library at another path
+            with suppress(OSError):  # if the library is elsewhere, only the import of torch loads it
                 ctypes.CDLL(str(Path(spec.origin).parent / "lib" / "libtorch_cpu.so"))
 
     threading.Thread(target=load, daemon=True).start()

@@ -67,7 +67,7 @@ def cache_folder() -> Path:
 
 
 def installed_folder() -> Path:
-    """Return the folder with those parts of the grader that were built at installation, below Python's prefix."""
+    """Return the folder, below Python's prefix, with the libraries that were built when the grader was installed."""
     return Path(sys.prefix) / "share" / "llm-kernels"
 
 
@@ -246,8 +246,8 @@ class BuildCache:
             os.rename(path, aside)
             taken = _read(aside)
             if taken is not None and taken != owner:
-                # The lock belongs to another process than expected, which may run: restore it. If a third process has
-                # created a lock meanwhile, two processes build the entry, which is harmless.
+                # Another process than expected owns the lock, and may still be running: restore the lock. If a third
+                # process has created a lock meanwhile, two processes build the entry, which is harmless.
                 with contextlib.suppress(OSError):
                     os.link(aside, path)
             aside.unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# The exit status of a whole program is returned as this number plus the status: CUDA errors are smaller.
+# A program returns either a CUDA error or this number plus its exit status. CUDA errors are smaller than this number.
 PROGRAM_STATUS = 100_000
 
 _ERRORS = {

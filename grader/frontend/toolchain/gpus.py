@@ -62,7 +62,7 @@ class PerCycle:
 
 
 def _tensor(f16: float, tf32: float = 0, fp8: float = 0, bf16: bool = True, f64: float = 0) -> dict[str, float]:
-    """Return the rates by operand type. Omit a rate of 0: these tensor cores do not support the type."""
+    """Return a tensor core's rates by operand type. Omit types with a rate of 0, which it does not support."""
     rates = {"f16": f16, "f16_sums": f16, "bf16": f16 * bf16, "tf32": tf32, "e4m3": fp8, "e5m2": fp8, "f64": f64}
     return {name: rate for name, rate in {**rates, "s8": 2 * f16, "u8": 2 * f16}.items() if rate}
 
@@ -165,7 +165,7 @@ def find_gpu(name: str) -> Gpu:
     for gpu in GPUS.values():
         if "".join(words) in ("".join(_words(gpu.name)), "".join(_words(gpu.arch))):
             return gpu
-    for gpu in GPUS.values():  # "NVIDIA H100 80GB HBM3"
+    for gpu in GPUS.values():  # find H100 in "NVIDIA H100 80GB HBM3"
         own = _words(gpu.name)
         if any(words[i : i + len(own)] == own for i in range(len(words))):
             return gpu

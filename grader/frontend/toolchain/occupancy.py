@@ -36,7 +36,7 @@ class Occupancy:
 
     def __str__(self) -> str:
         if self.blocks == 0:
-            return f"does not fit on {self.gpu.name}: {' and '.join(self.limited_by)}"
+            return f"no block fits on {self.gpu.name}: {' and '.join(self.limited_by)}"
         blocks = f"{self.blocks} block{'s' if self.blocks > 1 else ''}"
         return (
             f"{self.fraction:.0%} on {self.gpu.name} ({blocks} = {self.warps} of {self.gpu.limits.warps} warps per SM, "

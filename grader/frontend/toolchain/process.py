@@ -98,7 +98,7 @@ def status_when_ended(process: subprocess.Popen[bytes], seconds: float) -> int:
     """
     try:
         ended = os.pidfd_open(process.pid)
-    except (OSError, AttributeError):  # old kernels lack it, and Python of conda, which is built for them
+    except (OSError, AttributeError):  # an old Linux, or a Python built for one (conda)
         return process.wait(seconds)
     try:
         poll = select.poll()

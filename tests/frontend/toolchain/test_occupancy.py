@@ -32,7 +32,7 @@ def test_shared_memory_limits_and_cuda_reserves_a_part_of_it():
 def test_a_block_that_does_not_fit():
     assert occupancy(GPUS["H100"], 1024, 128).blocks == 0
     assert occupancy(GPUS["H100"], 128, 32, 0, 228 * 1024).blocks == 0
-    assert "does not fit on H100: registers" in str(occupancy(GPUS["H100"], 1024, 128))
+    assert "no block fits on H100: registers" in str(occupancy(GPUS["H100"], 1024, 128))
 
 
 def test_the_description_names_the_limit():

@@ -36,5 +36,6 @@ bool no_reaching_out();
 
 }  // namespace confine
 
-// Executes a system call; returns -errno on failure. After only_computing(), the program writes its own files with it.
+// Executes a system call; returns -errno on failure. After only_computing(), the program can write to its own files only
+// through this function.
 extern "C" long confine_call(long number, long a, long b, long c, long d, long e, long f);

@@ -29,7 +29,7 @@ enum : uint64_t {
     device_control = 1 << 15,
     first_rights = (1 << 13) - 1,  // all rights in version 1 of Landlock's ABI
     tcp = 3,                       // the rights to bind and connect TCP sockets
-    scope = 3,                     // no abstract sockets of, or signals to, processes outside
+    scope = 3,                     // no signals or abstract sockets to outside processes
 };
 constexpr uint64_t file_rights = execute | write_file | read_file | truncate_file | device_control;
 enum { create_ruleset = 444, add_rule = 445, restrict_self = 446, rule_of_path = 1, ask_version = 1 };

@@ -332,7 +332,7 @@ bool only_computing_on_gpu() {
         SYS_open_by_handle_at,
         SYS_inotify_add_watch,
         SYS_fanotify_init,
-        // the system
+        // calls that change or observe the whole system
         SYS_memfd_create,
         SYS_mount,
         SYS_umount2,
@@ -374,7 +374,8 @@ bool only_computing_on_gpu() {
     constexpr int of_devices[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX};
     for (int command : of_files) filter.refuse_if(SYS_fcntl, 1, static_cast<unsigned>(command));
     for (int command : of_devices) filter.refuse_if(SYS_ioctl, 1, static_cast<unsigned>(command));
-    // Refuse all calls from pidfd_send_signal's number on, except these. clone3 is refused, too; libc then uses clone.
+    // Refuse all calls whose number is at least pidfd_send_signal's, except those in `newer`. clone3 is refused, too;
+    // libc then uses clone.
     constexpr int newer[] = {call_close_range, call_faccessat2, call_epoll_pwait2, call_futex_waitv};
     for (int call : newer) filter.allow(call);
     filter.refuse_from(call_pidfd_send_signal);

@@ -11,7 +11,7 @@ namespace device {
 // the reason to the reply and returns false.
 bool load(char* lines, Text& reply);
 
-// Returns the thunk of a launcher, or null.
+// Returns the function that unpacks the arguments and calls a launcher (its thunk), or null.
 Thunk find(const char* launcher);
 
 // Copies the tensors to the device, calls the launcher once, and copies the outputs back to the mapped file. Adds
@@ -25,8 +25,8 @@ int time(Call& call, Thunk thunk, Text& reply);
 // timed call; otherwise a submission could gain an advantage by doing it itself.
 void wake();
 
-// Maps device memory that the parent allocated, and unmaps the previous one. On failure adds the reason to the reply and
-// returns false.
+// Maps device memory that the parent allocated, after it has unmapped the memory of the previous call. On failure adds
+// the reason to the reply and returns false.
 bool map(int file, size_t bytes, Text& reply);
 
 // Returns the address of the parent's device memory, which `map` has mapped.

@@ -1,35 +1,35 @@
 // The parent's requests and the child's replies, as C structures.
 //
 // A packet is a text, one item per line. The first word of a line is its type. File descriptors are sent with a packet.
+// These are the requests:
 //
-//   load                                     reply: "ok", or "error" and a text
-//     libsim PATH                            simulator only
-//     kernel PATH
-//     set KEY VALUE                          a setting of the simulator
-//   call LAUNCHER                            calls a launcher once. Files: inputs, outputs, report. reply: "done CODE"
-//                                            and a line "remark KIND TEXT" for each remark, or "error" and a text
-//     in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
-//     out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES...
-//     inout NAME ...                         an output that the kernel may read, because it has initial values
-//     scratch NAME ...                       working memory: an output that need not be written
-//     value BYTES_IN_HEX
-//     stream
-//   time LAUNCHER WARMUP RUNS FLUSH          calls a launcher many times. Files and reply are those of "call"; the
-//                                            report file receives the times. Before each run, FLUSH bytes of other
-//                                            device memory are read, so that no input stays in the cache
-//     ...                                    several sets of arguments, separated by lines "next"
-//                                            The first line may end in " OUTPUTS BYTES", as that of "run": the tensors
-//                                            are then copied from the parent's device memory. Files: memory, report
-//   run LAUNCHER OUTPUTS BYTES               calls a launcher on device memory of the parent. File: that memory, which
-//                                            the child maps only now. reply: that of "call", when the device is idle
-//     ...                                    arguments. PLACE is an offset from the start of the memory for an input,
-//                                            and from the byte OUTPUTS for an output
-//   awake                                    reply: "ok", when process and device are warm. The child then polls for the
-//                                            next request, which follows at once
-//   release                                  unmaps the memory of the last "run". reply: "ok"
-//   writer TENSOR OFFSET...                  reply: "writer", and for each offset a line with the block and the thread
-//                                            that wrote it, "X Y Z X Y Z", or "unknown"
-//   quit
+// - load: loads the libraries. Its lines are "libsim PATH" (simulator only), "kernel PATH", and "set KEY VALUE" for each
+//   setting of the simulator. The reply is "ok", or "error" and a text.
+// - call LAUNCHER: calls a launcher once. Its lines are the arguments. Its files are the inputs, the outputs and the
+//   report. The reply is "done CODE" and a line "remark KIND TEXT" for each remark, or "error" and a text.
+// - time LAUNCHER WARMUP RUNS FLUSH: calls a launcher many times. Its lines are several sets of arguments, separated by
+//   lines "next". Its files and reply are those of "call"; the report file receives the times. Before each run, FLUSH
+//   bytes of other device memory are read, so that no input stays in the cache. The first line may end in
+//   " OUTPUTS BYTES", as that of "run": the tensors are then copied from the parent's device memory, and the files are
+//   this memory and the report.
+// - run LAUNCHER OUTPUTS BYTES: calls a launcher on device memory of the parent. Its lines are the arguments; PLACE is an
+//   offset from the start of the memory for an input, and from the byte OUTPUTS for an output. Its file is that memory,
+//   which the child maps only now. The reply is that of "call", when the device is idle.
+// - awake: prepares a "run". The reply is "ok", when process and device are warm. The child then polls for the next
+//   request, which follows at once.
+// - release: unmaps the memory of the last "run". The reply is "ok".
+// - writer TENSOR OFFSET...: asks which threads wrote the bytes at these offsets. The reply is "writer", and for each
+//   offset a line with the block and the thread, "X Y Z X Y Z", or "unknown".
+// - quit: ends the child.
+//
+// These are the lines of arguments:
+//
+// - in NAME DTYPE PLACE BYTES SHIFT NDIM SIZES... is an input.
+// - out NAME DTYPE PLACE BYTES SHIFT NDIM SIZES... is an output.
+// - inout NAME ... is an output that the kernel may read, because it has initial values.
+// - scratch NAME ... is working memory: an output that need not be written.
+// - value BYTES_IN_HEX is a number.
+// - stream is the CUDA stream.
 //
 // The arguments are in the launcher's order. PLACE is the offset of a tensor's bytes in its file. SHIFT is the required
 // distance of the tensor from a 256-byte boundary. Each output lies between two guards of GUARD_BYTES in its file. A

@@ -40,7 +40,8 @@ bool receive_packet(int socket, Packet& packet, int tries) {
         if (packet.file_count > MAX_FILES) packet.file_count = MAX_FILES;
         memcpy(packet.files, CMSG_DATA(item), sizeof(int) * static_cast<size_t>(packet.file_count));
         for (int i = 0; i < packet.file_count; ++i)
-            // A kernel has closed stdin, stdout or stderr, and would print into this file.
+            // A received file got the number of stdin, stdout or stderr, which a kernel has closed. Reject the
+            // packet, because the kernel would print into the file.
             if (packet.files[i] <= STDERR_FILENO) return false;
     }
     return true;
