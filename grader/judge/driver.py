@@ -146,12 +146,13 @@ def _ready_to_time(
     from grader.judge.timing.kept import kept
 
     require_torch()
-    if options.ahead:
+    times: Kept | None = None
+    if isinstance(entry, Entry):
+        task = with_time_bars(entry, task)
+        times = None if options.times == "measure" else kept(entry, task, file)
+    if options.ahead and not (options.times == "reuse" and times is not None and times.exists):
         start_context()
-    if not isinstance(entry, Entry):
-        return task, None
-    task = with_time_bars(entry, task)
-    return task, None if options.times == "measure" else kept(entry, task, file)
+    return task, times
 
 
 class _Check:

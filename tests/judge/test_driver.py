@@ -56,7 +56,12 @@ class World:
                 if world.answer is not None:
                     nvcc = Future()
                     nvcc.set_result(world.answer)
-                self.building = SimpleNamespace(jail=SimpleNamespace(result=lambda: held), nvcc=nvcc)
+                self.building = SimpleNamespace(
+                    jail=SimpleNamespace(result=lambda: held),
+                    nvcc=nvcc,
+                    kernel=SimpleNamespace(done=lambda: True),
+                    translated=lambda: None,
+                )
 
             def __enter__(self) -> Builder:
                 return self
@@ -314,10 +319,14 @@ def test_only_a_learners_check_reports_times_of_an_earlier_one(
         return places[-1]
 
     monkeypatch.setattr("grader.judge.fast.judge_fast", judge_fast)
+    contexts: list[int] = []
     monkeypatch.setattr("grader.judge.timing.kept.kept", place)
+    monkeypatch.setattr("grader.execution.runner.gpu.start_context", lambda: contexts.append(len(calls)))
     entry = Course().find("day02_reductions/softmax")
     seen: list[CheckEvent] = []
-    stages = [world.check(entry, device="cuda", times=times, on_progress=seen.append).stages[4] for _ in range(3)]
+    told = {"device": "cuda", "times": times, "ahead": True, "on_progress": seen.append}
+    stages = [world.check(entry, **told).stages[4] for _ in range(3)]
+    assert contexts == list(range(measured)), "a context is created only for a measurement"
     assert len(calls) == measured == [event.case for event in seen].count("large (f32)")
     assert ["ago; --again" in stage.summary for stage in stages] == [False, times == "reuse", times == "reuse"]
     assert len(places) == (0 if times == "measure" else 3)

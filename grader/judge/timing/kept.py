@@ -41,6 +41,11 @@ class Kept:
     """The tier of the sandbox in which the kernel runs."""
     clock: Callable[[], float] = time.time
 
+    @property
+    def exists(self) -> bool:
+        """True if a result is kept, although it may be too old."""
+        return self.cache.find(self.key) is not None
+
     def find(self) -> Stage | None:
         """Return the result of an earlier check in a sandbox of the same tier; None if there is none."""
         entry = self.cache.find(self.key)
